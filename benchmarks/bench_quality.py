@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from statistics import mean
 
 from benchmarks.development import SETS, TRAIN, folder, judged, measured, present, strangers
@@ -27,7 +28,6 @@ from concord.quality.reliability import (
     Promises,
     Reliability,
     answerability,
-    falls,
     promises,
 )
 
@@ -36,6 +36,7 @@ GOALS = {"scifact": 0.755, "cranfield": 0.44}  # nDCG@10 of auto
 LEAST_SHARE, AVERAGE_SHARE = 0.99, 1.06  # of the better single leg
 ECE, AUROC, FOREIGN_REFUSED, OWN_REFUSED, TOP_THREE = 0.05, 0.95, 0.90, 0.05, 0.85
 FEWEST_SETS = 3  # to fit on what is left when one is left out
+LEAST_CASES = 50  # of a label, for its precision to be compared with others'
 
 
 def run() -> Iterator[Row]:
@@ -147,11 +148,17 @@ def _reliability(name: str, kept: Promises) -> Iterator[Row]:
             f"{name}: ECE of {what}", f"{one.ece:.3f}", beside, target=f"≤ {ECE:g}", is_met=one.ece <= ECE
         )
     for what, labels in (("hits", kept.hit_labels), ("answers", kept.answer_labels)):
-        is_falling = falls(labels)
+        is_falling = precision_falls(labels)
         yield Row(f"{name}: labels of {what}", "fall" if is_falling else "do not fall", is_met=is_falling)
     best = next((one for one in kept.answer_labels if one.label == "very_high"), None)
     if best:
         yield _at_least(f"{name}: P(relevant in top 3 | very_high)", best.precision, best.n, TOP_THREE)
+
+
+def precision_falls(labels: Sequence[LabelPrecision]) -> bool:
+    """Whether precision never rises from a label to the next lower one, of those with enough cases."""
+    known = [one.precision for one in labels if one.n >= LEAST_CASES]
+    return all(above >= below for above, below in pairwise(known))
 
 
 def _answerability(name: str, found: Answerability) -> Iterator[Row]:

@@ -142,7 +142,7 @@ def test_threads_are_started_only_where_the_architecture_says_so():
         path.relative_to(PACKAGE).as_posix() for path in modules() if STARTERS & _called(path)
     ] == THREADED
     told = (PACKAGE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    (paragraph,) = (one for one in told.split("\n- ") if "has its threads from one place" in one)
+    (paragraph,) = (one for one in told.split("\n- ") if "gets its threads from one place" in one)
     assert all(f"`{name}`" in paragraph for name in THREADED)
 
 

@@ -10,10 +10,8 @@ import pytest
 
 from concord import KnowledgeBase
 from concord.quality.reliability import (
-    LabelPrecision,
     answerability,
     auroc,
-    falls,
     gibberish,
     precisions,
     reliability,
@@ -46,12 +44,6 @@ def test_the_error_by_chance_is_what_true_probabilities_show_when_cases_are_few(
 def test_labels_come_best_first_with_how_often_they_are_right():
     found = precisions([("low", False), ("very_high", True), ("low", True), ("fts_only", True)])
     assert found == (("very_high", 1, 1.0), ("low", 2, 0.5), ("fts_only", 1, 1.0))
-
-
-def test_precision_falls_where_enough_cases_say_so():
-    assert falls([LabelPrecision("very_high", 90, 0.9), LabelPrecision("high", 60, 0.7)])
-    assert not falls([LabelPrecision("very_high", 90, 0.6), LabelPrecision("high", 60, 0.7)])
-    assert falls([LabelPrecision("very_high", 10, 0.6), LabelPrecision("high", 60, 0.7)])
 
 
 def test_the_area_under_the_curve_counts_ties_half():

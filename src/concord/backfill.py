@@ -31,7 +31,7 @@ class _Labels(NamedTuple):
 
 
 class Backfill(NamedTuple):
-    """What indexing anew came to, in chunks."""
+    """What indexing anew has changed, in chunks."""
 
     documents: int = 0
     notes: int = 0  # notes whose text came out different
@@ -48,7 +48,7 @@ class Backfill(NamedTuple):
 def backfill(tools: NoteTools, embedder: Embedder | None, progress: Progress) -> Backfill:
     """Index anew what today's version would index differently.
 
-    A provider that is down leaves the vectors that it would have to make for the next time.
+    If the provider is down, vectors that are not in the cache are left for the next time.
     """
     started = time.monotonic()
     notes = _renewed_notes(tools)
@@ -63,7 +63,7 @@ def backfill(tools: NoteTools, embedder: Embedder | None, progress: Progress) ->
 
 
 def _renewed_notes(tools: NoteTools) -> int:
-    """Put every note together from its fields again; return how many came out different."""
+    """Make the text of every note from its fields again; return how many notes have changed by that."""
     return sum(store_notes([kept], tools).changed for kept in list(kept_notes(tools.store.catalog)))
 
 
@@ -98,7 +98,7 @@ def _reindex_vectors(
 
 
 def _forget_unknown(store: Store) -> None:
-    """Delete vectors that nobody can name the model of: there is nothing that they could be compared with."""
+    """Delete vectors whose model is unknown: no query could be compared with them."""
     if store.vectors.identity() is None:
         for source in store.catalog.sources():
             store.vectors.delete_source(source.id)

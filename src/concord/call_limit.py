@@ -1,8 +1,8 @@
-"""How long may a call to a server take? As long as whoever asks for it waits.
+"""How long may a call to a server take? As long as the search that makes the call waits for it.
 
-That is said once, where a search begins, and known to all that it sets to work. Protocols have no word for
-it: only an adapter that asks a server needs to know, so that the server does not go on with what nobody waits
-for any more. A sync sets no limit: nothing of it may be cut off.
+A search sets the limit once, where it begins, and it holds for everything that runs on its behalf. No
+protocol has a parameter for it: only an adapter that asks a server needs it, so that the server does not go
+on with work that nobody waits for any more. A sync sets no limit, because none of its work may be cut off.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _said = _Said()
 
 
 def limit_ms() -> float | None:
-    """Return how long anything asked of others may take now; None for as long as it takes."""
+    """Return how long a call to a server may take now; None means as long as it takes."""
     return _said.limit_ms
 
 
 @contextmanager
 def limited_to(milliseconds: float | None) -> Iterator[None]:
-    """Let each thing that is asked of others in the block take no longer than this."""
+    """Let no call to a server in the block take longer than this."""
     before = _said.limit_ms
     _said.limit_ms = milliseconds
     try:
@@ -36,7 +36,7 @@ def limited_to(milliseconds: float | None) -> Iterator[None]:
 
 
 def with_callers_limit(work: Callable[[], None]) -> Callable[[], None]:
-    """Return a piece of work for another thread, which has the same limit there as on this one now."""
+    """Return a piece of work for another thread that keeps the limit of this thread there."""
     limit = _said.limit_ms
     if limit is None:
         return work

@@ -48,7 +48,7 @@ class Check(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """What was looked at, what is wrong, and what was wrong before it was put right."""
+    """What was checked, what is wrong now, and what was wrong before it was repaired."""
 
     checks: tuple[CheckName, ...]
     findings: tuple[Finding, ...]
@@ -56,7 +56,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(tools: DoctorTools, *, fix: bool, progress: Progress) -> Diagnosis:
-    """Examine a knowledge base; with `fix` treat it, and examine it again to see what that came to."""
+    """Examine a knowledge base; with `fix`, repair it and examine it again."""
     checks = ("open", *(check.name for check in CHECKS))
     found = examine(tools)
     if not fix or not any(finding.is_repairable for finding in found):
@@ -76,7 +76,7 @@ def examine(tools: DoctorTools) -> tuple[Finding, ...]:
 
 
 def treat(findings: Sequence[Finding], tools: DoctorTools, progress: Progress) -> None:
-    """Put right what is repairable; an embedder that is down or another leaves its part for another time."""
+    """Repair what is repairable; vectors have to wait if the embedder is down, or is another one."""
     store = tools.store()
     faults = {finding.fault for finding in findings}
     store.repair(findings)
@@ -100,7 +100,7 @@ def _open(tools: DoctorTools) -> Finding | None:
 
 
 def _guarded(check: Check, tools: DoctorTools) -> Iterator[Finding]:
-    """Run a check; what stops it is a finding too."""
+    """Run a check; an error that stops it is a finding, too."""
     try:
         yield from check.run(tools)
     except KBError as fault:
@@ -130,7 +130,7 @@ def _sources(tools: DoctorTools) -> Iterator[Finding]:
 
 
 def _closed(source: Source, max_bytes: int) -> Iterator[str]:
-    """Yield what every sync of a source fails at, with the reason."""
+    """Yield the parts of a source that every sync fails to read, with the reason."""
     for entry in walk_source(source, max_bytes):
         if isinstance(entry, Skipped):
             if entry.failed:

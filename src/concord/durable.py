@@ -61,7 +61,7 @@ def sync_to_disk(path: str | os.PathLike[str]) -> None:
 
 
 def _brief(name: str) -> str:
-    """Return as much of a name as leaves room for what a draft's has besides."""
+    """Return the beginning of a name that leaves room for what the name of a draft has in addition."""
     return os.fsdecode(os.fsencode(name)[:_LONGEST])
 
 

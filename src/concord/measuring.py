@@ -1,4 +1,4 @@
-"""How good are the answers? What a knowledge base is measured and calibrated with, on judged collections."""
+"""How good are the answers? Measuring and calibrating a knowledge base's search on judged collections."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Measuring:
 
 @contextmanager
 def _kept_in_the_cache() -> Iterator[None]:
-    """Have faults of a collection's own store say where it is: no other --store would help."""
+    """Make errors about a collection's own store say where that is: another --store would not help."""
     try:
         yield
     except (BackendDown, CorruptStore) as fault:

@@ -1,7 +1,7 @@
-"""Does another model find as much? Both look for passages that are known, with queries that lead to them.
+"""Does another model find as much? Both search for known passages, with queries that should find them.
 
-The queries are sentences out of the passages themselves, or recorded ones with the path that answered them.
-Only the vectors are asked: words are the same whatever the model.
+The queries are sentences from the passages themselves, or recorded queries with the path that answered them.
+Only vectors are searched: words find the same whatever the model.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def compare(
 
 
 def known_items(catalog: Catalog) -> list[KnownItem]:
-    """Return queries made from the corpus, always the same: of passages evenly picked among documents."""
+    """Return queries made from the corpus, always the same ones: from passages spread over all documents."""
     documents = [document.id for document in catalog.documents() if document.superseded_by is None]
     each = -(-QUERIES // max(1, len(documents)))  # of a few documents, several passages each
     step = max(1, len(documents) // QUERIES)

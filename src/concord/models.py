@@ -32,7 +32,7 @@ class ModelState(NamedTuple):
 
 
 class Built(NamedTuple):
-    """What building a model's vectors came to."""
+    """The result of building a model's vectors."""
 
     identity: Identity
     is_active: bool
@@ -41,7 +41,7 @@ class Built(NamedTuple):
 
 
 class Switch(NamedTuple):
-    """What became of the wish to use another model."""
+    """Whether searches use another model now, and the trial that decided it."""
 
     outcome: Literal["switched", "already", "worse"]
     identity: Identity
@@ -212,7 +212,7 @@ def _named(name: str, spaces: Sequence[Space], *, by_part: bool) -> Sequence[Spa
 
 
 def recipe_for(provider: str, model: str, url: str) -> dict[str, str]:
-    """Return the settings that open a model; a folder is named in full, wherever it is asked for later."""
+    """Return the settings that open a model; a folder becomes an absolute path, valid from anywhere."""
     folder = Path(model).expanduser()
     named = str(folder.absolute()) if model and folder.is_dir() else model
     return {"embed.provider": provider, "embed.model": named, "embed.url": url}

@@ -83,7 +83,7 @@ class NoteTools(NamedTuple):
 
 
 def save_note(note: Note, tools: NoteTools, *, supersedes: str | None = None) -> Document:
-    """Store a note, and mark the document it supersedes; of one that is superseded already, the newest.
+    """Store a note, and mark the document it supersedes: the newest, if that one is superseded already.
 
     Raises:
         BadValue: there is nothing in it.
@@ -141,7 +141,7 @@ def remove_note(reference: str, store: Store) -> RemovedNote:
 
 
 def note_of(document: Document, catalog: Catalog) -> Note:
-    """Return what a note was made of; of one kept before that was written down, its text is its content."""
+    """Return the fields of a kept note; if they are not stored, as in old stores, its text is its content."""
     fields = document.fields
     content = fields.get("content") if fields else joined(catalog.chunks_of(document.id))
     return Note(
@@ -217,7 +217,7 @@ def _newest(document: Document, catalog: Catalog) -> Document:
 
 
 def _as_given(kept: Note) -> Note:
-    """Return a kept note without a title that was made of its words: it would outlive them."""
+    """Return a kept note without a title that was made from its content: it would not follow an edit."""
     return replace(kept, title=None) if kept.title == _title_from_words(kept, _text(kept)) else kept
 
 
@@ -267,7 +267,7 @@ def _described(kept: KeptNote, text: str, source: Source) -> Document:
 
 
 def _fields(note: Note) -> dict[str, Json]:
-    """Return what a note was made of and no other column holds; what was not given is left out."""
+    """Return the given fields of a note that no other column of its document holds."""
     given = {
         "content": note.content,
         "summary": note.summary,
@@ -293,9 +293,9 @@ def _tags(note: Note) -> tuple[str, ...]:
 
 
 def _placed(document: Document, known: Document | None, others: Container[str], catalog: Catalog) -> Document:
-    """Return an imported note where it was kept before, and with its superseder if that is there.
+    """Return an imported note at the path it had before, superseded only if its superseder is there.
 
-    Without it the note would be hidden for good.
+    Otherwise the note would be hidden for good.
     """
     newer = document.superseded_by
     is_there = newer is not None and (newer in others or catalog.document(newer) is not None)

@@ -29,7 +29,7 @@ _FLEETING = ("memory:", "qdrant-local::memory:")  # begin the URLs of what is go
 
 
 def check_lasting(*urls: str) -> None:
-    """Refuse to bring anything to where it would be gone with this process.
+    """Refuse a place in memory, where everything would be gone with this process.
 
     Raises:
         BadValue: one of the URLs leads there.
@@ -43,7 +43,7 @@ def check_lasting(*urls: str) -> None:
 
 
 def check_places(settings: Settings) -> None:
-    """Refuse settings with which no store could ever be opened; nothing is opened to find out.
+    """Refuse settings with which no store could ever be opened, without opening any.
 
     Raises:
         BadValue: the organisation's name or a URL is not of the form it must have.
@@ -97,7 +97,7 @@ class Parts:
         return part
 
     def forget_others(self, kind: str, name: str) -> None:
-        """Free the others of a kind after a switch; a model that a search still uses loads again."""
+        """Free all other parts of a kind after a switch; a model that a search still uses loads again."""
         with self._lock:
             for other in [known for known in self._opened if known.startswith(kind) and known != name]:
                 part = self._opened.pop(other)
@@ -150,7 +150,7 @@ class Parts:
         return store.outside if isinstance(store, StoreWithOutsideVectors) else None
 
     def outside_at(self, home: str) -> OutsideVectors:
-        """Open a home where vectors of this store were kept once; whoever asked closes it."""
+        """Open a home where vectors of this store were kept before; the caller closes it."""
         from concord.outside_vectors import StoreWithOutsideVectors
 
         store = self.store
@@ -175,7 +175,7 @@ class Parts:
         return self._recipe(None if is_none else self._active_space())
 
     def tokenizer(self) -> Embedder:
-        """Return whose tokens chunks are measured in; words stand in where no model is configured."""
+        """Return the embedder whose tokens chunks are measured in; words, if no model is configured."""
         embedder = self.embedder
         if embedder is not None:
             return embedder
@@ -183,7 +183,7 @@ class Parts:
 
     @property
     def model_identity(self) -> Identity:
-        """Of the model that is configured, or of what stands in for it."""
+        """The identity of `tokenizer`: of the model, or of what stands in for it."""
         return self.tokenizer().identity
 
     @property
@@ -199,7 +199,7 @@ class Parts:
                 self.outside.warm()
 
     def after_embedding(self) -> None:
-        """Write down how the model is opened, and keep the cache within its limit."""
+        """Store the recipe that opens the model, and keep the cache within its limit."""
         space = self._active_space()
         if space and not space.recipe and (made := self.embedder) and made.identity == space.identity:
             from concord.models import recipe_for
@@ -208,7 +208,7 @@ class Parts:
         self.store.cache.trim(int(self.settings["cache.max_mb"] * 1_000_000))
 
     def embedder_of(self, space: Space | None) -> Embedder:
-        """Return what makes the vectors of a space; without one, of what is embedded first."""
+        """Return the embedder of a space; without a space, the one that is configured."""
         recipe, dimension = self._recipe(space), space.identity.dimension if space else 0
         name = self.embedder_name(space)
         embedder: Embedder = self.once(name, lambda: self.new_embedder(recipe, dimension))
@@ -216,7 +216,7 @@ class Parts:
         return embedder
 
     def embedder_name(self, space: Space | None) -> str:
-        """Return the name that the embedder of a space has among the parts: another recipe, another name."""
+        """Return the name under which the embedder of a space is kept here; it follows from its recipe."""
         recipe = self._recipe(space)
         return " ".join([_EMBEDDER, *(str(recipe.get(key, "")) for key in RECIPE)])
 
@@ -226,7 +226,7 @@ class Parts:
         return opened is not None and bool(opened.is_warm)  # asking for it would import its runtime
 
     def new_embedder(self, recipe: Mapping[str, Any], dimension: int = 0) -> Embedder:
-        """Open an embedder that nobody else uses; whoever asked closes it."""
+        """Open an embedder for one caller, who closes it."""
         options = {key: self.settings[key] for key in self.settings if key.startswith("embed.")}
         options |= {**recipe, "embed.dimension": dimension}
         if recipe.get("embed.url", options["embed.url"]) != self.settings["embed.url"]:
@@ -238,14 +238,14 @@ class Parts:
         return made
 
     def _active_space(self) -> Space | None:
-        """Return the space that searches use; a vector store that is down is no reason to stop."""
+        """Return the space that searches use; None also if the vector store is down."""
         try:
             return self.store.spaces.active()
         except Unavailable:
             return None
 
     def _recipe(self, space: Space | None) -> Mapping[str, Any]:
-        """Return the settings that open a space's model: its own, or where none were written down, ours."""
+        """Return the settings that open a space's model: those stored with it, or else the current ones."""
         return (space and space.recipe) or {key: self.settings[key] for key in RECIPE}
 
     @property
@@ -255,7 +255,7 @@ class Parts:
         return opened
 
     def limits(self) -> ReadLimits:
-        """Return how files are read and cut."""
+        """Return how files are read and chunked."""
         from concord.indexing.reading_files import ReadLimits
         from concord.text.chunk import ChunkSize
 

@@ -116,7 +116,7 @@ def find(kind: str, name: str) -> str:
 
 
 def _what_brings(package: str, name: str, module: str) -> str:
-    """Return what to install for a package that a part lacks: ours name theirs in pyproject.toml."""
+    """Return what to install for a missing package; for our own parts it is an extra of pyproject.toml."""
     if name in EXTRAS:
         return f"'concord-kb[{EXTRAS[name]}]'"
     return "concord-kb" if module.startswith("concord.") else package.partition(".")[0]

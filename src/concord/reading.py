@@ -78,7 +78,7 @@ def joined(chunks: Sequence[Chunk]) -> str:
 
 
 def gap(before: Chunk, chunk: Chunk) -> str:
-    """Return what lies between a chunk and the one that reaches furthest before it: only white space does."""
+    """Return the white space between a chunk and the one that reaches furthest before it."""
     room = max(0, chunk.start - before.end)
     if not (_has_own_lines(before) and _has_own_lines(chunk)):
         return "\n" * min(2, room)
@@ -183,7 +183,7 @@ def _meant(chunks: Sequence[Chunk], citation: Citation, chunk_id: int | None) ->
 def _nothing_there(
     reference: str, citation: Citation, document: Document, chunks: Sequence[Chunk]
 ) -> NotFound:
-    """Return what is wrong with a citation, and what there is to cite: pages for whoever asked for one."""
+    """Return the error for a citation of lines or pages that are not there, with those that are."""
     fault, extent = "points past the text", f"lines 1-{chunks[-1].end_line}"
     if citation.pages and chunks[-1].pages:
         known = document.details.get("pages")

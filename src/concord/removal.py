@@ -14,7 +14,7 @@ _TRY_AGAIN = "nothing was removed: see that it runs and that vectors.url is righ
 def remove(
     store: Store, source: Source, wait_s: float, *, force: bool = False, progress: Progress = silent
 ) -> Removal:
-    """Delete a source with all that came from it: vectors first, which may be kept by somebody else.
+    """Delete a source with all that came from it, vectors first: these may be kept on another server.
 
     Raises:
         UsageError: it holds notes, which are nowhere else, and `force` is not set.

@@ -1,7 +1,7 @@
-"""What is a request answered with? Strategies for words and for meaning, a reranker, what was fitted.
+"""What is a request answered with? Strategies for words and for meaning, a reranker, a calibration.
 
-All of it is opened once and kept with the other parts. What is bound to a model has that model in its name:
-after a switch it is opened anew, and what was bound to the one before is freed.
+Each is opened once and kept with the other parts. One that is bound to a model has that model in its name:
+after a switch it is opened anew, and the one for the model before is freed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COLD = Degraded("semantic", "the model is still loading; ask again in a moment t
 
 
 class Meaning(Struct, frozen=True):
-    """What looks for meaning, and the one model whose vectors it ever meets."""
+    """The semantic strategy, and the one model that it is bound to."""
 
     strategy: Semantic
     identity: Identity
@@ -44,7 +44,7 @@ class SearchParts:
         self._settings = parts.settings
 
     def tools(self, request: Request, *, wait_for_model: bool) -> SearchTools:
-        """Return what a request is answered with."""
+        """Return the tools to answer a request with."""
         tools = self.for_words()
         if (request.mode or self._settings["search.mode"]) == "fts5":
             return tools
@@ -61,11 +61,11 @@ class SearchParts:
         return replace(self._with_meaning(tools, meaning), reranker=self.reranker)
 
     def for_words(self) -> SearchTools:
-        """Return what a search by words alone works with."""
+        """Return the tools of a search by words alone."""
         return SearchTools(self._parts.store, self._words(), self._settings, self._parts.org)
 
     def with_meaning(self, tools: SearchTools) -> SearchTools:
-        """Return the tools with the semantic strategy, if it can vote, and what was fitted for its model."""
+        """Add the semantic strategy, if it can vote, and the calibration of its model to the tools."""
         meaning = self._asked_meaning()
         return tools if isinstance(meaning, Degraded) else self._with_meaning(tools, meaning)
 
@@ -85,7 +85,7 @@ class SearchParts:
         return made
 
     def _similarity(self, text: str, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, float]:
-        """Return cosines for a reranker, which outlives the search it was opened in; none without meaning."""
+        """Return cosines for a reranker, which outlives the search it was opened in; None without meaning."""
         meaning = self._asked_meaning()
         if isinstance(meaning, Degraded):
             return {}
@@ -107,13 +107,13 @@ class SearchParts:
         )
 
     def _calibration(self, identity: Identity) -> Calibration | None:
-        """Return what was fitted for a model; None for one that nobody fitted."""
+        """Return the calibration of a model; None if there is none."""
         from concord.quality.calibration import find_calibration
 
         return find_calibration(identity, self._settings.paths)
 
     def _asked_meaning(self) -> Meaning | Degraded:
-        """Return what looks for meaning now, or why nothing can."""
+        """Return the semantic strategy as of now, or why there is none."""
         try:
             space = self._parts.store.spaces.active()
         except Unavailable as fault:
@@ -121,7 +121,7 @@ class SearchParts:
         return self._meaning(space, wait_for_model=True)
 
     def _meaning(self, space: Space | None, wait_for_model: bool) -> Meaning | Degraded:
-        """Return what looks for meaning in the active space, or why nothing can."""
+        """Return the semantic strategy for the active space, or why there is none."""
         if self._settings["embed.provider"] == NONE:
             return Degraded("semantic", "no embedding provider is configured")
         if space is not None and not wait_for_model and not self._parts.has_model(space):
@@ -175,7 +175,7 @@ class SearchParts:
     ) -> list[Strategy]:
         """Return those strategies of installed packages that belong to a family.
 
-        What one is bound to is a part of its name here: when that is another, it is made anew.
+        `bound_to` is part of the name under which one is kept: if that changes, it is made anew.
         """
         strategies: list[Strategy] = []
         kinds: Mapping[str, Any] = self._parts.once("strategies", self._load_further)
@@ -187,7 +187,7 @@ class SearchParts:
         return strategies
 
     def _load_further(self) -> Mapping[str, Any]:
-        """Return by name what makes the strategies of installed packages that the settings want.
+        """Return the classes of the strategies of installed packages that the settings name.
 
         Raises:
             UnknownName: nobody brings one.

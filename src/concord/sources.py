@@ -1,6 +1,6 @@
-"""What becomes a source, under which name, and which source is meant.
+"""What is a source called, and which source does a name or a path mean?
 
-Names are unique for people, and unique at the head of citations.
+A name is unique, for people; a prefix is unique, at the head of citations.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def register(
     tags: Sequence[str] = (),
     trust: Trust = "trusted",
 ) -> Source:
-    """Store and return the source of a folder or file: a new one, or the known one with what is given anew.
+    """Store and return the source of a folder or file; options given here replace those of a known source.
 
-    Trust is only ever taken away: whoever adds an untrusted folder again need not say so again.
+    Trust is only ever taken away: adding an untrusted folder again does not make it trusted.
 
     Raises:
         UsageError: the path may not be indexed, the name is taken, or no file is like the patterns.
@@ -91,7 +91,7 @@ def kept_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_likeness(path: Path, patterns: Sequence[str]) -> None:
-    """Refuse patterns that fit no file although there are files: a slip would empty the source."""
+    """Refuse patterns that match no file although there are files: a typo would empty the source."""
     from concord.files.walk import count_unlike
 
     unlike = count_unlike(path, patterns, max_bytes=sys.maxsize) if patterns and path.is_dir() else 0
@@ -103,9 +103,9 @@ def _check_likeness(path: Path, patterns: Sequence[str]) -> None:
 
 
 def _take_back(labels: set[str], source: Source, catalog: Catalog) -> None:
-    """Take tags that a source no longer has from its documents, and have those read again by the next sync.
+    """Remove tags that a source no longer has from its documents, and have the next sync read those again.
 
-    A file may give itself the same tag, and only the file knows.
+    A file may give itself the same tag, which only reading it shows.
     """
     from concord.batches import batched  # late: only a change of tags needs them
     from concord.indexing.document_groups import UPDATED_AT_ONCE
@@ -206,7 +206,7 @@ def path_filter(path: str, *, is_folder: bool) -> str:
 
 
 def _stored(catalog: Catalog, wanted: Callable[[Sequence[Source]], Source]) -> Source:
-    """Store what is wanted of what is there; when somebody else stores the same first, look again."""
+    """Store the source that `wanted` makes of those there are; if another process is first, try again."""
     for left in reversed(range(TRIES)):
         known = catalog.sources()
         source = wanted(known)
@@ -229,7 +229,7 @@ def _new_notes(existing: Sequence[Source]) -> Source:
 
 
 def _apart_from(existing: Sequence[Source]) -> Callable[[str], bool]:
-    """Return a test for prefixes below which no other source has, or may get, a document."""
+    """Return a test whether no other source has, or may get, a document below a prefix."""
     taken = [source.prefix + "/" for source in existing]
 
     def is_apart(tried: str) -> bool:

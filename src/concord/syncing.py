@@ -1,4 +1,4 @@
-"""How are the sources of this knowledge base kept current? Ingest, with the parts that are open."""
+"""How are the sources of a knowledge base kept current? By `ingest`, with the parts that are open."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Scope(Struct, frozen=True):
 
 
 class Syncing:
-    """Syncs sources, and embeds what waits for it."""
+    """Syncs sources, and embeds their chunks."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -111,22 +111,22 @@ class Syncing:
         return watch(tools, stop)
 
     def _try_sync(self, source: Source, *, embed: bool, changed: Set[str]) -> SyncReport:
-        """Sync a source for whoever tries again soon: what may work by then is reported, too, not raised."""
+        """Sync a source; a fault that may pass is reported, not raised: the watch will try again soon."""
         try:
             return self.sync_and_report(source, embed=embed, progress=silent, changed=changed)
         except (Unavailable, StoreBusy) as fault:
             return _failed(source, fault.message)
 
     def _own_folders(self) -> list[str]:
-        """Return where a sync writes: watching that, it would never end."""
+        """Return the folders that a sync writes to: if these were watched, it would never end."""
         path, paths = self._parts.store.path, self._parts.settings.paths
         return [paths.data, paths.cache, *([os.path.dirname(path)] if path else [])]
 
     def _sync_if_stale(self, source: Source, *, embed: bool, progress: Progress) -> None:
         """Bring a source up to date for a search that follows.
 
-        If no file has changed since it was indexed, a store that cannot be written is enough. Nor is another
-        sync waited for, which may be embedding for minutes what words can find already.
+        If no file has changed, a read-only store is good enough. Nor is another sync waited for then: it may
+        be embedding for minutes what words can find already.
 
         Raises:
             ReadOnlyStore: a file has changed since it was indexed.

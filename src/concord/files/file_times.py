@@ -16,9 +16,9 @@ _EARLIEST_NS, _LATEST_NS = -(2**63), 2**63 - 1
 
 
 def may_be_another(ctime_ns: int, read_at: float) -> bool:
-    """Whether a file that has the size and time it had when it was read may hold something else.
+    """Whether a file with an unchanged size and modification time may still hold something else.
 
-    One that was moved there, unpacked or synchronised keeps its time; when the system touched it tells.
+    A file that was moved there, unpacked or synchronised keeps its modification time; its ctime shows it.
     """
     return ctime_ns >= read_at * 1e9 - RACY_NS
 
@@ -26,7 +26,7 @@ def may_be_another(ctime_ns: int, read_at: float) -> bool:
 def storable_ns(moment_ns: int) -> int:
     """Return a moment, or the nearest one that every store can keep.
 
-    Both sides of a comparison have to be taken through it: then what did not change is the same again.
+    Both sides of a comparison have to go through it, so that equal moments stay equal.
     """
     return max(_EARLIEST_NS, min(moment_ns, _LATEST_NS))
 

@@ -39,7 +39,7 @@ def saved_files(
         relative = os.path.relpath(path, source.path).replace(os.sep, "/")
         document = _document(source.path_of(relative), catalog)
         status = _status(path)
-        if document is None and status is None and not _left_a_mark(relative, source, catalog):
+        if document is None and status is None and not _mattered(relative, source, catalog):
             continue
         if document is None or status is None or not _is_readable(status, max_bytes):
             return None
@@ -47,8 +47,8 @@ def saved_files(
     return saved
 
 
-def _left_a_mark(relative: str, source: Source, catalog: Catalog) -> bool:
-    """Whether what is gone decided what is indexed: a file of ignore rules, or a folder with documents."""
+def _mattered(relative: str, source: Source, catalog: Catalog) -> bool:
+    """Whether a path that is gone mattered: a file of ignore rules, or a folder with documents below it."""
     if os.path.basename(relative) in IGNORE_FILES:
         return True
     below = path_filter(source.path_of(relative), is_folder=True)

@@ -20,7 +20,7 @@ class Textless:
         self.met: dict[str, Entry] = {}
 
     def reason(self, found: Found) -> str | None:
-        """Return why a file holds no text; None if it has changed, or that was never found out."""
+        """Return why a file holds no text; None if it has changed since, or was never found to hold none."""
         entry = self._known.get(found.relative)
         if entry is None or entry[:-1] != _state(found):
             return None
@@ -28,13 +28,13 @@ class Textless:
         return str(entry[-1])
 
     def add(self, found: Found, reason: str) -> None:
-        """Remember a file, unless it may be saved again without a trace."""
+        """Remember a file, unless another save might not show by its modification time."""
         if is_settled(found):
             self.met[found.relative] = [*_state(found), reason]
 
 
 def readers() -> list[str]:
-    """Return who decides that a file holds no text: this version, and the extractors that are installed."""
+    """Return what decides whether a file holds text: this version, and the extractors that are installed."""
     return [__version__, *plugins.names("extractors")]
 
 

@@ -14,7 +14,7 @@ from concord.types import FileState, Source
 
 
 def is_as_indexed(found: Found, state: FileState) -> bool:
-    """Whether a file surely holds what it held, to go by its state."""
+    """Whether size and times say for sure that a file holds what was indexed."""
     is_same = (state.size, state.mtime_ns) == (found.size, found.mtime_ns)
     return is_same and not may_be_another(found.ctime_ns, state.indexed_at)
 
@@ -39,7 +39,7 @@ def is_unchanged(source: Source, catalog: Catalog, max_bytes: int) -> bool:
 
 
 def _holds_the_same(found: Found, state: FileState) -> bool:
-    """Whether a file holds what it held, reading it where its state does not tell."""
+    """Whether a file holds what was indexed; it is read if size and times do not tell."""
     if is_as_indexed(found, state) or found.size != state.size:
         return found.size == state.size
     try:

@@ -60,7 +60,7 @@ _by_name = attrgetter("name")
 def walk(root: Path, patterns: Sequence[str] = (), *, max_bytes: int) -> Iterator[Found | Skipped]:
     """Yield the files of a folder, or the one file that `root` is, and what was left out for a good reason.
 
-    Files that ignore rules or include patterns exclude are not told of. Patterns have git's syntax: `*.md`
+    Files that ignore rules or include patterns exclude are not reported. Patterns have git's syntax: `*.md`
     matches at any depth, `docs/` everything below docs.
 
     Raises:
@@ -235,7 +235,7 @@ class _Tree:
             yield Skipped(prefix.rstrip("/"), _sentence(fault), failed=True)
 
     def _check_not_lost(self) -> None:
-        """See to it that the root is the folder that the walk began in.
+        """Check that the root is still the folder that the walk began in.
 
         Where a disk was unmounted an empty folder is left, and all that was in it looks deleted.
 

@@ -139,7 +139,7 @@ def _with_files(sources: Sequence[Source]) -> list[Source]:
 
 
 def _glance(sources: Sequence[Source]) -> list[tuple[object, ...]]:
-    """Return what decides how sources are watched: what they are, and which folder is at their root."""
+    """Return what watching depends on: which sources there are, and which folder is at each root."""
     return [
         (replace(source, synced_at=None), source.kind == "directory" and _folder(source))
         for source in sources
@@ -147,7 +147,7 @@ def _glance(sources: Sequence[Source]) -> list[tuple[object, ...]]:
 
 
 def _folder(source: Source) -> _State:
-    """Return which folder a source's path leads to: one that was made anew is another under that name."""
+    """Return an identity of the folder at a source's path: a folder that was made anew has another."""
     state = _state(source.path)
     return state and state[:2]
 

@@ -1,4 +1,4 @@
-"""Which documents are stored together? A group fills one transaction, and nobody waits in it for long."""
+"""Which documents are stored together? A group is one transaction, and no document waits in it for long."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Prepared(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What became of a group."""
+    """The documents of a group that were stored, and those that could not be."""
 
     documents: Sequence[Prepared]
     failed: Sequence[Failure] = ()
 
 
 class Group:
-    """Documents that wait to be stored together: more of them where the store was quick with the last."""
+    """Documents that wait to be stored together; the quicker the store was last time, the more of them."""
 
     def __init__(self) -> None:
         self._most = USUAL_CHUNKS
@@ -76,7 +76,7 @@ class Group:
         return Stored(group)
 
     def _learn(self, chunks: int, took_s: float) -> None:
-        """Let the next group be as large as the store can write in the time that others may wait."""
+        """Make the next group as large as the store can write while others may be kept waiting."""
         if chunks >= USUAL_CHUNKS:  # a small group tells little: a transaction by itself takes time
             quick = int(chunks * STORE_S / max(took_s, 0.001))
             self._most = max(USUAL_CHUNKS, min(quick, GROUP_CHUNKS))

@@ -1,4 +1,4 @@
-"""Giving vectors to chunks: in small batches, each of which commits by itself, from the cache where it can.
+"""Giving vectors to chunks: in small batches, each committed by itself, from the cache where possible.
 
 An interrupted run loses the batch it was at. A text that the provider refuses stays without a vector, found
 by words alone, and keeps nobody else from getting theirs.
@@ -26,7 +26,7 @@ EMBED_BATCH = 64  # chunks embedded and committed together: what an interruption
 
 
 class EmbeddingReport(NamedTuple):
-    """What embedding the pending chunks came to."""
+    """What embedding the pending chunks has done."""
 
     embedded: int = 0
     reused: int = 0
@@ -37,7 +37,7 @@ class EmbeddingReport(NamedTuple):
 
 
 class BatchVectors(NamedTuple):
-    """What became of a few texts."""
+    """The vectors of a batch of texts, and how many of them were not in the cache."""
 
     vectors: dict[bytes, Vector]  # by the key of the text
     made: int
@@ -45,7 +45,7 @@ class BatchVectors(NamedTuple):
 
 
 def with_embedding(report: SyncReport, done: EmbeddingReport) -> SyncReport:
-    """Return a report of a sync that also tells what embedding came to."""
+    """Add what embedding has done to the report of a sync."""
     return replace(
         report,
         embedded=done.embedded,
@@ -57,7 +57,7 @@ def with_embedding(report: SyncReport, done: EmbeddingReport) -> SyncReport:
 
 
 def text_key(text: str) -> bytes:
-    """Return what the vector of a text is cached under."""
+    """Return the key under which the vector of a text is cached."""
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
 
 
@@ -139,7 +139,7 @@ def _text(pending: Pending) -> tuple[ChunkId, str]:
 def _embed(
     batch: Sequence[tuple[ChunkId, str]], store: Store, space: VectorIndex, embedder: Embedder
 ) -> tuple[int, BatchVectors]:
-    """Store a vector for each of the batch; return how many have one now, and what was made for that."""
+    """Store a vector for each chunk of a batch; return how many were stored, and the vectors."""
     result = vectors_for((text for _, text in batch), store, embedder)
     keys = {chunk_id: text_key(text) for chunk_id, text in batch}
     space.put((chunk_id, result.vectors[key]) for chunk_id, key in keys.items() if key in result.vectors)

@@ -1,4 +1,4 @@
-"""Documents with pages of which nothing can be found: pictures of text, which only OCR can read."""
+"""Documents with pages that searches cannot find: pictures of text, which only OCR can read."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def partly_read(documents: Iterable[Document]) -> list[PartlyRead]:
 
 
 def sentence(one: PartlyRead) -> str:
-    """Return that a document was read in part, in words."""
+    """Return a sentence that says how many pages of a document hold no text."""
     return f"{one.pages_without_text:,} of {one.pages:,} pages of {one.path} hold no text"

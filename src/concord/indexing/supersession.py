@@ -19,10 +19,10 @@ from concord.types import Document, Source
 
 
 def settle_supersession(source: Source, catalog: Catalog) -> bool:
-    """Have documents superseded as the files of their source say; return whether any of them says so."""
+    """Mark documents as superseded, as the files of a source say; return whether any file says so."""
     documents = list(catalog.documents(source.id))
     wanted = successors(documents, source.prefix)
-    for group in batched(_otherwise(documents, wanted), UPDATED_AT_ONCE):
+    for group in batched(_to_change(documents, wanted), UPDATED_AT_ONCE):
         # As they are now: somebody may have changed them since they were read, or superseded them by a note.
         current = [(catalog.document(read.id), read, new) for read, new in group]
         catalog.update_documents(
@@ -46,10 +46,10 @@ def release_superseded(source: Source, catalog: Catalog, document_ids: Sequence[
         catalog.update_documents([replace(one, superseded_by=None) for one in group])
 
 
-def _otherwise(
+def _to_change(
     documents: Sequence[Document], wanted: Mapping[str, str]
 ) -> Iterator[tuple[Document, str | None]]:
-    """Yield documents whose successor is not the wanted one, with that; what a note supersedes stays so."""
+    """Yield documents with another successor than wanted, and the wanted one; a note's claims stay."""
     own = {document.id for document in documents}
     for document in documents:
         now, then = document.superseded_by, wanted.get(document.id)

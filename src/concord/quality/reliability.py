@@ -125,12 +125,6 @@ def precisions(cases: Iterable[tuple[str, bool]]) -> tuple[LabelPrecision, ...]:
     )
 
 
-def falls(labels: Sequence[LabelPrecision], least: int = 50) -> bool:
-    """Whether precision never rises from a label to the next, over labels that enough cases have."""
-    known = [one.precision for one in labels if one.n >= least]
-    return all(above >= below for above, below in zip(known, known[1:], strict=False))
-
-
 def answerability(answered: Sequence[Judgement], foreign: Sequence[Judgement]) -> Answerability:
     """Measure how well answered queries are told from foreign ones."""
     return Answerability(

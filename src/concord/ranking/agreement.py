@@ -21,7 +21,7 @@ Strength = Literal["strong", "middling", "weak"]
 
 LABELS: tuple[Label, ...] = ("very_high", "high", "medium_high", "medium", "low", "speculative", "no_results")
 PRELIMINARY: Label = "fts_only"  # words have answered, meaning has not yet: outside the order, never capped
-# A found hit is never capped below this; what is under it names the cascade's rungs.
+# No hit is capped below this; the labels under it are for the cascade's rungs and for no hit at all.
 LOWEST_CAPPED: Label = "low"
 
 _PLACE = {label: place for place, label in enumerate(LABELS)}
@@ -67,7 +67,7 @@ class Evidence(Struct, frozen=True):
 
     @property
     def bare(self) -> bool:
-        """Whether meaning found it, and nothing in its text bears that out."""
+        """Whether meaning alone found it: no word or name of the query stands in it."""
         return self.semantic and not self.lexical and not self.entity
 
     @property
@@ -79,7 +79,7 @@ class Evidence(Struct, frozen=True):
 
     @property
     def alone(self) -> bool:
-        """Whether words found it, and meaning, which reads the query, did not."""
+        """Whether words alone found it, though the model reads the script of the query."""
         return self.lexical and not self.semantic and not self.unread
 
     @property
@@ -116,7 +116,7 @@ PRIMARY: tuple[Row, ...] = (
     Row("the quotation itself", lambda e: e.alone and e.exact and e.quoted, "high"),
     Row("all words", lambda e: e.alone and e.exact and not e.quoted, "medium"),
     Row("some words", lambda e: e.alone and not e.exact, "low"),
-    # That meaning is silent says nothing here, so it is for the cap to say how far words can be trusted.
+    # That meaning did not find it says nothing here, so the cap decides how far words can be trusted.
     Row("words that the model cannot read", lambda e: e.unread and e.lexical and not e.semantic, "high"),
     Row("nothing", lambda e: not e.semantic and not e.lexical, "no_results"),
 )
@@ -130,12 +130,12 @@ TABLE: tuple[Row, ...] = (*PRIMARY, *CASCADE)
 
 
 def agreed(votes: Iterable[Candidate]) -> float:
-    """Return the share of the three strategies that found a chunk; those from outside cannot exceed 1."""
+    """Return the share of our three strategies that found a chunk; with further strategies, 1 at most."""
     return min(1.0, len({one.strategy for one in votes}) / len(STRATEGIES))
 
 
 def agreement(votes: Iterable[Candidate]) -> Agreement:
-    """Return who found a chunk and how high; of a chunk nobody voted for, rank 0."""
+    """Return which strategies found a chunk and its best rank; the rank is 0 if none voted for it."""
     held = tuple(votes)
     found = {one.strategy for one in held}
     known = tuple(name for name in STRATEGIES if name in found)

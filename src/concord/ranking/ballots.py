@@ -1,4 +1,4 @@
-"""What do the strategies say of each chunk? The votes of the two families, with every score that is known."""
+"""Which votes and scores does each chunk have? Candidates of all strategies, merged into two ballots."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _ORDER = {name: place for place, name in enumerate(STRATEGIES)}
 
 
 class Ballots(Struct, frozen=True):
-    """The two families' votes on the same chunks, with every score that is known of them."""
+    """The votes of the two families, lexical and semantic, with every known score of each chunk."""
 
     lexical: Mapping[ChunkId, int]  # rank in the family's ballot, from 1
     semantic: Mapping[ChunkId, int]
-    bm25: Mapping[ChunkId, float]  # also of chunks that only the other family voted for, where completed
+    bm25: Mapping[ChunkId, float]  # also of chunks that only the other family voted for, if known
     cosine: Mapping[ChunkId, float]
     votes: Mapping[ChunkId, tuple[Candidate, ...]]  # in order of chunk id
     # Cosines with the query moved towards its first hits: pseudo-relevance feedback.
     feedback: Mapping[ChunkId, float] = field(default_factory=dict)
-    copies: Mapping[ChunkId, float] = field(default_factory=dict)  # of the first hit: how like it each is
+    copies: Mapping[ChunkId, float] = field(default_factory=dict)  # of the first hit: their cosines with it
 
 
 def merge_votes(
@@ -34,7 +34,7 @@ def merge_votes(
     bm25: Mapping[ChunkId, float] | None = None,
     cosine: Mapping[ChunkId, float] | None = None,
 ) -> Ballots:
-    """Merge candidates into two ballots; `bm25` and `cosine` add scores that were not voted."""
+    """Merge candidates into two ballots; `bm25` and `cosine` add scores of chunks without such a vote."""
     votes = _votes(candidates)
     lexical, semantic = _best(votes)
     return Ballots(
@@ -47,7 +47,7 @@ def merge_votes(
 
 
 def with_votes(ballots: Ballots, added: Iterable[Candidate], *, cosine: Mapping[ChunkId, float]) -> Ballots:
-    """Return the ballots as if these had been voted, too; `cosine` adds scores that were not."""
+    """Return the ballots with further votes; `cosine` adds scores of chunks without a semantic vote."""
     voted = [vote for votes in ballots.votes.values() for vote in votes]
     return merge_votes([*voted, *added], bm25=ballots.bm25, cosine={**ballots.cosine, **cosine})
 
@@ -62,7 +62,7 @@ def without(ballots: Ballots, gone: AbstractSet[ChunkId]) -> Ballots:
 
 
 def without_copies(ballots: Ballots) -> Ballots:
-    """Return the ballots without copies of the first hit, which would lower how far it stands out."""
+    """Return the ballots without copies of the first hit: beside them it would seem to stand out less."""
     return without(ballots, ballots.copies.keys()) if ballots.copies else ballots
 
 
@@ -85,7 +85,7 @@ def _votes(candidates: Iterable[Candidate]) -> dict[ChunkId, tuple[Candidate, ..
 
 
 def _with_vote(held: tuple[Candidate, ...], one: Candidate) -> tuple[Candidate, ...]:
-    """Return the votes for a chunk with another one, in order; of a strategy's two, its best."""
+    """Add a vote to those for a chunk, in order; of two votes of one strategy the better one is kept."""
     same = next((other for other in held if other.strategy == one.strategy), None)
     if same is None:
         return tuple(sorted((*held, one), key=_place))

@@ -1,4 +1,4 @@
-"""The default fusion: standardised scores, weighed by what the ballots tell of their own worth."""
+"""The default fusion: z-scores of both families, weighted by how clearly each tells hits from the rest."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ LITERAL_GAIN = 3.0  # standard deviations: hardly any other chunk can be further
 
 
 class Basis(Struct, frozen=True):
-    """What a blend goes by before it looks at meaning: it is the same with feedback and without."""
+    """The part of a blend that does not depend on cosines: it is computed once, with feedback or without."""
 
-    pool: AbstractSet[ChunkId]  # that z-scores are measured on
+    pool: AbstractSet[ChunkId]  # candidates whose mean and spread the z-scores use
     weight: float  # the semantic share
     words: Mapping[ChunkId, float]  # z-scores of BM25
 
 
 def blend(ballots: Ballots, context: Context, basis: Basis | None = None) -> list[Ranked]:
-    """Return the chunks in the order that `auto` has by default; `basis` is that of these votes, if known."""
+    """Return the chunks in the default order of `auto`; `basis` is that of these ballots, if known."""
     return ranked_by(ballots, blend_shares(ballots, context, basis))
 
 
 def blend_basis(ballots: Ballots, context: Context) -> Basis:
-    """Return what all blends of these votes go by."""
+    """Return the basis of all blends of these ballots."""
     pool = _pool(ballots)
     # A chunk without any of the words scores 0.
     words = {chunk_id: ballots.bm25.get(chunk_id, 0.0) for chunk_id in ballots.votes}
@@ -52,18 +52,18 @@ def blend_basis(ballots: Ballots, context: Context) -> Basis:
 
 
 def blend_weight(ballots: Ballots, context: Context, pool: AbstractSet[ChunkId] | None = None) -> float:
-    """Return the semantic share of a blend; `pool` is that of these votes, if known.
+    """Return the semantic share of a blend; `pool` is that of these ballots, if known.
 
-    - A ballot whose first is hardly better than its tenth cannot tell an answer from a mention. The more its
-      first stands out, the more the ballot counts.
+    - A ballot whose first chunk is hardly better than its tenth cannot tell an answer from a mention. The
+      more the first stands out, the more the ballot counts.
     - Rare words, such as a person's name, mean nothing to a model: with them, words count for more.
     - Among source code the words of a question are noise, unless a chunk holds all of them, or the query is a
       name or a quotation that was found.
     - A model that cannot read the query's script does not count; one that reads its letters but not its
       language counts for less.
-    - While documents are being embedded, meaning counts by the share of the words' finds that have vectors.
-      With 2 to 25 in 100 documents embedded, nDCG@10 of datatalks-faq was 0.77 to 0.86 without that (0.94 by
-      words alone), and is 0.94.
+    - While documents are being embedded, meaning counts by the share of lexical candidates that have
+      vectors. With 2 to 25 in 100 documents embedded, nDCG@10 of datatalks-faq was 0.77 to 0.86 without that
+      (0.94 by words alone), and is 0.94.
     """
     margin = _margin([score for chunk_id, score in ballots.bm25.items() if chunk_id in ballots.lexical])
     numbers = context.blend
@@ -84,7 +84,7 @@ def blend_shares(ballots: Ballots, context: Context, basis: Basis | None = None)
     """Return what each ballot adds to each chunk."""
     basis = basis or blend_basis(ballots, context)
     weight, words = basis.weight, basis.words
-    # A chunk without a vector is not far in meaning: words alone tell.
+    # That a chunk has no vector does not make it far in meaning: its words alone count.
     meaning = _above_pool(ballots.feedback or ballots.cosine, basis.pool)
     found = {
         chunk_id: Share((1 - weight) * words[chunk_id], weight * meaning[chunk_id])
@@ -101,19 +101,19 @@ def blend_shares(ballots: Ballots, context: Context, basis: Basis | None = None)
 
 
 def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> dict[ChunkId, float]:
-    """Return how high candidates stand above the others, highest first: their blended scores, corrected.
+    """Return how far candidates stand above the others, highest first: blended scores with corrections.
 
-    - A z-score needs others to compare with. Candidates under a narrow filter are compared with what the
-      filter keeps out; those of a small store with what a usual search finds, by cosine alone, because a few
-      texts do not tell how rare a word is.
-    - Copies of the first hit, such as other versions of a page, count as one. Otherwise each copy more would
-      make all of them stand out less.
+    - A z-score needs other candidates to compare with. Those under a narrow filter are compared with what the
+      query finds without the filter; those of a small store with what a usual search finds, by cosine alone,
+      because a few texts do not tell how rare a word is.
+    - Copies of the first hit, such as other versions of a page, count as one. Otherwise each further copy
+      would make all of them stand out less.
     - The more chunks hold a quotation, the less likely each is the one that is meant. In the order all of
       them gain the same; as evidence they share that gain.
     """
     found = {one.chunk_id: one.score for one in blended}
     if ballots.copies:
-        found = _standing_alike(found, blend(without_copies(ballots), context), ballots.copies)
+        found = _counted_once(found, blend(without_copies(ballots), context), ballots.copies)
     if context.unfiltered:
         found |= {
             one.chunk_id: one.score for one in blend(context.unfiltered, context) if one.chunk_id in found
@@ -130,10 +130,10 @@ def standings(blended: Iterable[Ranked], ballots: Ballots, context: Context) -> 
     return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
 
-def _standing_alike(
+def _counted_once(
     found: Mapping[ChunkId, float], alone: Iterable[Ranked], copies: Collection[ChunkId]
 ) -> dict[ChunkId, float]:
-    """Return how high chunks stand without copies; a copy stays as far behind the first as it was."""
+    """Return how high chunks stand if copies count as one; each copy stays as far behind the first."""
     known = {one.chunk_id: one.score for one in alone}
     ahead = max(known.values(), default=0.0) - max(found.values(), default=0.0)
     return known | {chunk_id: found[chunk_id] + ahead for chunk_id in copies if chunk_id in found}
@@ -161,13 +161,13 @@ def _above_pool(scores: Mapping[ChunkId, float], pool: Iterable[ChunkId]) -> dic
 
 
 def _compared_share(ballots: Ballots) -> float:
-    """Return how much of what words have found was compared; all of it where only one family has voted."""
+    """Return the share of lexical candidates whose cosine is known; 1 if only one family has voted."""
     found = first_of(ballots.lexical, POOL)
     return len(found & ballots.cosine.keys()) / len(found) if found and ballots.cosine else 1.0
 
 
 def _lead(ballots: Ballots, pool: AbstractSet[ChunkId]) -> float:
-    """Return how much further than usual the nearest chunk is ahead of the tenth; 0 without a tenth."""
+    """Return by how much the nearest chunk is further ahead of the tenth than usual; 0 without a tenth."""
     falling = sorted(ballots.cosine.values(), reverse=True)
     if len(falling) < 10:
         return 0.0

@@ -1,4 +1,4 @@
-"""How likely is a hit relevant, and an answer there? Applies what was fitted elsewhere; fits nothing.
+"""How likely is a hit relevant, and is the answer there? Applies a calibration; `quality/fitting.py` fits it.
 
 A calibration belongs to one embedding model. For any other the score is a stand-in: it rises with cosine and
 with BM25's share of what the query could score, orders hits sensibly, and is no probability.
@@ -49,7 +49,7 @@ UNREAD_DOUBT = 0.8  # there, this share of the doubt that is allowed elsewhere
 
 
 class Logistic(Struct, frozen=True):
-    """Logistic regression over named, standardised features, with a table that may straighten its output."""
+    """Logistic regression over named, standardised features, with an optional table to correct its output."""
 
     features: tuple[str, ...]
     coef: tuple[float, ...]
@@ -76,7 +76,7 @@ class Calibration(Struct, frozen=True):
 
 
 def model_key(identity: Identity) -> str:
-    """Return what embedders must share for their cosines to mean the same: all but who runs the model."""
+    """Return what two embedders must share for a calibration to fit both: everything but the provider."""
     return "/".join([identity.model, str(identity.dimension), identity.prefix_version, identity.metric])
 
 
@@ -92,13 +92,13 @@ def relevance(calibration: Calibration | None, hit: HitSignals, search: SearchSi
 def relevance_alone(
     calibration: Calibration | None, hit: HitSignals, search: SearchSignals, together: float
 ) -> float:
-    """Return a hit's relevance by its own evidence; `together` is that with its document's better hits."""
+    """Return a hit's relevance by its own evidence; `together` is the one that counts its document's hits."""
     own = alone(hit)
     return together if own == hit else relevance(calibration, own, search)
 
 
 def applicable(calibration: Calibration | None, hit: HitSignals) -> Calibration | None:
-    """Return the calibration if it applies to a hit: nothing was fitted to hits without a vector."""
+    """Return the calibration if it applies to a hit: none was fitted to hits without a vector."""
     return None if hit.cosine is None else calibration
 
 
@@ -119,17 +119,17 @@ def confidence_score(
 
 
 def _together(relevances: Sequence[float]) -> float:
-    """Return the most that an answer with such hits may promise: hits and answers are fitted separately."""
+    """Return the most that an answer may promise given its hits, since the two are fitted separately."""
     return TOGETHER * math.fsum(relevances) * max(1.0, TEN / len(relevances)) if relevances else 1.0
 
 
 def verbatim_floor(hit: HitSignals, search: SearchSignals) -> float:
-    """Return the least chance of a hit that has the whole query in its order: the more do, the less."""
+    """Return the least relevance of a hit that has the whole query verbatim: less, the more hits have it."""
     return VERBATIM_HITS / (1 + math.log(max(1, search.verbatim))) if hit.closeness == 1 else 0.0
 
 
 def borne_out(coverage: float, search: SearchSignals) -> float:
-    """Return the share of a probability that words confirm: all of it where the model reads the query.
+    """Return the share of a probability that words bear out: all of it if the model reads the query.
 
     To a model that does not, every text in that script is near, and any question would look answered.
     `coverage` is the share of the query's words, by rarity, that the text holds.
@@ -143,7 +143,7 @@ def cuts(calibration: Calibration | None) -> Cuts:
 
 
 def cuts_for(cuts: Cuts, search: SearchSignals) -> Cuts:
-    """Return the cuts for a search: where the model cannot read the query, an answer has to be surer.
+    """Return the cuts for a search: if the model cannot read the query, an answer needs a higher score.
 
     To such a model every text in that language is near, so that a question without an answer looks answered.
     """
@@ -173,7 +173,7 @@ def contributions(model: Logistic, features: Mapping[str, float]) -> dict[str, f
 
 
 def load(data: Json) -> Calibration:
-    """Read a calibration from what JSON holds.
+    """Read a calibration from parsed JSON.
 
     Raises:
         BadValue: it is not of this form, or names features that this version does not compute.
@@ -194,7 +194,7 @@ def load(data: Json) -> Calibration:
 
 
 def dump(calibration: Calibration) -> dict[str, Json]:
-    """Return a calibration as what JSON can hold; `load` reads it back."""
+    """Return a calibration as JSON values; `load` reads it back."""
     cuts, usual = calibration.cuts, calibration.usual
     return {
         "version": VERSION,

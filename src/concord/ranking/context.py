@@ -14,15 +14,15 @@ SEMANTIC_WEIGHT = 0.6
 class BlendNumbers(Struct, frozen=True):
     """The tuned numbers of a blend.
 
-    `python -m benchmarks fusion` shows which each of its sets would choose; the chats and other collections
-    of docs/quality.md had a say, too; they alone speak for `lead` and for a `rare` below 0.8.
+    `python -m benchmarks fusion` shows the values that each of its sets would choose. The chats and other
+    collections of docs/quality.md were considered, too: they alone call for `lead`, and for `rare` below 0.8.
     """
 
     flat: float = 0.85  # semantic share where the lexical ballot is flat
-    margin: float = 0.3  # what a lexical first that stands out takes off it
+    margin: float = 0.3  # taken off it where the first lexical candidate stands out
     code: float = 0.9  # semantic share among source code
-    rare: float = 0.7  # what rare words take off it
-    lead: float = 0.1  # what a semantic first that stands out adds to it, for each standard deviation
+    rare: float = 0.7  # taken off it for rare words
+    lead: float = 0.1  # added for each standard deviation by which the first semantic candidate stands out
 
 
 BLEND = BlendNumbers()
@@ -37,9 +37,9 @@ class Context(Struct, frozen=True):
     semantic_weight: float = SEMANTIC_WEIGHT
     code_share: float = 0.0  # of the candidates that are source code
     model_reads: float = 1.0  # how well the embedding model reads the query's script, from 0 to 1
-    known_words: float = 1.0  # share of the query's words that the model has whole
+    known_words: float = 1.0  # share of the query's words that are single tokens of the model
     rareness: float = 0.0  # of the query's words, from 0 to 1
     usual: tuple[float, float] | None = None  # mean and spread of the cosines that a usual search finds
-    unfiltered: Ballots | None = None  # with what a narrow filter keeps out: others to compare with
+    unfiltered: Ballots | None = None  # of the query without its narrow filter, to compare with
     is_literal: bool = False  # the query is a quotation or one identifier: a chunk with all of it is wanted
     blend: BlendNumbers = BLEND

@@ -1,11 +1,12 @@
-"""What does a search tell about a hit, and about whether it found anything at all? Numbers with names.
+"""The features by which a calibration judges a hit, and whether there is an answer: numbers with names.
 
-A calibration names the features it was fitted on, so one more here is one more row in a table and changes no
-model that does not name it. A family that did not vote leaves its features at 0 and says so in `…_voted`.
+A calibration names the features it was fitted on, so a new feature is one more row in a table here and
+changes no calibration that does not name it. If a family did not vote, its features are 0, and `…_voted` says
+so.
 
-Only the first of each ballot are looked at, and a hit's standing is always that of the default fusion. So the
-features depend on neither the chosen order nor the number of results. A hit is taken together with the better
-hits of its document, because collections judge documents.
+Only the first chunks of each ballot are looked at, and a hit's standing is always that of the default fusion.
+So the features depend on neither the chosen fusion nor the number of results. A hit is taken together with
+the better hits of its document, because collections judge documents.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ class FamilyScores(Struct, frozen=True):
 
 
 class SearchSignals(Struct, frozen=True):
-    """One search, without its hits' texts."""
+    """What the features of a search are computed from."""
 
     kind: QueryKind = "exploratory"
     terms: int = 0  # of the query, stop words left out
-    unknown: float = 0.0  # share of them that no chunk holds
+    unknown: float = 0.0  # share of these terms that no chunk holds
     max_bm25: float = 0.0  # the most the query could score
     coverage: float = 0.0  # share of the query's terms, by idf, in the first hit
     lexical: FamilyScores = FamilyScores()
@@ -67,13 +68,13 @@ class SearchSignals(Struct, frozen=True):
     first_closeness: float = 0.0  # of the query's words in it
     verbatim: int = 0  # chunks that have the whole query in its order, of the first that were read
     reads: float = 1.0  # how well the model reads the query's script
-    known_words: float = 1.0  # share of the query's words that the model has whole
+    known_words: float = 1.0  # share of the query's words that are single tokens of the model
     standing_margin: float = 0.0  # of the candidate that stands highest above the tenth
-    discount: float = 1.0  # factor on all probabilities: less than 1 where what was asked for is nowhere
+    discount: float = 1.0  # factor on all probabilities: below 1 if no text holds what the query names
 
 
 class HitSignals(Struct, frozen=True):
-    """One hit of a search."""
+    """What the features of one hit are computed from."""
 
     rank: int
     cosine: float | None = None
@@ -87,7 +88,7 @@ class HitSignals(Struct, frozen=True):
     exact: bool = False
     entity: bool = False
     verbatim: bool = False
-    document_cosine: float = 0.0  # the highest of its own and of better hits of its document; so the next two
+    document_cosine: float = 0.0  # the best of its own and of better hits of its document; as the next two
     document_standing: float = 0.0
     document_coverage: float = 0.0
 
@@ -105,7 +106,7 @@ def search_signals(
     reads: float = 1.0,
     known_words: float = 1.0,
 ) -> SearchSignals:
-    """Sum up a search from its ballots, their fused order, and how high candidates stand, falling."""
+    """Sum up a search from its ballots, their fused order, and the candidates' standings, highest first."""
     first = ranked[0] if ranked else None
     return SearchSignals(
         kind=kind,
@@ -201,12 +202,12 @@ def family_scores(scores: Iterable[float]) -> FamilyScores:
 def hit_features(
     hit: HitSignals, search: SearchSignals, names: Iterable[str] | None = None
 ) -> dict[str, float]:
-    """Return features of a hit by name: those that are named, else every one."""
+    """Return features of a hit by name: the named ones, or all."""
     return {name: float(HIT_FEATURES[name](hit, search)) for name in names or HIT_FEATURES}
 
 
 def answer_features(search: SearchSignals, names: Iterable[str] | None = None) -> dict[str, float]:
-    """Return features of a search by name: those that are named, else every one."""
+    """Return features of a search by name: the named ones, or all."""
     return {name: float(ANSWER_FEATURES[name](search)) for name in names or ANSWER_FEATURES}
 
 

@@ -1,4 +1,4 @@
-"""The floor under an answer: what every strategy ranks too low is dropped."""
+"""The floor under an answer: candidates that every strategy ranks too low are dropped."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from concord.types import ChunkId, Ranked
 
-RESCUE_FLOOR = 0.0001  # of what a rung of the cascade has found
+RESCUE_FLOOR = 0.0001  # where a rung of the cascade has found something
 
 
 def above_floor(ranked: Sequence[Ranked], minimum: float, scores: Mapping[ChunkId, float]) -> list[Ranked]:
-    """Drop what scores below the floor, unless that were everything.
+    """Drop candidates that score below the floor, unless that would leave none.
 
     The floor is on the RRF scale, and so are `scores`, whichever fusion made the order.
     """

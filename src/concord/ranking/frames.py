@@ -74,7 +74,7 @@ _THANKS = pattern(
 
 
 def unframed(text: str) -> str:
-    """Return a query without what is only polite in it, unless hardly anything would be left."""
+    """Return a query without its polite phrases, unless hardly anything would be left."""
     return _unopened(_unthanked(text))
 
 
@@ -90,7 +90,7 @@ def _unthanked(text: str) -> str:
 
 
 def _unopened(text: str) -> str:
-    """Return a query without the frame that it begins with."""
+    """Return a query without the polite phrase that it begins with."""
     words = text.split()
     if not words or _lowered(words[0]).strip("¿,!.") not in FRAME_OPENERS:
         return text
@@ -101,7 +101,7 @@ def _unopened(text: str) -> str:
 
 
 def _lowered(typed: str) -> str:
-    """Return a text in lower case, of the same length; as it is where that would change it."""
+    """Return a text in lower case, unless its length would change."""
     lowered = typed.lower().replace("’", "'")
     return lowered if len(lowered) == len(typed) else typed
 

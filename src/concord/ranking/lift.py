@@ -1,4 +1,4 @@
-"""How is a chunk moved up in an order? Its score grows by a share of the range of all scores.
+"""How is a chunk lifted in the order? Its score grows by a share of the range of all scores.
 
 So a lift means the same whichever fusion made the scores.
 """

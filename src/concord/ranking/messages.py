@@ -53,12 +53,12 @@ _MODULES = pattern(r"\b(?:[A-Za-z_]\w{0,60}\.){1,12}(?=[A-Z]\w{0,80}(?:Error|Exc
 
 
 def without_modules(text: str) -> str:
-    """Return a message without the modules before its exception: texts name the exception alone."""
+    """Return a message without the modules of its exception: texts name the exception alone."""
     return _MODULES.sub("", text)
 
 
 def with_bare_values(text: str) -> str:
-    """Return a message with its values in single quotes, which ask for nothing; any other query as it is."""
+    """Return a message with its values in single quotes, which quote no phrase; other queries unchanged."""
     outside = _QUOTED.sub(" ", text)
     if not _MESSAGE.search(outside):
         return text
@@ -73,9 +73,9 @@ def _singly_quoted(quoted: re.Match[str]) -> str:
 
 
 def own_values(text: str) -> frozenset[str]:
-    """Return the addresses and ids in a pasted message: they are of whoever met it, and no text has them.
+    """Return the addresses and ids in a pasted message: they belong to one machine or run, not to any text.
 
-    In any other query they are what was asked for.
+    In any other query they are what was asked for, so there are none.
     """
     is_message = _HEAD.match(text) or _MESSAGE.search(text)
     found = frozenset(_OWN.findall(text)) if is_message else frozenset()
@@ -84,9 +84,9 @@ def own_values(text: str) -> frozenset[str]:
 
 
 def literal_parts(text: str) -> tuple[str, ...]:
-    """Return what a pasted message says before, between and behind its values; nothing of any other query.
+    """Return the parts of a pasted message before, between and behind its values; none of any other query.
 
-    `Received unregistered task of type 'shop.pay'` stands in a program as its first five words.
+    Of `Received unregistered task of type 'shop.pay'` a program has the words before the value.
     """
     body = _body(text)
     parts = tuple(part for one in _VALUE.split(body) if (part := one.strip(_AROUND)) and _WORD.search(part))
@@ -98,12 +98,12 @@ def literal_parts(text: str) -> tuple[str, ...]:
 
 
 def saying(text: str) -> Callable[[str], bool] | None:
-    """Return what tells whether a text says a pasted message but for its values; None for any other query.
+    """Return a test whether a text holds a pasted message, whatever its values; None for any other query.
 
-    It says the parts one soon after another, and in the place of values no number that was not asked about:
-    `error 5011 when starting` is not what a program has printed as `error 5012 when starting`. In the place
-    of one in double quotes it has something in quotes, or a placeholder: the quotes may as well be a user's,
-    who asks for that phrase alone. In a question they always are.
+    The text must have the parts of the message, each soon after the one before. In the place of values it may
+    have no other number: `error 5011 when starting` is another message than `error 5012 when starting`. In
+    the place of a value in double quotes it must have something in quotes, or a placeholder: those quotes may
+    be a user's, who asks for that phrase. In a question they always are, so a question is no message.
     """
     parts = literal_parts(text)
     if not parts:
@@ -129,7 +129,7 @@ def _body(text: str) -> str:
 
 
 def _form(parts: Sequence[str], body: str) -> str:
-    """Return a pattern of parts with anything short between them; its groups are what stands for values."""
+    """Return a pattern of the parts with anything short between them; its groups match the values."""
     first, *rest = (r"[\W_]++".join(map(re.escape, _PLAIN_WORD.findall(part))) for part in parts)
     before = "" if body.startswith(parts[0]) else r"([^\s_]*+[\W_]*+)"
     after = "" if body.endswith(parts[-1]) else r"([\W_]*+[^\W_]*+)"

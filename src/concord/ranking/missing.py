@@ -1,6 +1,6 @@
-"""Which things that a query names are nowhere, and how much less likely is an answer then?
+"""Which things that a query names stand in no text, and how much less likely is an answer then?
 
-Ordinary words that no text has only get a note (`answering/remarks.py`).
+Ordinary words that no text has are only mentioned in a note (`answering/remarks.py`).
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from concord.text.stopwords import is_stop_word
 from concord.text.terms import loose_words
 from concord.types import Query
 
-# Shares of a query, by rarity. Up to the first, what is missing is one word of many; from the second on it is
-# what was asked for. In between the discount grows, so that one word more or less does not decide.
+# Shares of a query, by rarity, that are missing. Up to the first it is one word of many; from the second on
+# it is the very thing that was asked for. In between the discount grows, so that no single word decides.
 LITTLE, MOSTLY = 0.2, 0.4
 
 # Factors on the chances of an answer.
-NOTHING_ASKED = 0.1  # where a query is stop words alone: no text is its answer
-MISQUOTED = 0.3  # where nothing holds what was quoted; not measured
-SLIP = 0.05  # at least, where nothing holds a code: it may be a slip for one that is like it; not measured
+NOTHING_ASKED = 0.1  # if a query is stop words alone: no text is its answer
+MISQUOTED = 0.3  # if no text holds what was quoted; not measured
+SLIP = 0.05  # at least, if no text holds a code: it may be mistyped; not measured
 
 
 def missing_things(found: FoundTexts) -> tuple[str, ...]:
-    """Return what a query names and nothing holds: codes, days, versions, options, quotations …
+    """Return the things that a query names and no text holds: codes, days, versions, options, quotations …
 
-    A pasted message names nothing by the addresses and ids in it.
+    The addresses and ids in a pasted message do not count.
     """
     kinds = kinds_in(found.query)
     named = dict.fromkeys(one for kind in kinds for one in kind.named(found))
@@ -44,7 +44,7 @@ def _is_held(named: str, found: FoundTexts, kinds: Sequence[Kind]) -> bool:
 
 
 def discount(query: Query, missing: Sequence[str], chunks: int) -> float:
-    """Return a factor on all probabilities: below 1 if the query asks for nothing, or for what is missing."""
+    """Return a factor on all probabilities: below 1 if the query is all stop words, or things are missing."""
     if query.words and not (query.phrases or query.entities) and all(map(is_stop_word, query.words)):
         return NOTHING_ASKED
     held = {word: holding for word, holding in query.frequencies.items() if holding}
@@ -57,9 +57,10 @@ def discount(query: Query, missing: Sequence[str], chunks: int) -> float:
 
 
 def _share(missing: Sequence[str], worths: Mapping[str, float], whole: float) -> float:
-    """Return which share of a query, by rarity, is missing; its parts may be common words, the whole is not.
+    """Return the share of a query, by rarity, that is missing.
 
-    `worths` are those of the words that some text holds: further unknown words change nothing.
+    A missing thing counts as a word that no text has, even if its parts are common words. `worths` are those
+    of the words that some text holds: further unknown words change nothing.
     """
     parts = {part for code in missing for part in loose_words(code)}
     others = math.fsum(worth for word, worth in worths.items() if word not in parts)

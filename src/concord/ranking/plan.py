@@ -1,4 +1,4 @@
-"""Who is asked, and how much does each family count for a kind of query?"""
+"""Which strategies does a mode ask, and how much does each family count for a kind of query?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from concord.types import Family, Mode, QueryKind
 
 LEXICAL_STRATEGIES = ("fts_exact", "fts_relaxed")
 STRATEGIES = (*LEXICAL_STRATEGIES, "semantic")  # the order in which they are always named
-DEFINITION = "fts_definition"  # what is found by a keyword before a name, as `class Path`, has a vote of this
+DEFINITION = "fts_definition"  # votes for chunks in which a name follows a keyword: `class Path`
 
 
 class Weights(Struct, frozen=True):
@@ -50,7 +50,7 @@ def polled(mode: Mode) -> tuple[Family, ...]:
 
 
 def is_ours(strategy: str) -> bool:
-    """Whether a strategy is none of an installed package; rungs of the cascade vote under such names, too."""
+    """Whether a name is that of our own strategies or rungs, and of no installed package's."""
     return strategy in STRATEGIES or strategy.startswith("fts_")
 
 

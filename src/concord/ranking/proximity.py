@@ -33,8 +33,8 @@ def neighbouring(words: Sequence[str], weights: Mapping[str, float]) -> Pairs:
 def closeness(pairs: Pairs, text: str, *, bare: bool) -> tuple[float, bool]:
     """Return the share of a query's neighbouring words that stand close in a text, and whether all do.
 
-    Each pair counts by its weight. The share reaches 1 only for a bare query, without stop words: of a
-    question, a text mostly has no more than the subject.
+    Each pair counts by its weight. The share reaches 1 only for a bare query, one without stop words: a text
+    rarely has more of a question than its subject.
     """
     close = neighbours(text, pairs)
     if not close:
@@ -45,7 +45,7 @@ def closeness(pairs: Pairs, text: str, *, bare: bool) -> tuple[float, bool]:
 
 
 def lifts(close: Mapping[ChunkId, float], rareness: float) -> dict[ChunkId, float]:
-    """Return what chunks gain by how close the query's words stand in them; `rareness` is the words'."""
+    """Return the lift of each chunk by how close the query's words stand in it, and how rare they are."""
     return {
         chunk_id: NEIGHBOURS * share + (VERBATIM * rareness if share == 1 else 0.0)
         for chunk_id, share in close.items()

@@ -1,4 +1,4 @@
-"""What is a word of the query worth? BM25's numbers, for whoever needs them, and for bounds and coverage."""
+"""What is a word of the query worth? BM25's idf and parameters, and what follows from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ K1 = 1.2  # FTS5's, and so is B: a term's weight saturates at k1 + 1
 B = 0.75  # how far a chunk's length counts
 # Logarithmic: of 10,000 chunks 630 hold such a word. Link texts, whose words stand everywhere, are about so.
 COMMON = 0.3
-OTHERS = 20  # texts added for smoothing: they change much in a small store and nothing in a large one
+OTHERS = 20  # texts added for smoothing: they matter in a small store, and not at all in a large one
 LEAST_IDF = 1e-6  # of words that more than half of all chunks hold: they must not count against a chunk
 
 
@@ -28,8 +28,8 @@ def idfs(chunks: int, frequencies: Mapping[str, int]) -> dict[str, float]:
 def worths(chunks: int, frequencies: Mapping[str, int]) -> dict[str, float]:
     """Return what each word of a query is worth as evidence: its idf, smoothed.
 
-    It is counted as if the store had a few texts more, none of which holds the word. Else, in a store of few
-    texts, a word would be worth nothing where all hold it, and everything where none does.
+    It is computed as if the store had a few more texts, none of which holds the word. Otherwise, in a store
+    of few texts, a word would be worth nothing if all hold it, and everything if none does.
     """
     return {word: worth(chunks, holding) for word, holding in frequencies.items()}
 

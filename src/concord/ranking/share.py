@@ -1,6 +1,6 @@
-"""What does a fusion give a chunk, and in what order do chunks then stand?
+"""What does each ballot add to a chunk's score, and which order do the scores make?
 
-The fused score is (lexical + semantic) × factor for every fusion, so any of them can be explained alike.
+For every fusion the score is (lexical + semantic) × factor, so all of them are explained in the same way.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def ranked_by(ballots: Ballots, found: Shares) -> list[Ranked]:
 
 
 def moments(sample: list[float]) -> tuple[float, float]:
-    """Return mean and standard deviation; 1 where all are equal but for rounding, so that they stay equal."""
+    """Return mean and standard deviation; 1 for the latter if all are equal, so that z-scores stay equal."""
     if not sample:
         return 0.0, 1.0
     mean = math.fsum(sample) / len(sample)

@@ -19,11 +19,11 @@ HALF_TIMES = 3.0  # so many readings count half as much as infinitely many
 
 
 def habit(access: Access, now: float) -> float:
-    """Return how habitually a document is read, from 0 to 1: how often, fading with time since the last."""
+    """Return how habitually a document is read, from 0 to 1: how often, fading since it was last read."""
     recency = 0.5 ** (max(0.0, now - access.last_at) / HALF_LIFE_S)
     return float(recency * access.times / (access.times + HALF_TIMES))
 
 
 def lifted(ranked: Sequence[Ranked], habits: Mapping[ChunkId, float]) -> list[Ranked]:
-    """Return the chunks in the order they have once each is lifted by its habit."""
+    """Lift each chunk by the habit of reading its document."""
     return lift.lifted(ranked, {chunk_id: MOST_LIFT * share for chunk_id, share in habits.items()})

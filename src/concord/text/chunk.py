@@ -63,7 +63,7 @@ def chunk(
         return []
     tokens = measured(token_starts(text), len(text))
     ranges = [
-        (_carried(extracted, group, reach), reach)
+        (_heading_of(extracted, group, reach), reach)
         for run in _runs(_sections(extracted, tokens, size), extracted.body_start, tokens, size)
         for group in _groups(extracted, run, tokens, size)
         for reach in _ranges(extracted, group, tokens, size)
@@ -108,7 +108,7 @@ def _groups(
 ) -> Iterable[list[Section]]:
     """Return runs of neighbouring sections, each of which is cut by itself."""
     if _is_json(extracted):
-        return _with_what_follows(sections, tokens, size)
+        return _json_groups(sections, tokens, size)
     across = extracted.type == "code" or _is_short(extracted, tokens, size)
     groups = _joined(sections, tokens, size, is_code=extracted.type == "code", across_headings=across)
     is_page = extracted.type in _PAGES and extracted.language != "cards"  # no two people or events are one
@@ -116,14 +116,12 @@ def _groups(
 
 
 def _is_short(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> bool:
-    """Whether a document is one thing, whatever its headings: a note of a few lines; no two mails are."""
+    """Whether a document is so short that it is about one thing, whatever its headings; mailboxes are not."""
     return extracted.language != "mbox" and tokens.before(len(extracted.text)) <= size.target // 2
 
 
-def _with_what_follows(
-    sections: Sequence[Section], tokens: Tokens, size: ChunkSize
-) -> Iterator[list[Section]]:
-    """Yield the sections of JSON, few values with what follows them: that begins with its keys."""
+def _json_groups(sections: Sequence[Section], tokens: Tokens, size: ChunkSize) -> Iterator[list[Section]]:
+    """Yield the sections of JSON in groups: a short one goes with those that follow it."""
     group: list[Section] = []
     for section in sections:
         group.append(section)
@@ -168,7 +166,7 @@ def _without_scraps(groups: Iterable[list[Section]], tokens: Tokens, size: Chunk
 def _absorbed(
     groups: Iterable[list[Section]], tokens: Tokens, size: ChunkSize, scrap: Literal[0, 1]
 ) -> list[list[Section]]:
-    """Return the groups, neighbours of two chapters joined where the first or the second is a scrap."""
+    """Return the groups; two chapters side by side are joined if the first (0) or second (1) is a scrap."""
     kept: list[list[Section]] = []
     for group in groups:
         pair = (kept[-1], group) if kept else (group, group)
@@ -191,9 +189,9 @@ def _are_chapters(before: Heading, heading: Heading) -> bool:
 def _are_entries(before: Heading, heading: Heading) -> bool:
     """Whether two neighbours belong to two entries of a list: of questions, or of a journal.
 
-    Who asks wants one question of the list. Of a list of 160 short ones 80 were asked: the bundled model had
-    the answer first for 54 where scraps were joined, for 38 where all were joined up to the target, and for
-    all 80 where none were.
+    A query is about one entry of the list. With 80 queries about a list of 160 short questions, the bundled
+    model had the answer first for all 80 if no entries were joined, for 54 if scraps were joined, and for 38
+    if all were joined up to the target.
     """
     outer = len(shared([before, heading]))
     return all(any(map(_is_entry, path[outer : outer + 1])) for path in (before, heading))
@@ -205,7 +203,7 @@ def _is_entry(title: str) -> bool:
 
 
 def _heads(group: Sequence[Section], section: Section) -> list[Section]:
-    """Return the last sections of a group that are the beginning of what another is in: of its class."""
+    """Return the last sections of a group that begin what a section is in: the head of its class."""
     heads: list[Section] = []
     for before in reversed(group):
         depth = len(before.heading)
@@ -216,9 +214,9 @@ def _heads(group: Sequence[Section], section: Section) -> list[Section]:
 
 
 def _are_related(before: Heading, heading: Heading) -> bool:
-    """Whether two neighbours stand under one top-level heading; what precedes all headings is a preamble.
+    """Whether two neighbours stand under one top-level heading, or the first before any heading.
 
-    Neither two releases are related, nor two entries of a list.
+    Two releases are not related, nor are two entries of a list.
     """
     is_same = before[:1] == heading[:1]
     return (
@@ -227,13 +225,16 @@ def _are_related(before: Heading, heading: Heading) -> bool:
 
 
 def _are_of_one_release(before: Heading, heading: Heading) -> bool:
-    """Whether a group of a release is followed by another of the same release."""
+    """Whether two neighbours belong to the same release, or the first to none."""
     release = release_of(before)
     return release is None or release in heading
 
 
-def _carried(extracted: Extracted, group: Sequence[Section], reach: Range) -> Heading:
-    """Return the heading of a range: what its sections share. The first rows of a table hold theirs."""
+def _heading_of(extracted: Extracted, group: Sequence[Section], reach: Range) -> Heading:
+    """Return the heading of a range: what the headings of its sections share.
+
+    Later rows of a table have the names of its columns as their heading; the first chunk begins with them.
+    """
     if _is_table(extracted) and not reach[0]:
         return ()
     if _is_json(extracted):
@@ -243,7 +244,7 @@ def _carried(extracted: Extracted, group: Sequence[Section], reach: Range) -> He
 
 
 def _names_above(extracted: Extracted, group: Sequence[Section], reach: Range) -> Heading:
-    """Return the names of the columns of a table in Markdown whose later rows are most of a range."""
+    """Return the names of a Markdown table's columns, if later rows of the table make up most of a range."""
     start, end = reach
     blocks = group[0].blocks
     table = blocks[bisect_right(blocks, start, key=attrgetter("start")) - 1]
@@ -269,19 +270,19 @@ def _ranges(extracted: Extracted, group: Sequence[Section], tokens: Tokens, size
         return [(group[0].start, group[-1].end)]
     (section,) = group
     if _is_table(extracted) and tokens.between(section.start, section.end) > size.maximum:
-        size = _beside(section, tokens, size)
+        size = _below_names(section, tokens, size)
     return cut_ranges(extracted.text, section.blocks, tokens, size, extracted.page_starts)
 
 
-def _beside(table: Section, tokens: Tokens, size: ChunkSize) -> ChunkSize:
-    """Return how long chunks of a table may be, beside the names of its columns."""
+def _below_names(table: Section, tokens: Tokens, size: ChunkSize) -> ChunkSize:
+    """Return how long chunks of a table may be if the names of its columns have to fit in as well."""
     names = tokens.between(table.start, table.blocks[0].end) if table.heading else 0
     taken = min(names, size.target // 4)
     return ChunkSize(size.target - taken, size.maximum - taken, size.overlap)
 
 
 def _pieces(extracted: Extracted, ranges: Sequence[tuple[Heading, Range]]) -> Iterator[Piece]:
-    text, line, counted, told = extracted.text, 1, 0, 0
+    text, line, counted, last_end = extracted.text, 1, 0, 0
     for heading, reach in ranges:
         start, body = _trimmed(text, *reach)
         if not body:
@@ -294,15 +295,15 @@ def _pieces(extracted: Extracted, ranges: Sequence[tuple[Heading, Range]]) -> It
             end=start + len(body),
             start_line=_file_line(extracted, line),
             end_line=_file_line(extracted, line + body.count("\n")),
-            page=_page(extracted, max(start, told), start + len(body)),
+            page=_page(extracted, max(start, last_end), start + len(body)),  # after the overlap
             heading=heading,
             last_page=_page_of(extracted, start + len(body) - 1),
         )
-        told = start + len(body)
+        last_end = start + len(body)
 
 
 def _page(extracted: Extracted, start: int, end: int) -> int | None:
-    """Return the page of the first character that no piece before has told: an overlap reaches back."""
+    """Return the page of the first character between two offsets that is no white space."""
     blank = end - start - len(extracted.text[start:end].lstrip())
     return _page_of(extracted, start + blank)
 

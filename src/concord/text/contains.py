@@ -17,7 +17,7 @@ from concord.text.stem import beginning, candidates, stem
 from concord.text.terms import exclusion_match, index_terms, phrase_match, tokenize, word_match
 from concord.types import AllOf, AnyOf, Match, Phrase, Word
 
-_CLOSE = 2  # words after another that still stand close to it: a stop word may come between
+_CLOSE = 2  # how many words on a word still stands close to another: a stop word may come between
 
 
 def contains(text: str, term: str) -> bool:
@@ -27,18 +27,21 @@ def contains(text: str, term: str) -> bool:
 
 
 def neighbours(text: str, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the pairs that stand close in a text, in any spelling of both words.
+    """Return the pairs whose second word follows the first in a text, at once or after one other word.
 
-    So does a pair whose second word comes right after the first, or one word later.
+    Both words count in any spelling.
     """
     line = _line(text)
     words = dict.fromkeys(chain.from_iterable(pairs))
-    begun = {word for word in words if any(map(line.__contains__, _starts(word)))}
-    return [pair for pair in pairs if begun.issuperset(pair) and _are_close(line, *pair)]
+    likely = {word for word in words if any(map(line.__contains__, _starts(word)))}
+    return [pair for pair in pairs if likely.issuperset(pair) and _are_close(line, *pair)]
 
 
 def _are_close(line: str, first: str, second: str) -> bool:
-    """Whether a word comes soon after another in a line: mostly letters that begin like it tell already."""
+    """Whether the second word follows the first closely in a line, to go by their stems.
+
+    Stemming is slow, so only words are stemmed that begin with the right letters in the right places.
+    """
     befores, afters = _spellings(first), _spellings(second)
     return any(
         stem(word) in befores and not {*map(stem, following)}.isdisjoint(afters)
@@ -49,7 +52,10 @@ def _are_close(line: str, first: str, second: str) -> bool:
 
 
 def _begun_close(line: str, first: str, second: str) -> Iterator[list[str]]:
-    """Yield words that begin so with those close after them, if one of these may begin as the other does."""
+    """Yield each place where a word that begins with `second` closely follows one that begins with `first`.
+
+    A place is the first word and the `_CLOSE` words after it.
+    """
     at, after = line.find(first), -1
     while at >= 0:
         if after <= at:
@@ -63,7 +69,7 @@ def _begun_close(line: str, first: str, second: str) -> Iterator[list[str]]:
 
 @lru_cache(maxsize=256)
 def _starts(word: str) -> tuple[str, ...]:
-    """Return what must stand in a line that holds a spelling of a word."""
+    """Return strings of which a line must contain one to hold a word, in any spelling."""
     return tuple(f" {beginning(root)}" for root in _spellings(word))
 
 
@@ -82,7 +88,7 @@ def _asked_for(term: str) -> Match | None:
 
 @lru_cache(maxsize=512)
 def _tokens(text: str) -> tuple[str, ...]:
-    """Return the tokens of a part of a query, which is looked for in one text after another."""
+    """Return the tokens of a part of a query; cached, because it is looked for in many texts."""
     return tuple(tokenize(text))
 
 
@@ -122,8 +128,11 @@ def _holds_words(match: Word | Phrase, text: str) -> bool:
 
 
 def _has_run(line: str, tokens: Sequence[str], end: str) -> bool:
-    """Whether words with these stems follow each other; of the last stem, `end` is what must follow it."""
-    if not all(f" {beginning(token)}" in line for token in tokens[1:]):  # each word like the first costs more
+    """Whether words with these stems follow each other in a line.
+
+    `end` must follow the last stem: a space, or nothing if that is only the beginning of a word.
+    """
+    if not all(f" {beginning(token)}" in line for token in tokens[1:]):  # cheap, and mostly enough
         return False
     for at, word in candidates(line, tokens[0]):
         stems = stem(word) if len(tokens) == 1 else _first_stems(line[at:], len(tokens))
@@ -137,7 +146,7 @@ def _first_stems(words: str, count: int) -> str:
 
 
 def _may_have_inside(text: str, tokens: Sequence[str], end: str) -> bool:
-    """Whether it pays to look for stems among the parts of a text's identifiers: of few texts it does."""
+    """Whether a text's identifiers may have parts with these stems: cheap to tell, and mostly they do not."""
     if not text.isascii():
         return True
     lowered = _lowered(text)

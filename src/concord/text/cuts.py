@@ -19,9 +19,9 @@ from msgspec import Struct
 from concord.text.outline import Block
 from concord.text.sentence import sentence_starts
 
-# Prices of a cut, in shares of the wished-for length: at 0.35 a cut between blocks that makes a piece a third
-# too short is still preferred to one between two sentences at the right place. Set by hand, and by reading
-# what came out for the documentation of Kubernetes and the Python standard library.
+# Prices of a cut, in shares of the target length: at 0.35, a cut between blocks that makes a piece a third
+# too short is still preferred to one between two sentences at the right place. Set by hand, by reading the
+# chunks of the documentation of Kubernetes and of the Python standard library.
 SENTENCE = 0.35
 SHORT_PARAGRAPH = 0.8  # between the sentences of a paragraph that is best left whole
 BLANK_LINE = 0.3
@@ -36,8 +36,8 @@ DEEP = 12
 # a megabyte without spaces would be one token.
 LONGEST_TOKEN = 64
 
-# How long a piece may be, in fifths of the wished-for length: what is a little longer stays whole, and beside
-# the longest of the usual pieces the header of `assemble` still fits into a window of 512.
+# How long a piece may be, in fifths of the target length: a section that is a little longer stays whole, and
+# the header of `assemble` still fits, with the longest usual piece, into a window of 512 tokens.
 LONGEST_FIFTHS = 7
 
 
@@ -50,7 +50,7 @@ class ChunkSize(Struct, frozen=True):
 
     @classmethod
     def for_target(cls, target: int, overlap: int) -> ChunkSize:
-        """Return how long chunks may be that should have this length."""
+        """Return the sizes of chunks whose target length is this."""
         return cls(target, target * LONGEST_FIFTHS // 5, overlap)
 
 
@@ -92,7 +92,7 @@ def _without_giants(starts: Sequence[int], length: int) -> Sequence[int]:
 def cut_ranges(
     text: str, blocks: Sequence[Block], tokens: Tokens, size: ChunkSize, page_starts: Sequence[int] = ()
 ) -> list[tuple[int, int]]:
-    """Return the ranges into which a run of blocks is cut; one may reach back into the one before."""
+    """Return the ranges into which a run of blocks is cut; a range may overlap with the one before."""
     start, end = blocks[0].start, blocks[-1].end
     if tokens.between(start, end) <= size.maximum:
         return [(start, end)]
@@ -101,7 +101,7 @@ def cut_ranges(
 
 
 def _cuts(text: str, blocks: Sequence[Block], tokens: Tokens, size: ChunkSize) -> list[Cut]:
-    """Return every candidate in order; the last is the end of the run and costs nothing."""
+    """Return every possible cut in order; the last is the end of the run and costs nothing."""
     cuts: list[Cut] = []
     for block in blocks:
         if cuts:
@@ -161,7 +161,7 @@ def _price_of_record(line: str, _before: str) -> float:
 
 
 def _between_words(text: str, start: int, end: int, tokens: Tokens, size: ChunkSize) -> Iterator[Cut]:
-    """Cut what has no structure at least every quarter of the target: at a space, or else between tokens."""
+    """Yield cuts in text without structure, at most a quarter of the target apart: at spaces, if possible."""
     starts, step = tokens.starts, max(1, size.target // 4)
     begin, position = start, tokens.before(start)
     while position + step < len(starts) and (mark := starts[position + step]) < end:

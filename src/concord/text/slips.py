@@ -1,4 +1,4 @@
-"""Is a word a slip for a known one? Only slips are corrected without being asked.
+"""Is an unknown word a known one, mistyped? Only such words are corrected in "did you mean".
 
 An index holds few of the words of a language, and most short words are one letter from others: without bread
 in it, bread is near read. What people mistype has the first letter right, lacks a letter or has one twice,
@@ -55,7 +55,7 @@ def _is_confused(typed: str, meant: str, at: int) -> bool:
 
 
 def _is_between_consonants(word: str, at: int) -> bool:
-    """Whether a vowel parts two consonants with which no word ends: what lacks it, as tokn does, is none."""
+    """Whether a vowel stands between consonants that end no word together, so that it is missed in tokn."""
     vowels, before, after = _SOUNDS[0], word[at - 1], word[at + 1 : at + 2]
     if word[at] not in vowels or before in vowels or not after or after in vowels:
         return False

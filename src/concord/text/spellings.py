@@ -45,7 +45,7 @@ _NO_UMLAUTS = frozenset({"aerial", "aerials", "guest", "guests", "poets"})
 
 @lru_cache(maxsize=1024)
 def other_spellings(word: str) -> tuple[str, ...]:
-    """Return how else a typed word is spelt, folded; nothing for most, and for what is several words."""
+    """Return the other spellings of a typed word, folded; most words have none, several words never."""
     tokens = folded(word)
     if len(tokens) != 1 or len(tokens[0]) < _SHORTEST_ROOT:
         return ()
@@ -69,7 +69,7 @@ def _with_umlauts_spelt(word: str) -> str | None:
 
 
 def _with_umlauts(token: str) -> str | None:
-    """Return a token with u for ue and the like: the index has lost the dots of umlauts."""
+    """Return a token with u for ue and the like: the index keeps umlauts without their dots."""
     return _SPELT_UMLAUT.sub(r"\1", token) if token not in _NO_UMLAUTS else None
 
 

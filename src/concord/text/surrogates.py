@@ -1,8 +1,8 @@
 """Half a character: file names and JSON may hold lone surrogates, and UTF-8 has no form for one.
 
-What is kept has the replacement character instead, which says that something is lost there and is no sign
-of a sentence. What is only sent or shown has a question mark, as names of files have in a terminal. Either is
-one character for another, so that offsets stay.
+Text that is stored gets the replacement character instead, which says that something is lost there and ends
+no sentence. Text that is only sent or shown gets a question mark, as names of files do in a terminal. Both
+replace one character by one, so that offsets stay.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _LONE = pattern(r"[\ud800-\udfff]")
 
 
 def without_lone_surrogates(text: str) -> str:
-    """Return a text that can be kept."""
+    """Return a text that can be stored."""
     return text if text.isascii() else _LONE.sub("\ufffd", text)
 
 

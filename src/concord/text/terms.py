@@ -1,9 +1,9 @@
-"""What a word is, decided once for index and query, on every backend.
+"""What is a token? Decided once for index and query, on every backend.
 
-`tokenize` says what FTS5 `porter unicode61` makes of a text. `index_terms` adds what that tokenizer cannot
-see: the parts of identifiers, overlapping pairs of characters of scripts written without spaces, words with
-vowel signs as a whole, and words with letters that have no accent to lose (Straße, Łódź) spelt out.
-`word_match` asks for a typed word in either form.
+`tokenize` returns the tokens that FTS5 `porter unicode61` makes of a text. `index_terms` adds those that this
+tokenizer cannot see: the parts of identifiers, overlapping pairs of characters of scripts written without
+spaces, words with vowel signs as a whole, and words with letters that have no accent to lose (Straße, Łódź)
+spelt out. `word_match` looks for a typed word in all of these forms.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def index_terms(text: str) -> str:
-    """Return what the tokenizer cannot see in a text, in order, separated by spaces."""
+    """Return the terms of a text that the tokenizer cannot see, separated by spaces."""
     if is_plain(text):
         found = [part for token in identifiers_in(text) for part in identifier_parts(token)]
     else:
@@ -70,25 +70,25 @@ def index_terms(text: str) -> str:
 
 
 def word_match(word: str, *, prefix: bool = False) -> Match | None:
-    """Return what to look for when this word was typed; None when it has no letter or digit.
+    """Return the match for a typed word; None if it has no letter or digit.
 
-    Every `Word` is one token and every `Phrase` several, so that all engines agree. Only of a day
-    (`date_match`) a `Word` may be several tokens, the last of them a beginning.
+    Every `Word` is one token and every `Phrase` several, so that all engines agree. Only in the match of a
+    day (`date_match`) may a `Word` be several tokens, the last of them a prefix.
     """
     return _pieces_match(word, prefix) if has_marks(word) else _word_match(word, prefix)
 
 
 def phrase_match(text: str) -> Match | None:
-    """Return what to look for when this was typed in quotes; None when it has no letter or digit.
+    """Return the match for a quoted phrase; None if it has no letter or digit.
 
-    Unspaced scripts, words with signs and others stand in different columns, where no engine sees that they
-    are neighbours: such a phrase asks for each of its runs.
+    Unspaced scripts, words with vowel signs and other words are indexed in different columns, where no engine
+    sees that they are neighbours. A phrase that mixes them looks for each run by itself.
     """
     return _pieces_match(text) if has_marks(text) else _phrase_match(text)
 
 
 def exclusion_match(word: str) -> Match | None:
-    """Return what to leave out when this word was excluded, in any spelling: of C#, not every C."""
+    """Return the match for an excluded word, in any spelling; excluding C# does not exclude every C."""
     if name := symbol_name(word):
         return Word(name)
     match = word_match(word)
@@ -96,31 +96,31 @@ def exclusion_match(word: str) -> Match | None:
 
 
 def date_match(text: str) -> Match | None:
-    """Return what to look for when this date was typed: its day in every form; None when it is no date."""
+    """Return the match for a typed date: its day in every form; None if it is no date."""
     return any_of([match for day in days_of(text) for match in day_matches(day)])
 
 
 def day_matches(day: Day) -> list[Match]:
-    """Return what to look for when a day was typed: each of its forms."""
+    """Return a match for each form in which a day is written."""
     begun = [Word(form, prefix=True) for form in begun_forms(day)]
     return [*(_adjacent(form.split()) for form in forms(day)), *begun]
 
 
 def quarter_matches(quarter: Quarter) -> list[Match]:
-    """Return what to look for when a quarter was typed: each of its forms."""
+    """Return a match for each form in which a quarter is written."""
     return form_matches(quarter_forms(quarter))
 
 
 def form_matches(forms: Iterable[str]) -> list[Match]:
-    """Return what to look for when something was typed that has several forms: each of them."""
+    """Return a match for each of several written forms."""
     return [_adjacent(form.split()) for form in forms]
 
 
 def loose_words(word: str) -> list[str]:
-    """Return the tokens that loose matching looks for one by one.
+    """Return the tokens of a typed word that loose matching looks for, each by itself.
 
     These are the word, split at punctuation; the parts of identifiers; and pairs of characters of unspaced
-    scripts. One by one they find more than as a phrase: nDCG@10 0.651 against 0.636 on link texts to
+    scripts. By themselves they find more than as a phrase: nDCG@10 0.651 against 0.636 on link texts to
     documentation, 0.929 against 0.918 on German questions; none of eight collections lost 0.001.
     """
     if has_marks(word):
@@ -130,17 +130,17 @@ def loose_words(word: str) -> list[str]:
 
 
 def written(token: str) -> str:
-    """Return a loose word as people write it."""
+    """Return a token of `loose_words` as people write it."""
     return letters_of(token) if is_form(token) else with_marks(token)
 
 
 def loose_match(token: str) -> Match:
-    """Return the match that looks for a loose word."""
+    """Return the match for a token of `loose_words`."""
     return Word(token, prefix=has_unspaced(token) and len(characters(token)) == 1)
 
 
 def with_spellings(match: Match, others: Mapping[str, Sequence[str]]) -> Match:
-    """Return a match that looks for other spellings beside the words that have some."""
+    """Return a match in which some words are also looked for in other spellings."""
     if isinstance(match, Word) and not match.prefix and match.text in others:
         return AnyOf((match, *map(Word, others[match.text])))
     if isinstance(match, AllOf | AnyOf):
@@ -151,7 +151,7 @@ def with_spellings(match: Match, others: Mapping[str, Sequence[str]]) -> Match:
 
 
 def sought(match: Match) -> list[str]:
-    """Return the words and phrases that a match looks for, as people write them; a beginning as prefix*."""
+    """Return the words and phrases that a match looks for, as people write them; a prefix as prefix*."""
     if isinstance(match, Without):
         return sought(match.keep)
     if isinstance(match, AnyOf | AllOf):
@@ -173,9 +173,9 @@ def all_of(parts: Sequence[Match]) -> Match | None:
 
 
 def _spelt_words(text: str) -> Iterator[str]:
-    """Yield the words with letters that are spelt out, each twice: their column weighs half of the others.
+    """Yield words such as Straße spelt out, each twice, because their column has half the weight of others.
 
-    Loose matching looks for nothing else, so that Straße and Strasse are one word, equally frequent.
+    Loose matching looks for this form alone, so that Straße and Strasse are one word, equally frequent.
     """
     for run in separated(text):
         if has_undivided(run):
@@ -206,7 +206,7 @@ def _word_match(word: str, prefix: bool) -> Match | None:
 
 
 def _is_common(word: str) -> bool:
-    """Whether a word is surely one token, without parts or another form: most are."""
+    """Whether a word is surely one token without parts or other forms, as most are."""
     return word.isascii() and word.isalpha() and (word.islower() or word.istitle())
 
 
@@ -231,7 +231,7 @@ def _loose_words(word: str) -> list[str]:
 
 
 def _pieces_match(text: str, prefix: bool = False) -> Match | None:
-    """Return a match of each row of words with signs, and of what stands between them."""
+    """Return a match of each run of words with vowel signs, and of each text between such runs."""
     found: list[Match | None] = []
     known = list(islice(pieces(text), MAX_TOKENS))
     for piece in known:
@@ -309,7 +309,7 @@ def _adjacent(tokens: Sequence[str]) -> Match:
 
 
 def _other_spellings(runs: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the tokens that the word has when identifiers are taken apart, finely and coarsely."""
+    """Yield the tokens of a word if identifiers are split into parts, finely and coarsely."""
     for take_apart in (identifier_parts, camel_parts):
         spelling = [part.lower() for run in runs for part in take_apart(run) or (run,)]
         if spelling != [run.lower() for run in runs]:
@@ -317,14 +317,14 @@ def _other_spellings(runs: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _completed(runs: Sequence[str]) -> Match:
-    """Return a match of every word that begins so; of several runs the last is the beginning."""
+    """Return a match of every word that begins with the last of these runs; the others are whole words."""
     found = [*_continuations(runs[-1]), *map(Word, _completions(runs[-1]))]
     last: Match = AnyOf(tuple(found)) if len(found) > 1 else found[0]
     return AllOf((*map(Word, runs[:-1][:MAX_TOKENS]), last)) if len(runs) > 1 else last
 
 
 def _continuations(begun: str) -> list[Word]:
-    """Return prefixes that stemming keeps: news* must not become new*, so it is news, newsa*, newsb* …"""
+    """Return prefixes that stemming does not shorten: news*, which it would make new*, as news, newsa* …"""
     start = "".join(folded(begun))
     if stem(start).startswith(start):
         return [Word(begun, prefix=True)]
@@ -336,7 +336,7 @@ def _continuations(begun: str) -> list[Word]:
 
 @lru_cache(maxsize=256)
 def _completions(begun: str) -> tuple[str, ...]:
-    """Return words that begin so but whose stems do not: of authenticat, authentication (stem authent)."""
+    """Return words that begin so, though their stems do not: authentication (authent) for authenticat."""
     start = "".join(folded(begun))
     known = stem(start)
     found: dict[str, str] = {}

@@ -13,7 +13,7 @@ _EARLIER_OPTION = re.compile(r"(?<=[?&])(?:ssl)?password=[^&]*&")
 
 
 def without_password(url: str, instead: str = "***") -> str:
-    """Return a URL fit to be shown; with nothing instead, one in which no password was ever named.
+    """Return a URL with `instead` in the place of its password; if that is empty, as if it never had one.
 
     An empty password is not the same: libpq would take it, and not what PGPASSWORD says.
     """

@@ -150,7 +150,7 @@ def _called(text: str, _: Sequence[str]) -> tuple[AskedName, ...]:
 
 
 def _defined(text: str, words: Sequence[str]) -> tuple[AskedName, ...]:
-    """Return the name alone, or in words that ask for its definition: "where is X defined"."""
+    """Return the name that is the whole query, or that it asks the definition of: "where is X defined"."""
     is_asking = len(words) == 1 or not _ASKING.isdisjoint(map(str.lower, words))
     name = _first_group(_ASKED, text) if is_asking else None
     return (AskedName(name),) if name else ()

@@ -11,7 +11,7 @@ from concord.types import AllOf, AnyOf, Match, Phrase, Word
 
 
 def _named(found: FoundTexts) -> Iterable[str]:
-    """Yield days if a text has others; none where they only begin or end a span."""
+    """Yield the days of a query if a text has other days; none if they are the ends of a span."""
     asked = found.query.meaning
     dates = [*dates_in(asked)]
     if not dates or is_open_span(asked):

@@ -11,8 +11,8 @@ from concord.types import Survivor
 
 # Of the range of scores.
 DEFINITION_BOOST = 1.1  # before all that only mention what a name alone asks for
-PLACE_BOOST = 0.5  # besides, in a place about what the name is of: pg_dump, of pg_dump -j
-OWN_BOOST = 1.1  # and before all others in a file called so: of ssh -J, page ssh(1), not sftp(1) of OpenSSH
+PLACE_BOOST = 0.5  # on top, in a place about the name's owner: pg_dump, for pg_dump -j
+OWN_BOOST = 1.1  # on top, in a file that is called like the owner: for ssh -J page ssh(1), not sftp(1)
 
 
 class Entry(Struct, frozen=True):
@@ -24,13 +24,13 @@ class Entry(Struct, frozen=True):
 
 
 def entry_lift(owners: Sequence[str], survivor: Survivor) -> float:
-    """Return the lift of the entry for a name: the more, the more its place is about what the name is of."""
+    """Return the lift of an entry for a name: more, if its title, path or heading names the name's owners."""
     lift = DEFINITION_BOOST + PLACE_BOOST * share_in_place(owners, survivor)
     return lift + OWN_BOOST * _is_called(owners, survivor)
 
 
 def _is_called(words: Sequence[str], survivor: Survivor) -> bool:
-    """Whether a file has the name of one of some words, or of all of them: ssh.1.gz, git-commit.1."""
+    """Whether a file is called like one of some words, or like all of them: ssh.1.gz, git-commit.1."""
     name = survivor.document.path.rpartition("/")[2].partition(".")[0].casefold()
     lowered = [word.casefold() for word in words]
     if not lowered:  # no words must not equal the empty name before the dot of .envrc
