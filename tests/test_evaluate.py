@@ -60,7 +60,7 @@ def test_the_run_files_give_the_same_figures_to_another_reader(knowledge: Knowle
             )
         )
     )
-    measure = ir_measures.parse_measure("nDCG@10")
+    measure = ir_measures.nDCG @ 10
     for mode in MODES:
         run = ir_measures.read_trec_run(str(tmp_path / "runs" / f"{mode}.run"))
         again = ir_measures.calc_aggregate([measure], qrels, run)[measure]

@@ -134,9 +134,10 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
     Many become several segments: while the server takes in the postings of one, the tokens of the next are
     found.
     """
-    parts = _even_parts(chunks)
-    coming = (_growing((chunk.id, chunk.columns()) for chunk in part) for part in [*parts, ()])
-    for part, (growing, following) in zip(parts, pairwise(coming), strict=True):
+    parts: list[Sequence[NewChunk]] = [*_even_parts(chunks), ()]
+    following = _growing_of(parts[0])
+    for part, next_part in pairwise(parts):
+        growing, following = following, _growing_of(next_part)
         segment = growing.whole()
         with connection.pipeline():
             _count_segment(connection, org, segment)
@@ -229,6 +230,10 @@ def _columns(chunks: Sequence[NewChunk]) -> dict[str, object]:
         field: Texts(column) if kind == "text" else array_of(column).replace("None", "NULL")
         for (field, kind), column in zip(_CHUNK_FIELDS.items(), columns, strict=True)
     }
+
+
+def _growing_of(chunks: Sequence[NewChunk]) -> Growing:
+    return _growing((chunk.id, chunk.columns()) for chunk in chunks)
 
 
 def _growing(chunks: Iterable[tuple[ChunkId, Columns]]) -> Growing:
