@@ -24,7 +24,7 @@ _WORD = pattern(rf"[\w{MARKS}]+")
 
 
 class Dress(Struct, frozen=True):
-    """How text is dressed: plain when nobody looks or colours are not wanted."""
+    """How text is coloured: plain if the output is no terminal, or colours are not wanted."""
 
     strong: Callable[[str], str]
     faint: Callable[[str], str]
