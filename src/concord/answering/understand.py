@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from concord.answering.request_checks import Values
+from concord.answering.request_checks import SearchOptions
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
 from concord.ranking.frames import unframed
@@ -33,7 +33,7 @@ MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
 
 def interpret(
     request: Request,
-    values: Values,
+    chosen: SearchOptions,
     settings: Mapping[str, Any],
     sources: Sequence[Source],
     is_option: Callable[[Dashed], bool],
@@ -59,9 +59,9 @@ def interpret(
         excluded=parsed.excluded,
         exact=parsed.exact,
         loose=parsed.loose,
-        limit=values.limit,
-        candidates=max(settings["search.candidates"], FANOUT * values.limit),
-        filter=_filter(request, values, sources, is_folder),
+        limit=chosen.limit,
+        candidates=max(settings["search.candidates"], FANOUT * chosen.limit),
+        filter=_filter(request, chosen, sources, is_folder),
         kind=classify(text),
         entities=entities(text),
         words=parsed.words,
@@ -161,11 +161,11 @@ def prune_limit(chunks: int, settings: Mapping[str, Any]) -> float:
 
 
 def _filter(
-    request: Request, values: Values, sources: Sequence[Source], is_folder: Callable[[str], bool]
+    request: Request, chosen: SearchOptions, sources: Sequence[Source], is_folder: Callable[[str], bool]
 ) -> Filter:
     return Filter(
         tags=tuple(dict.fromkeys(request.tags)),
-        type=values.type,
+        type=chosen.type,
         source_id=_source_id(request.source, sources),
         path=_glob(request.path, sources, is_folder),
         since=request.since,
