@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from concord.answering.request_checks import SearchOptions
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
-from concord.ranking.frames import unframed
+from concord.ranking.politeness import without_politeness
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
 from concord.text.spellings import other_spellings
 from concord.text.terms import loose_words, with_spellings
@@ -47,7 +47,7 @@ def interpret(
     Raises:
         NotFound: no source of that name, or none that holds the path.
     """
-    text = _plain_message(unframed(_cleaned(request.text)))
+    text = _plain_message(without_politeness(_cleaned(request.text)))
     parsed = parse(text)
     excludes = parsed.excluded or parsed.nothing_wanted
     options = tuple(one.word for one in dashed(text) if is_option(one)) if excludes else ()
