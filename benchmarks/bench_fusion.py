@@ -20,7 +20,7 @@ from msgspec.structs import astuple, replace
 
 from benchmarks.development import QUERIES, TRAIN, folder, present
 from benchmarks.measure import Row, absent, at_least
-from concord.answering.request_checks import checked_values
+from concord.answering.request_checks import search_options
 from concord.answering.retrieve import retrieve
 from concord.cli.output import table
 from concord.knowledge import KnowledgeBase
@@ -80,7 +80,7 @@ def _asked(knowledge: KnowledgeBase, name: str, split: str | None = None) -> Jud
         sources, owners = tools.store.catalog.sources(), Owners(tools)
         for id, text in collection.judged.items():
             request = Request(text, mode="auto", deadline_ms=UNHURRIED_MS)
-            one = retrieve(request, checked_values(request, tools.settings), tools, sources)
+            one = retrieve(request, search_options(request, tools.settings), tools, sources)
             found[id] = Asked(one.ballots, one.context, owners.of(list(one.ballots.votes)))
     return Judged(found, collection.qrels)
 

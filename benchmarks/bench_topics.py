@@ -18,7 +18,7 @@ from benchmarks.copying import copy_store
 from benchmarks.development import folder, present
 from benchmarks.measure import Row, absent
 from benchmarks.synthetic import Floats
-from concord.answering.request_checks import checked_values
+from concord.answering.request_checks import search_options
 from concord.answering.retrieve import retrieve
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import read_collection
@@ -102,7 +102,7 @@ def _rows(what: str, texts: Sequence[str], kb: KnowledgeBase, matrix: _Matrix) -
         nearest = matrix.nearest(vector)
         walk = {one.chunk_id for one in kb.store.vectors.search(vector, Filter(), CANDIDATES)}
         request = Request(text, mode="auto")
-        found = retrieve(request, checked_values(request, tools.settings), tools, sources)
+        found = retrieve(request, search_options(request, tools.settings), tools, sources)
         walked.append(len(walk & nearest) / EXACT)
         searched.append(len(found.ballots.semantic.keys() & nearest) / EXACT)
     ours, alone = mean(searched), mean(walked)

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.development import QUERIES, SETS, TRAIN, folder, judged, measured, present
 
-from concord.answering.request_checks import checked_values
+from concord.answering.request_checks import search_options
 from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
@@ -76,7 +76,7 @@ def _runs(collection: Collection, tools: SearchTools) -> dict[float, Run]:
     runs: dict[float, Run] = {weight: {} for weight in WEIGHTS}
     for query_id, text in collection.judged.items():
         request = Request(text, mode="auto", deadline_ms=UNHURRIED_MS)
-        found = retrieve(request, checked_values(request, tools.settings), tools, sources)
+        found = retrieve(request, search_options(request, tools.settings), tools, sources)
         for weight in WEIGHTS:
             ranked = blend(found.ballots, replace(found.context, model_reads=weight))
             runs[weight][query_id] = owners.documents([one.chunk_id for one in ranked])

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import astuple
 
-from concord.answering.request_checks import checked_values
+from concord.answering.request_checks import search_options
 from concord.answering.understand import interpret
 from concord.config import load_settings
 from concord.ranking.classify import classify
@@ -585,7 +585,7 @@ def test_the_multipliers_of_every_type_of_query_average_one(kind: QueryKind):
 def test_each_strategy_proposes_forty_or_three_times_the_limit():
     def candidates(limit: int) -> int:
         request, settings = Request("login", top=limit), load_settings()
-        values = checked_values(request, settings)
+        values = search_options(request, settings)
         return interpret(request, values, settings, [], lambda _: False, lambda _: False)[0].candidates
 
     assert [candidates(limit) for limit in (1, 10, 13, 14, 50)] == [40, 40, 40, 42, 150]

@@ -19,7 +19,7 @@ from concord import KnowledgeBase, Note, plugins
 from concord.answering.breaker import FAILURES
 from concord.answering.deadline import Deadline
 from concord.answering.poll import Polling, poll
-from concord.answering.request_checks import checked_values
+from concord.answering.request_checks import search_options
 from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
 from concord.embedders.hashing import HashingEmbedder
@@ -176,7 +176,7 @@ def test_meaning_is_looked_for_while_words_are_counted():
     store = SimpleNamespace(catalog=kb.store.catalog, lexical=CountedLate(kb.store.lexical, meaning.started))
     request = Request("login", mode="auto")
     found = retrieve(
-        request, checked_values(request, kb.settings), replace(used, store=store), kb.store.catalog.sources()
+        request, search_options(request, kb.settings), replace(used, store=store), kb.store.catalog.sources()
     )
     assert set(found.poll.votes) == {"fts_exact", "fts_relaxed", "semantic"}
 

@@ -180,6 +180,29 @@ def test_module_level_imports_form_no_cycle():
         visit(name, ())
 
 
+# Defining protocols takes milliseconds, and only a type checker needs them.
+PROTOCOLS = {"concord.protocols", "concord.storage", "concord.vector_storage"}
+SEARCHING = {
+    "answering",
+    "knowledge",
+    "outside_vectors",
+    "parts",
+    "ranking",
+    "search",
+    "search_parts",
+    "strategies",
+}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in modules() if top(path) in SEARCHING],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_what_a_search_imports_names_protocols_for_the_type_checker_alone(path: Path):
+    assert _module_level(path) & PROTOCOLS == set()
+
+
 def _name(path: Path) -> str:
     return ".".join(("concord", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
 

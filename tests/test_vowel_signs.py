@@ -213,7 +213,7 @@ def test_a_snippet_shows_the_word_and_not_its_letters():
 
 def test_the_terminal_lights_up_the_word_and_not_its_letters():
     dress = Dress(strong=str, faint=str, match=lambda word: f"<{word}>", width=None)
-    light_up = _highlighter("बिल्ली שלום", dress)
+    light_up = _highlighter("बिल्ली שלום", dress, ())
     assert light_up("बल बिल्ली लाल, שָׁלוֹם") == "बल <बिल्ली> लाल, <שָׁלוֹם>"
 
 

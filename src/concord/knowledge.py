@@ -106,15 +106,15 @@ class KnowledgeBase:
             NotFound: there is nothing at `path`.
             UsageError: it may not be indexed, the name is taken, or no file matches the patterns.
         """
-        from concord.answering.request_checks import several
+        from concord.answering.request_checks import as_texts
         from concord.sources import absolute_path, register
 
         source = register(
             absolute_path(path),
             self.store.catalog,
             name=name,
-            patterns=several("patterns", patterns),
-            tags=several("tags", tags),
+            patterns=as_texts("patterns", patterns),
+            tags=as_texts("tags", tags),
             trust=trust,
         )
         return self._syncing.sync(source, embed=embed, progress=progress)
@@ -127,10 +127,10 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
-        from concord.answering.request_checks import several
+        from concord.answering.request_checks import as_texts
 
         known = self.store.catalog.sources()
-        chosen = [self._named(name) for name in several("names", names)] or known
+        chosen = [self._named(name) for name in as_texts("names", names)] or known
         return [self._syncing.sync_and_report(source, embed=embed, progress=progress) for source in chosen]
 
     def watch(
@@ -141,9 +141,9 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
-        from concord.answering.request_checks import several
+        from concord.answering.request_checks import as_texts
 
-        chosen = [self._named(name).id for name in several("names", names)]
+        chosen = [self._named(name).id for name in as_texts("names", names)]
         return self._syncing.watch(chosen, embed=embed, stop=stop or Event())
 
     def ensure(
@@ -227,19 +227,19 @@ class KnowledgeBase:
             UsageError: the request cannot be carried out as asked.
             Unavailable: words, or meaning where only that was asked for, cannot be searched now.
         """
-        from concord.answering.request_checks import requested
+        from concord.answering.request_checks import request_of
 
-        return self.ask(requested(text, options), wait_for_model=wait_for_model)
+        return self.ask(request_of(text, options), wait_for_model=wait_for_model)
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; with `wait_for_model` off, by words alone until the model has been loaded."""
-        from concord.answering.request_checks import checked, checked_values
+        from concord.answering.request_checks import checked_request, search_options
         from concord.call_limit import limited_to
         from concord.search_parts import COLD, SearchParts
         from concord.showing.vetting import with_warnings
 
-        request = checked(request)
-        with limited_to(checked_values(request, self.settings).deadline_ms):
+        request = checked_request(request)
+        with limited_to(search_options(request, self.settings).deadline_ms):
             tools = SearchParts(self.parts).tools(request, wait_for_model=wait_for_model)
             answer = _pipeline(request)(request, tools)
         if tools.absent is COLD and answer.hits:
@@ -255,9 +255,9 @@ class KnowledgeBase:
             UsageError: the request cannot be carried out as asked.
         """
         from concord.answering.progressive import progressive
-        from concord.answering.request_checks import checked, chosen_mode, requested
+        from concord.answering.request_checks import checked_request, chosen_mode, request_of
 
-        request = checked(requested(text, options))
+        request = checked_request(request_of(text, options))
         return progressive(request, chosen_mode(request, self.settings), self.ask)
 
     def explain(self, text: str, reference: str, **options: Any) -> Explanation:
@@ -268,12 +268,12 @@ class KnowledgeBase:
             UsageError: the request cannot be carried out as asked.
         """
         from concord.answering.explaining import explain_passage
-        from concord.answering.request_checks import checked, checked_values, requested
+        from concord.answering.request_checks import checked_request, request_of, search_options
         from concord.call_limit import limited_to
         from concord.search_parts import SearchParts
 
-        request = checked(requested(text, options))
-        with limited_to(checked_values(request, self.settings).deadline_ms):
+        request = checked_request(request_of(text, options))
+        with limited_to(search_options(request, self.settings).deadline_ms):
             tools = SearchParts(self.parts).tools(request, wait_for_model=True)
             return explain_passage(request, reference, tools)
 

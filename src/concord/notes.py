@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from concord.answering.request_checks import several
+from concord.answering.request_checks import as_texts
 from concord.batches import batched
 from concord.errors import BadValue, NotFound
 from concord.files.file_times import storable_ns
@@ -238,7 +238,7 @@ def _text(note: Note) -> str:
 
 def _with_lists(note: Note) -> Note:
     """Return a note whose tags and the like are lists, also where a single text was given."""
-    return replace(note, **{name: several(name, getattr(note, name)) for name in _LISTS})
+    return replace(note, **{name: as_texts(name, getattr(note, name)) for name in _LISTS})
 
 
 def _pieces(text: str, tools: NoteTools) -> list[Piece]:

@@ -20,7 +20,7 @@ from concord.answering.judge import JUDGED, Judgement, first_judged, judge
 from concord.answering.passages import Passages, diverse, read_passages, reordered
 from concord.answering.present import hits_of, with_evidence, with_explanations, with_freshness
 from concord.answering.remarks import with_remarks
-from concord.answering.request_checks import checked_values
+from concord.answering.request_checks import search_options
 from concord.answering.retrieval import Place, Retrieval
 from concord.answering.retrieve import retrieve
 from concord.answering.second_look import second_look
@@ -67,11 +67,11 @@ def search(request: Request, tools: SearchTools) -> Answer:
 
 def examine(request: Request, tools: SearchTools) -> Examined:
     """Answer one request, and keep the evidence, by which answers are explained and confidence is fitted."""
-    values = checked_values(request, tools.settings)
-    mode, fusion = values.mode, values.fusion
-    timings, deadline = Timings(), Deadline(values.deadline_ms)
+    chosen = search_options(request, tools.settings)
+    mode, fusion = chosen.mode, chosen.fusion
+    timings, deadline = Timings(), Deadline(chosen.deadline_ms)
     glance = tools.glance or _glance_without_space(tools.store)
-    retrieved = retrieve(request, values, tools, glance.sources, deadline, timings)
+    retrieved = retrieve(request, chosen, tools, glance.sources, deadline, timings)
     retrieved = _with_definitions(_with_place(retrieved, tools.store), tools.store, deadline)
     tools = _uncalibrated_if_semantic_failed(tools, retrieved)
     with timings.stage("cascade"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from concord.answering.request_checks import checked_values
+from concord.answering.request_checks import search_options
 from concord.answering.retrieve import retrieve
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
@@ -166,5 +166,5 @@ def test_asking_for_more_results_weighs_words_and_meaning_as_before(tmp_path: Pa
     with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
         kb.add(tmp_path / "docs")
         requests = [Request("how to deploy", mode="auto", top=top) for top in (10, 40)]
-        few, many = (retrieve(one, checked_values(one, kb.settings), tools(kb), []) for one in requests)
+        few, many = (retrieve(one, search_options(one, kb.settings), tools(kb), []) for one in requests)
     assert 0 < few.context.code_share == many.context.code_share < 1

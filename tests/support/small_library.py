@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
-from concord.answering.request_checks import checked_values
+from concord.answering.request_checks import search_options
 from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
 from concord.config import load_settings
@@ -94,4 +94,4 @@ def survivors(ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Su
 def understood(kb: KnowledgeBase, text: str) -> Query:
     """Return a query as a search understands it, without asking anybody for an answer."""
     request, tools = Request(text, mode="auto"), SearchTools(kb.store, (), kb.settings, kb.org)
-    return retrieve(request, checked_values(request, kb.settings), tools, ()).query
+    return retrieve(request, search_options(request, kb.settings), tools, ()).query

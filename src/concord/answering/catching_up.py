@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from concord.answering.deadline import Deadline
-from concord.answering.request_checks import checked_values
+from concord.answering.request_checks import search_options
 from concord.answering.tools import SearchTools
 from concord.search import search
 from concord.types import Answer, Degraded, Request
@@ -29,7 +29,7 @@ def search_when_caught_up(request: Request, tools: SearchTools) -> Answer:
         UsageError: the request cannot be carried out as asked.
         StoreError: the store cannot be used.
     """
-    deadline = Deadline(checked_values(request, tools.settings).deadline_ms)
+    deadline = Deadline(search_options(request, tools.settings).deadline_ms)
     wanted = request.min_generation or 0
     reached = _wait(tools.store.catalog, wanted, Deadline(deadline.ms * WAITING_SHARE))
     left_ms = max(1.0, deadline.left_ms())

@@ -16,7 +16,7 @@ from concord.answering.deadline import Deadline
 from concord.answering.passages import indexed
 from concord.answering.poll import Poll, poll
 from concord.answering.reasons import Known, Overlap, Placed, Stage, StrategyRank, WordFound, reason
-from concord.answering.request_checks import checked_values
+from concord.answering.request_checks import search_options
 from concord.answering.retrieval import Retrieval
 from concord.answering.tools import SearchTools
 from concord.answering.understand import prune_limit
@@ -73,7 +73,7 @@ def explain_passage(request: Request, reference: str, tools: SearchTools) -> Exp
     located = locate(reference, tools.store.catalog)
     examined = examine(replace(request, explain=True), tools)
     answer, found = examined.answer, examined.retrieved
-    fusion = checked_values(request, tools.settings).fusion
+    fusion = search_options(request, tools.settings).fusion
     meant = located.chunks[located.first : located.last + 1]
     filtered = tuple(_objections(meant[0], located, found.query.filter, tools))
     deep = _asked_deeply(found.query, EVERYTHING if filtered else found.query.filter, answer.mode, tools)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.answering.retrieval import Retrieval
-from concord.answering.second_look import Look
+from concord.answering.second_look import SecondLook
 from concord.answering.tools import SearchTools
 from concord.ranking import calibrate, rarity
 from concord.ranking.agreement import (
@@ -84,7 +84,7 @@ def judge(
     read: Sequence[Survivor],
     found: Retrieval,
     fused: Fused,
-    look: Look,
+    look: SecondLook,
     rung: Rung | None,
     tools: SearchTools,
 ) -> Judgement:

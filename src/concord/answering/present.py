@@ -11,7 +11,7 @@ from concord.answering.cascade import Rescue
 from concord.answering.judge import Judgement, Verdict
 from concord.answering.passages import UNSEEN, cited, unless_disk_hangs
 from concord.answering.retrieval import Retrieval
-from concord.answering.second_look import Look
+from concord.answering.second_look import SecondLook
 from concord.answering.tools import SearchTools
 from concord.files.freshness import Files
 from concord.ranking import rarity
@@ -85,7 +85,7 @@ def with_explanations(
     found: Retrieval,
     fusion: str,
     tools: SearchTools,
-    look: Look,
+    look: SecondLook,
     usage: Mapping[ChunkId, Json],
 ) -> tuple[Hit, ...]:
     """Return hits that carry the arithmetic behind them."""
@@ -106,7 +106,7 @@ def with_explanations(
     return tuple(replace(hit, explanation=arithmetic(hit, verdict)) for hit, verdict in pairs)
 
 
-def _lifted(hit: Hit, verdict: Verdict, look: Look) -> Json:
+def _lifted(hit: Hit, verdict: Verdict, look: SecondLook) -> Json:
     """Return what a hit was lifted for and its relevance before and after; None if it was not lifted."""
     sign = look.asked_for.get(hit.chunk.id)
     return None if sign is None else {"for": sign, "from": verdict.raised_from, "to": verdict.relevance}
@@ -116,7 +116,7 @@ def with_evidence(
     answer: Answer,
     judgement: Judgement,
     rescued: Rescue,
-    look: Look,
+    look: SecondLook,
     tools: SearchTools,
     *,
     is_disk_mute: bool,

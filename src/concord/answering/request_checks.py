@@ -38,7 +38,7 @@ _FIELDS: Mapping[str, tuple[tuple[type, ...], str]] = {  # what each may be, bes
 MAX_TOP = 1000
 
 
-class Values(Struct, frozen=True):
+class SearchOptions(Struct, frozen=True):
     """The options of a search: as asked for, else as the settings say."""
 
     mode: Mode
@@ -48,7 +48,7 @@ class Values(Struct, frozen=True):
     type: DocumentType | None
 
 
-def requested(text: str, options: Mapping[str, Any]) -> Request:
+def request_of(text: str, options: Mapping[str, Any]) -> Request:
     """Return the request of a query and its options.
 
     Raises:
@@ -62,7 +62,7 @@ def requested(text: str, options: Mapping[str, Any]) -> Request:
     return Request(text, **options)
 
 
-def checked(request: Request) -> Request:
+def checked_request(request: Request) -> Request:
     """Return a request whose fields are of the kinds they are said to be; one tag may be given as text.
 
     Raises:
@@ -75,7 +75,7 @@ def checked(request: Request) -> Request:
         for name in ("source", "path")
         if isinstance(value := getattr(request, name), os.PathLike)
     }
-    request = replace(request, tags=several("tags", request.tags), **paths)
+    request = replace(request, tags=as_texts("tags", request.tags), **paths)
     for name, (kinds, what) in _FIELDS.items():
         value = getattr(request, name)
         if value is not None and not _is_one(value, kinds):
@@ -88,7 +88,7 @@ def checked(request: Request) -> Request:
     return request
 
 
-def checked_values(request: Request, settings: Mapping[str, Any]) -> Values:
+def search_options(request: Request, settings: Mapping[str, Any]) -> SearchOptions:
     """Return the options of a search, from the request or else from the settings.
 
     Raises:
@@ -98,7 +98,7 @@ def checked_values(request: Request, settings: Mapping[str, Any]) -> Values:
     fusion, limit = _fusion(request, mode), _limit(request, settings)
     if request.threshold is not None and math.isnan(request.threshold):  # every comparison with it is false
         raise BadValue("the threshold is not a number", hint="give a fused score such as 0.02")
-    return Values(mode, fusion, limit, deadline_ms, _type(request))
+    return SearchOptions(mode, fusion, limit, deadline_ms, _type(request))
 
 
 def chosen_mode(request: Request, settings: Mapping[str, Any]) -> Mode:
@@ -144,7 +144,7 @@ def _type(request: Request) -> DocumentType | None:
     return request.type
 
 
-def several(name: str, given: str | Iterable[str] | None) -> tuple[str, ...]:
+def as_texts(name: str, given: str | Iterable[str] | None) -> tuple[str, ...]:
     """Return a tuple of texts; a single text is one of them, not its letters.
 
     Raises:

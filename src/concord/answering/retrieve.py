@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from concord.answering.deadline import Deadline
 from concord.answering.poll import Poll, Polling
-from concord.answering.request_checks import Values
+from concord.answering.request_checks import SearchOptions
 from concord.answering.retrieval import Retrieval, completed, context_of
 from concord.answering.timings import Timings
 from concord.answering.tools import SearchTools
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def retrieve(
     request: Request,
-    values: Values,
+    chosen: SearchOptions,
     tools: SearchTools,
     sources: Sequence[Source],
     deadline: Deadline | None = None,
@@ -41,12 +41,12 @@ def retrieve(
         BackendDown: words cannot be searched.
         Unavailable: meaning cannot be searched, and nothing else was asked for.
     """
-    deadline, timings = deadline or Deadline(values.deadline_ms), timings or Timings()
+    deadline, timings = deadline or Deadline(chosen.deadline_ms), timings or Timings()
     cosines = _cosines(tools, deadline)
-    asked = [strategy for strategy in tools.strategies if strategy.family in polled(values.mode)]
+    asked = [strategy for strategy in tools.strategies if strategy.family in polled(chosen.mode)]
     with timings.stage("understand"):
         is_option, is_folder = partial(_is_option, tools.store), partial(_is_folder, tools.store)
-        query, parsed = interpret(request, values, tools.settings, sources, is_option, is_folder)
+        query, parsed = interpret(request, chosen, tools.settings, sources, is_option, is_folder)
         polling = Polling(deadline)
         polling.ask([one for one in asked if one.family == "semantic"], query)  # while words are counted
         query = with_frequencies(query, parsed, tools.settings, tools.store.lexical)
@@ -55,8 +55,8 @@ def retrieve(
         cosines.foresee([vote.chunk_id for votes in at_hand for vote in votes[: query.candidates]])
     context = context_of(query, tools)  # while meaning is searched
     poll = polling.result()
-    _refuse_without_words(poll, values.mode)
-    if values.mode == "semantic" and query.chunks:
+    _refuse_without_words(poll, chosen.mode)
+    if chosen.mode == "semantic" and query.chunks:
         _refuse_without_meaning(poll, tools.absent)
     with timings.stage("complete"):
         return completed(poll, asked, query, cosines, context, tools, deadline)

@@ -35,7 +35,7 @@ _MAY_BE_MESSAGE = pattern(r"[\d'‘\"“„`<]|:\s")
 POINTED_AT_BOOST = 3.0  # of the range of scores: what stands where the query points to, before all else
 
 
-class Look(Struct, frozen=True):
+class SecondLook(Struct, frozen=True):
     """The order after a second look, and what led to it."""
 
     ranked: list[Ranked]
@@ -59,7 +59,7 @@ def second_look(
     reranker: Reranker | None,
     budget_ms: float,
     place: Place | None = None,
-) -> Look:
+) -> SecondLook:
     """Reorder the chunks whose texts have been read; the reranker may take as long as `budget_ms`.
 
     `place` is the passage that the query points to, which comes first.
@@ -70,7 +70,7 @@ def second_look(
     lifted = _lifted(read, closeness, has_message=bool(messages))
     if place:
         lifted = _with_place_first(lifted, survivors, place)
-    look = Look(
+    look = SecondLook(
         lifted.ranked, closeness=closeness, asked_for=lifted.asked_for, line_starts=lifted.line_starts
     )
     if reranker is None or not look.ranked:
@@ -148,8 +148,8 @@ def _is_question(query: Query) -> bool:
 
 
 def _reranked(
-    look: Look, survivors: Sequence[Survivor], query: str, reranker: Reranker, budget_ms: float
-) -> Look:
+    look: SecondLook, survivors: Sequence[Survivor], query: str, reranker: Reranker, budget_ms: float
+) -> SecondLook:
     ranked, texts = look.ranked, _texts(survivors)
     try:
         better = run_within(lambda: reranker.rerank(query, ranked, texts), budget_ms)
@@ -163,7 +163,7 @@ def _reranked(
     return replace(look, ranked=better, before=before, reranker=reranker.name)
 
 
-def _left_alone(look: Look, reason: str) -> Look:
+def _left_alone(look: SecondLook, reason: str) -> SecondLook:
     return replace(look, degraded=(Degraded("rerank", reason),))
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from concord.answering.request_checks import Values
+from concord.answering.request_checks import SearchOptions
 from concord.ranking.classify import classify
 from concord.ranking.entities import entities
-from concord.ranking.frames import unframed
+from concord.ranking.politeness import without_politeness
 from concord.text.parse import Dashed, Parsed, dashed, parse, prune
 from concord.text.spellings import other_spellings
 from concord.text.terms import loose_words, with_spellings
@@ -33,7 +33,7 @@ MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
 
 def interpret(
     request: Request,
-    values: Values,
+    chosen: SearchOptions,
     settings: Mapping[str, Any],
     sources: Sequence[Source],
     is_option: Callable[[Dashed], bool],
@@ -47,7 +47,7 @@ def interpret(
     Raises:
         NotFound: no source of that name, or none that holds the path.
     """
-    text = _plain_message(unframed(_cleaned(request.text)))
+    text = _plain_message(without_politeness(_cleaned(request.text)))
     parsed = parse(text)
     excludes = parsed.excluded or parsed.nothing_wanted
     options = tuple(one.word for one in dashed(text) if is_option(one)) if excludes else ()
@@ -59,9 +59,9 @@ def interpret(
         excluded=parsed.excluded,
         exact=parsed.exact,
         loose=parsed.loose,
-        limit=values.limit,
-        candidates=max(settings["search.candidates"], FANOUT * values.limit),
-        filter=_filter(request, values, sources, is_folder),
+        limit=chosen.limit,
+        candidates=max(settings["search.candidates"], FANOUT * chosen.limit),
+        filter=_filter(request, chosen, sources, is_folder),
         kind=classify(text),
         entities=entities(text),
         words=parsed.words,
@@ -161,11 +161,11 @@ def prune_limit(chunks: int, settings: Mapping[str, Any]) -> float:
 
 
 def _filter(
-    request: Request, values: Values, sources: Sequence[Source], is_folder: Callable[[str], bool]
+    request: Request, chosen: SearchOptions, sources: Sequence[Source], is_folder: Callable[[str], bool]
 ) -> Filter:
     return Filter(
         tags=tuple(dict.fromkeys(request.tags)),
-        type=values.type,
+        type=chosen.type,
         source_id=_source_id(request.source, sources),
         path=_glob(request.path, sources, is_folder),
         since=request.since,

@@ -21,7 +21,7 @@ _STATX_BYTES, _BTIME_AT = 256, 80  # of the kernel's struct statx, the same on e
 
 
 def is_copied(drawn_in: str, here: str) -> bool:
-    """Whether a key that was drawn in one place is found in another, as far as both are known."""
+    """Whether a key that was drawn in one place is now in another, as far as both are known."""
     then, now = drawn_in.split("/"), here.split("/")
     if not drawn_in or not here:
         return False

@@ -1,4 +1,4 @@
-"""Matches of any depth and length, brought to what an engine can take: the same way for every engine."""
+"""Matches that are nested too deeply or are too long for an engine, made simpler the same way for all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from concord.types import AllOf, AnyOf, Match, Without
 
 
 def wanted(match: Match) -> tuple[Match, ...]:
-    """Return all words that a match looks for, without those that it excludes: for one nested too deep."""
+    """Return all words that a match looks for, without those that it excludes: for one nested too deeply."""
     found: list[Match] = []
     waiting = [match]
     while waiting:

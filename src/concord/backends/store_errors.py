@@ -9,7 +9,7 @@ _GONE = "it may have been removed meanwhile"
 
 
 def name_taken(source: Source) -> BadValue:
-    """Say that a source's name or prefix is another one's."""
+    """Say that another source has this name or prefix."""
     return BadValue(
         f"another source is called {source.name!r} or has the prefix {source.prefix!r}",
         hint="give another --name",
@@ -17,7 +17,7 @@ def name_taken(source: Source) -> BadValue:
 
 
 def path_taken(*paths: str) -> BadValue:
-    """Say that one of these paths is another document's."""
+    """Say that another document has one of these paths."""
     which = repr(paths[0]) if len(paths) == 1 else "one of the paths"
     return BadValue(
         f"another document is stored under {which}", hint="delete it first, or give this one another path"
@@ -42,19 +42,19 @@ def read_only(path: str) -> ReadOnlyStore:
 
 
 def locked(doing: str) -> StoreBusy:
-    """Say that whoever holds a lock is still at it."""
+    """Say that another process still holds a lock."""
     return StoreBusy(f"another process is {doing}", hint="wait for it to finish, then try again")
 
 
 def unprepared() -> BadValue:
-    """Say that vectors came before anybody told which embedder makes them."""
+    """Say that vectors cannot be stored before `prepare` has named their embedder."""
     return BadValue(
         "nobody has told which embedder makes the vectors", hint="call prepare() with its identity first"
     )
 
 
 def vectors_gone(identity: Identity | None) -> ModelMismatch:
-    """Say that there are no vectors of the model that is to be searched, or no longer."""
+    """Say that there are no vectors of the model to search with, or no longer."""
     name = identity.name if identity else "the model"
     return ModelMismatch(f"the index holds no vectors of {name}, or no longer", hint="`kb models list`")
 

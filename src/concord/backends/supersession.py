@@ -1,4 +1,4 @@
-"""Who supersedes whom once documents are deleted: the same on every backend."""
+"""What happens to supersession when documents are deleted: the same on every backend."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 
 
 def rerouted(superseded_by: Mapping[str, str], doomed: Collection[str]) -> dict[str, str | None]:
-    """Return the documents whose superseder goes, with who supersedes them then; None brings one back.
+    """Return the documents whose superseder is deleted, with their new one; None means superseded no more.
 
-    `superseded_by` holds every superseded document. A chain that leads through doomed documents is
-    followed to the first that stays; one that ends among them, or leads back to its start, supersedes nobody.
+    `superseded_by` holds every superseded document. A chain through doomed documents is followed to the first
+    that stays; if it ends among them, or leads back to its start, there is no new superseder.
     """
     return {
         old: _first_that_stays(old, superseded_by, doomed)

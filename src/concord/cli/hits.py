@@ -24,7 +24,7 @@ _WORD = pattern(rf"[\w{MARKS}]+")
 
 
 class Dress(Struct, frozen=True):
-    """How text is dressed: plain when nobody looks or colours are not wanted."""
+    """How text is coloured: plain if the output is no terminal, or colours are not wanted."""
 
     strong: Callable[[str], str]
     faint: Callable[[str], str]
@@ -125,11 +125,11 @@ def _wrapped(snippet: str, width: int | None) -> list[str]:
     return textwrap.wrap(text, max(20, width - len(INDENT)))
 
 
-def _highlighter(query: str, dress: Dress, sought: Sequence[str] = ()) -> Callable[[str], str]:
-    """Return what lights up the words of the query, or those found in their place, whatever their endings."""
+def _highlighter(query: str, dress: Dress, sought: Sequence[str]) -> Callable[[str], str]:
+    """Return a function that highlights the words of the query in a line, or those found in their place."""
     if dress.match is str:
         return str
-    from concord.ranking.frames import unframed
+    from concord.ranking.politeness import without_politeness
     from concord.text.contains import contains
     from concord.text.stopwords import significant
     from concord.text.terms import index_terms, tokenize
@@ -139,7 +139,9 @@ def _highlighter(query: str, dress: Dress, sought: Sequence[str] = ()) -> Callab
         parts = () if has_marks(word) else tokenize(word)
         return {*parts, *tokenize(index_terms(word))}
 
-    wanted = {token for word in significant(_WORD.findall(unframed(query))) for token in tokens(word)}
+    wanted = {
+        token for word in significant(_WORD.findall(without_politeness(query))) for token in tokens(word)
+    }
 
     def is_wanted(word: str) -> bool:
         return not wanted.isdisjoint(tokens(word)) or any(contains(word, one) for one in sought)

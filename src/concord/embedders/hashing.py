@@ -39,7 +39,7 @@ class HashingEmbedder:
     is_warm = True  # there is nothing to load
 
     def __init__(self, options: Mapping[str, Any], paths: Paths) -> None:
-        """Take what every embedder is given; nothing of it is needed."""
+        """Take the arguments that every embedder gets; none of them is needed."""
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Return where each word or punctuation mark begins."""

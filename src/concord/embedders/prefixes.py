@@ -15,7 +15,7 @@ _INSTRUCTION = "Instruct: Given a web search query, retrieve relevant passages t
 
 
 class Manners(NamedTuple):
-    """How a model wants to be spoken to."""
+    """What a model expects: prefixes of queries and documents, and its window."""
 
     query: str = ""
     document: str = ""
@@ -46,7 +46,7 @@ _DECORATION = re.compile(r"^.*/|:.*$")  # who published it, and which tag of it
 
 
 def manners_of(model: str) -> Manners:
-    """Return how to speak to a model; an unknown one is given texts as they are."""
+    """Return what a model expects, by its name; an unknown one gets texts as they are."""
     name = _DECORATION.sub("", model.casefold())
     return next((manners for begins, manners in _KNOWN if name.startswith(begins)), Manners())
 

@@ -37,7 +37,7 @@ _TOO_LARGE = 413
 
 
 class Dialect(NamedTuple):
-    """How one kind of server is spoken to."""
+    """The requests and answers of one kind of server."""
 
     provider: str
     path: str
@@ -133,7 +133,7 @@ class RemoteEmbedder:
             pool.shutdown(cancel_futures=True)  # once one has failed, the others need not begin
 
     def _isolating(self, texts: Sequence[str]) -> list[Vector | _Unfit]:
-        """Return a vector a text, or why it has none."""
+        """Return a vector for each text, or why it has none."""
         try:
             return list(self._vectors(texts, TRIES))
         except EmbedderDown as fault:

@@ -17,7 +17,7 @@ DEFAULT_TOKENS = 2_400  # an answer that nobody asked to be longer stays under 2
 
 
 def _without_nulls(given: Any) -> Any:
-    """Return what is given: many a model writes null for what it leaves out."""
+    """Return the arguments that are not null: many models write null for what they leave out."""
     return (
         {key: value for key, value in given.items() if value is not None}
         if isinstance(given, dict)
@@ -190,7 +190,7 @@ def input_schema(arguments: type[Arguments]) -> dict[str, Any]:
 
 
 def _lean(node: Any, parts: dict[str, Any]) -> Any:
-    """Drop generated titles, put parts in their place, and write "X or null" as X: left out is null."""
+    """Drop generated titles, inline references, and write "X or null" as X: an argument may be left out."""
     if isinstance(node, list):
         return [_lean(item, parts) for item in node]
     if not isinstance(node, dict):

@@ -1,4 +1,4 @@
-"""Where a listing goes on: a cursor is the name that the page before ended with, so changes shift nothing."""
+"""Cursors of listings: the name that the page before ended with, so that changes shift nothing."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ REPORT_EVERY_S = 0.25  # often enough to be seen moving, seldom enough to cost n
 
 
 class Cancelled(Exception):
-    """Raised inside the work when nobody wants it any more. No KBError: no stage may take it for a fault."""
+    """Raised inside the work when it is cancelled. No KBError, so that no stage takes it for a fault."""
 
 
 class Step(NamedTuple):
@@ -52,7 +52,7 @@ class Extent(NamedTuple):
     source: str | None = None  # its path, or its id if it has no path; None means all
 
     def meets(self, other: Extent) -> bool:
-        """Whether one may have to wait for the other: no source is worked on twice at once."""
+        """Whether two extents share a source: then one job waits for the other."""
         return self.org == other.org and (None in (self.source, other.source) or self.source == other.source)
 
 

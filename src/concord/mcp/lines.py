@@ -1,4 +1,4 @@
-"""Lines of JSON-RPC as a client wrote them: the slips that we can mend or answer, before the SDK reads them.
+"""Lines of JSON-RPC as a client wrote them: faults that we can mend or answer before the SDK reads them.
 
 The SDK takes a request with an odd id for a notification, which gets no answer, and its error for a line that
 it cannot read has no id. Either way the client would wait for its answer in vain. MCP wants an id to be a
@@ -37,7 +37,7 @@ class Lines:
 
 
 def vetted(line: str) -> str:
-    """Return a line for the SDK: as it is, with half characters mended, or replaced by its refusal."""
+    """Return a line for the SDK: as it is, with lone surrogates replaced, or replaced by an error."""
     if line.count("[") + line.count("{") > MOST_NESTED and (shallow := _too_deep(line)) is not None:
         line, is_deep = shallow, True
     else:
@@ -101,7 +101,7 @@ def _id(said: dict[str, Any]) -> str | int | None:
 
 
 def _mended(line: str, said: dict[str, Any]) -> str:
-    """Return a line without half characters, which programs write that cut a text by its length."""
+    """Return a line without lone surrogates, which come from programs that cut a text by its length."""
     if "\\u" not in line:
         return line
     text = json.dumps(said, ensure_ascii=False)

@@ -68,7 +68,7 @@ def pack_answer(answer: Answer, max_tokens: int, *, is_brief: bool = False) -> R
 
 
 def _is_guess(answer: Answer) -> bool:
-    """Whether what was found is probably no answer, and no result of it worth much room."""
+    """Whether the results are probably no answer, so that none of them is worth much room."""
     if answer.answerable is not False or not answer.hits:
         return False
     return _lacks_words(answer) or max(hit.score for hit in answer.hits) < SLIGHT
@@ -85,7 +85,7 @@ def _lacks_words(answer: Answer) -> bool:
 
 
 def _guessed(answer: Answer) -> Answer:
-    """Return the best few results, with what to do instead of reading on."""
+    """Return the best few results, and a note on what to do next."""
     step = NEXT_STEP.format(NO_WORDS if _lacks_words(answer) else NO_ANSWER)
     return replace(
         answer, hits=answer.hits[:MOST_GUESSES], note=f"{answer.note}; {step}" if answer.note else step
@@ -93,7 +93,7 @@ def _guessed(answer: Answer) -> Answer:
 
 
 def _brief(answer: Answer) -> Answer:
-    """Return the results worth telling, and how many others there are."""
+    """Return the results worth sending, and how many others there are."""
     kept = [answer.hits[at] for at in worth_telling([hit.score for hit in answer.hits])]
     note = with_left_out(answer.note, WEAK, len(answer.hits) - len(kept))
     return replace(answer, hits=tuple(kept), note=note)
@@ -131,7 +131,7 @@ def _whole(one: JsonObject, text: str) -> tuple[int, int]:
 
 
 def _lean(one: JsonObject) -> JsonObject:
-    """Return a result with what a model reads: no empty values, and the snippet only without the text."""
+    """Return a result as a model reads it: without empty values, and with either text or snippet."""
     said = {key: value for key, value in one.items() if key not in FOR_PEOPLE and value not in (None, [])}
     if "text" in said:
         said.pop("snippet", None)
@@ -167,7 +167,7 @@ def _over(wire: JsonObject, one: JsonObject, max_bytes: int) -> int:
 
 
 def _bare(one: JsonObject) -> JsonObject:
-    """Return the fields that a reader can do without, emptied: `kb_get` has them, or nobody asks for them."""
+    """Return the fields that a small budget leaves out, emptied; `kb_get` has those that matter."""
     return {
         "title": _short(one["title"], 40),
         "file": None,

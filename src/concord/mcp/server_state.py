@@ -44,7 +44,7 @@ class Latencies:
 
 
 class RecentNote:
-    """What one call has kept; the same call has to wait its turn."""
+    """The note that one call has kept; a call with the same arguments waits for its turn."""
 
     def __init__(self) -> None:
         self.turn = threading.Lock()

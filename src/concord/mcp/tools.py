@@ -99,7 +99,7 @@ def _page(page: Page) -> Reply:
 
 
 def _room_for_text(reply: Reply, max_bytes: int) -> int:
-    """Return how long a text may be, going by what the rest of the page and the writing of JSON took."""
+    """Return how long a text may be, given the size of the rest of the page and of JSON's escapes."""
     wire = {**reply.structured, "text": ""}
     frame = _size(Reply(wire, render.page(wire)))
     written = (_size(reply) - frame) / utf8_length(reply.structured["text"])
@@ -111,7 +111,7 @@ def _size(reply: Reply) -> int:
 
 
 def note(state: ServerState, kb: KnowledgeBase, asked: given.NoteArguments) -> Reply:
-    """Keep a note; its vectors follow in the background, and are waited for where they are made at once."""
+    """Keep a note; its vectors follow in the background, briefly waited for if the model is loaded."""
     with state.notes.turn((kb.org, asked.model_dump_json())) as recent:
         old = kb.document_named(asked.supersedes) if asked.supersedes else None
         if recent.document is None or not _still_says(kb, recent.document):

@@ -1,4 +1,4 @@
-"""What the rest of the program says for the command line, said for a model that has only tools.
+"""Notes and hints that name commands, reworded for a model that has only tools.
 
 Commands that no tool stands for are left as they are: they are for a person to run.
 """

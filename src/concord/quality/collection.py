@@ -185,7 +185,7 @@ def settings_apart(
 
 
 def complete(embedding: EmbeddingReport) -> None:
-    """Insist that every chunk has a vector.
+    """Check that every chunk has a vector.
 
     Raises:
         EmbedderDown: some have none, and what is measured would not be what is searched later.
@@ -207,7 +207,7 @@ def _extracted(entry: Entry) -> Extracted:
 
 
 def _shuffled(id: str) -> bytes:
-    """Return a key that orders ids as if by chance, and always alike."""
+    """Return a key that puts ids in an order that looks random and is always the same."""
     return hashlib.sha256(id.encode("utf-8", "replace")).digest()
 
 

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from concord.answering.judge import Judgement
-from concord.answering.request_checks import MAX_TOP, checked_values
+from concord.answering.request_checks import MAX_TOP, search_options
 from concord.answering.retrieve import retrieve
 from concord.answering.tools import SearchTools
 from concord.protocols import Progress
@@ -218,7 +218,7 @@ def _depth(tools: SearchTools) -> int:
 
 def _orders(request: Request, examined: Examined, tools: SearchTools) -> dict[str, list[ChunkId]]:
     """Return each mode's order of the chunks that the strategies found."""
-    found = retrieve(request, checked_values(request, tools.settings), tools, tools.store.catalog.sources())
+    found = retrieve(request, search_options(request, tools.settings), tools, tools.store.catalog.sources())
     given = found.ballots
     fused = {
         mode: [

@@ -72,7 +72,7 @@ class JudgedSet(NamedTuple):
 
 
 class Cases(Struct, frozen=True):
-    """What a regression learns from: features, truth, weight, and which cases must be left out together."""
+    """What a regression learns from: features, truth, weights, and groups to leave out together."""
 
     features: Array
     true: Array
@@ -92,7 +92,7 @@ def fit(sets: Sequence[JudgedSet], model: str, prior: Calibration | None = None)
 
 
 def rejudged(judgement: Judgement, calibration: Calibration | None) -> Judgement:
-    """Return what another calibration would have said of the same evidence."""
+    """Return the judgement that another calibration makes of the same evidence."""
     cuts = calibrate.cuts(calibration)
     verdicts = tuple(_revised(verdict, judgement, calibration, cuts) for verdict in judgement.verdicts)
     relevances = [verdict.relevance for verdict in verdicts]
@@ -148,7 +148,7 @@ def straightened(
 
 
 def fit_logistic(cases: Cases, names: Sequence[str], prior: Logistic | None = None) -> Logistic:
-    """Fit a regression; one over the same features is what to stay near to."""
+    """Fit a regression, near to a prior one over the same features if that is given."""
     from scipy.optimize import minimize
 
     near = prior if prior is not None and prior.features == tuple(names) else None
@@ -218,7 +218,7 @@ def _mean_and_spread(outcomes: Sequence[Outcome]) -> tuple[float, float] | None:
 
 
 def fit_cuts(sets: Sequence[JudgedSet], answer: Logistic) -> Cuts:
-    """Return where cosine is strong or weak, and an answer there: against queries that have none here."""
+    """Return from which cosine on a hit is strong or weak, and from which score on there is an answer."""
     nearest = [one.judgement.signals.semantic.top for held in sets for one in held.foreign]
     if not nearest:
         return Cuts(hit=HIT_CUTS, answer=ANSWER_CUTS)

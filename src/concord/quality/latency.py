@@ -20,7 +20,7 @@ SAMPLE = 50  # queries asked in each mode: a median holds, and six modes take se
 
 
 class Way(NamedTuple):
-    """How a caller asks for what a mode of the evaluation is."""
+    """How a caller asks for a mode of the evaluation: by search mode and fusion."""
 
     mode: Mode
     fusion: str | None = None
@@ -56,14 +56,14 @@ def by_mode(
 
 
 def warm_up(texts: Sequence[str], tools: SearchTools, deadline_ms: float, way: Way = WAYS["auto"]) -> None:
-    """Have everything loaded that the first search would load, and no query's vector remembered."""
+    """Load everything that the first search would load, and forget the vectors of queries."""
     for text in texts[:1]:
         _ask(text, tools, deadline_ms, way)
     _forget_queries(tools)
 
 
 def _ask(text: str, tools: SearchTools, deadline_ms: float, way: Way) -> float:
-    """Return how long a query takes that nobody has asked of late."""
+    """Return how long a query takes whose vector is not cached."""
     _forget_queries(tools)
     request = Request(text, mode=way.mode, fusion=way.fusion, deadline_ms=deadline_ms)
     return search(request, _words_alone(tools) if way.mode == "fts5" else tools).search_time_ms
@@ -75,11 +75,11 @@ def _forget_queries(tools: SearchTools) -> None:
 
 
 def _spread(texts: Sequence[str]) -> Sequence[str]:
-    """Return a few from everywhere in a list: neighbours are often alike."""
+    """Return a few items spread evenly over a list: neighbours are often alike."""
     return texts[:: -(-len(texts) // SAMPLE)] if texts else texts
 
 
 def _words_alone(tools: SearchTools) -> SearchTools:
-    """Return what a search by words is given: no model, and nothing that was fitted to one."""
+    """Return the tools of a search by words: no model, and no calibration of one."""
     words = [one for one in tools.strategies if one.family == "lexical"]
     return replace(tools, strategies=words, similarity=None, calibration=None, reranker=None)

@@ -88,7 +88,7 @@ def _check(collection: Collection, tools: SearchTools) -> None:
 
 
 def _answered(own: Sequence[Outcome]) -> Sequence[Outcome]:
-    """Insist that something is found: fitted to this, no answer would ever be trusted again."""
+    """Check that some query is answered: fitted to none, no answer would ever be trusted again."""
     if not any(any(one.relevant) for one in own):
         raise BadValue(
             f"none of {len(own):,} judged queries finds a relevant document",

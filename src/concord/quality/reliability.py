@@ -59,7 +59,7 @@ class Promises(Struct, frozen=True):
 
 
 class Answerability(Struct, frozen=True):
-    """Whether questions that the collection cannot answer are told from those it did answer."""
+    """How well questions that the collection cannot answer are told apart from those it answered."""
 
     own: int  # queries of the collection with a relevant document among their hits
     foreign: int
@@ -162,7 +162,7 @@ def _bin(at: int, inside: Sequence[tuple[float, bool]]) -> Bin:
 
 
 def _missed_by_chance(inside: Sequence[tuple[float, bool]]) -> float:
-    """Return how far the cases that come true are expected from their promised number: of a normal spread."""
+    """Return by how many cases a true probability is missed by chance, on average (normal distribution)."""
     return math.sqrt(2 / math.pi * math.fsum(promised * (1 - promised) for promised, _ in inside))
 
 

@@ -49,8 +49,8 @@ SUBJECTS = listed(
     "i you he she it we they there the a an this that these those any anyone someone my your our its"
 )
 
-# With what a polite frame begins. Other queries need not wait until the pattern of all frames is compiled.
-FRAME_OPENERS = listed(
+# First words of polite phrases: only for queries that begin so is the pattern of all phrases compiled.
+POLITE_OPENERS = listed(
     """
     can could do does explain give hello hey hi i i'd i'm please show tell we we'd will would
     bitte erklär erkläre erklären hallo ich kannst können könnten könntest nenne nennen sag sage sagen verrat

@@ -45,7 +45,7 @@ class RelaxedWords:
     def candidates(self, query: Query) -> list[Candidate]:
         """Return chunks that hold some of the query's words, best BM25 first.
 
-        Of those past the query's number of candidates only the scores are told: they are not votes.
+        Chunks beyond the query's number of candidates come with their scores only: they are not voted for.
         """
         return _votes(self.name, _found(self._index, query.loose, query, max(KNOWN, query.candidates)), query)
 

@@ -40,7 +40,7 @@ class Semantic:
         ]
 
     def is_at_hand(self, query: Query) -> bool:
-        """Return that it is not: a model and an index are asked."""
+        """Return False: a model and an index are asked."""
         return False
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector]:
@@ -84,7 +84,7 @@ class Fetched:
         return self._compared_with(self._query)
 
     def feedback_cosines(self, like: Mapping[ChunkId, float], strength: float) -> dict[ChunkId, float]:
-        """Return the same of the query moved towards some chunks by their weights (Rocchio 1971)."""
+        """Return the cosines of the query after moving it towards some chunks by weight (Rocchio 1971)."""
         import numpy as np
 
         known = {self._places[i]: share for i, share in like.items() if i in self._places}

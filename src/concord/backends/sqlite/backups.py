@@ -76,7 +76,7 @@ def _is_store(path: str) -> bool:
 def _unfinished(path: str) -> Iterator[str]:
     """Lend an empty file beside the path, which takes its place when the block has succeeded.
 
-    It is locked meanwhile: parts that are not were left by a process that was killed, and go.
+    It is locked meanwhile: an unlocked one was left by a process that was killed, and is deleted.
     """
     with _explained(path):
         _sweep(path)
@@ -92,7 +92,7 @@ def _unfinished(path: str) -> Iterator[str]:
 
 
 def _new_part(path: str) -> tuple[str, int]:
-    """Return a new file for its owner's eyes, as the store is, and the handle that locks it."""
+    """Return a new file that only its owner may read, as the store is, and the handle that locks it."""
     import secrets  # late, as all that only a backup needs
 
     while True:
@@ -124,7 +124,7 @@ def _sweep(path: str) -> None:
 
 
 def _delete(part: str) -> None:
-    """Delete an unfinished copy, itself last: whoever is stopped meanwhile leaves it for the next sweep."""
+    """Delete an unfinished copy, the main file last: if that is interrupted, the next sweep finds it."""
     for file in (f"{part}-journal", f"{part}-wal", f"{part}-shm", part):
         with suppress(OSError):
             os.unlink(file)

@@ -43,7 +43,7 @@ def no_vector(connection: Connection, key: int) -> str:
 
 
 def stale_pending(connection: Connection, key: int) -> str:
-    """Return the condition for marks of chunks that wait for a vector which they have, or are gone."""
+    """Return the condition for chunks that are marked as pending but have a vector, or are gone."""
     there = f" OR chunk IN (SELECT rowid FROM {vec_name(key)})" if vec_exists(connection, key) else ""
     return f"FROM kb_pending WHERE space = {key:d} AND (chunk NOT IN (SELECT id FROM kb_chunks){there})"
 
@@ -73,7 +73,7 @@ def _version(connection: Connection) -> Finding | None:
 
 
 def _integrity(connection: Connection) -> Finding | None:
-    """Let SQLite read every page; what it meets first may stop it."""
+    """Let SQLite read every page; the first fault may stop it."""
     try:
         said = [str(row[0]) for row in connection.execute("PRAGMA quick_check")]
     except (apsw.CorruptError, apsw.NotADBError) as fault:
@@ -140,7 +140,7 @@ def _hidden(connection: Connection) -> Finding | None:
 
 
 def _free(connection: Connection) -> Finding | None:
-    """Pages that nothing is in any more; new texts use them, but only `--fix` gives them back."""
+    """Pages that are empty by now; new texts will use them, but only `--fix` gives them back to the disk."""
     page, free = connection.pragma("page_size"), connection.pragma("freelist_count")
     whole = connection.pragma("page_count")
     if free * page < LEAST_FREE_BYTES or free * 2 < whole:
@@ -151,7 +151,7 @@ def _free(connection: Connection) -> Finding | None:
 
 
 def _model(connection: Connection) -> Finding | None:
-    """Vectors that nobody can name the model of, or that do not measure cosine distance."""
+    """Vectors of an unknown model, or with another measure than cosine distance."""
     if lacks_sentinel(connection):
         said = "the vectors are not known to measure cosine distance"
         return Finding("metric", said, "search once by meaning: they are rebuilt then")

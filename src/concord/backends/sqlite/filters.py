@@ -42,7 +42,7 @@ def condition(filter: Filter) -> tuple[str, dict[str, str | int | float]]:
 
 
 def has_superseded(connection: Connection) -> bool:
-    """Whether a filter that asks for nothing has anything to leave out: most stores never supersede."""
+    """Whether any document is superseded, so that even an open filter leaves something out."""
     return bool(connection.execute(_SUPERSEDED).get)
 
 

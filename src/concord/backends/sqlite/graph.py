@@ -30,7 +30,7 @@ _Rounded = tuple[NDArray[np.uint64], NDArray[np.int8]]
 
 
 class Proposals(NamedTuple):
-    """What a graph knows of a question."""
+    """The chunks that a graph proposes for a query."""
 
     chunk_ids: list[ChunkId]
     are_all: bool  # that it holds
@@ -62,14 +62,14 @@ class Growing:
             self._index.load(onto)
 
     def take(self, rows: Iterable[tuple[ChunkId, Vector]]) -> None:
-        """Take vectors in, rounded, without linking them yet."""
+        """Add vectors, rounded, without linking them yet."""
         for batch in batched(rows, _BATCH):
             keys = np.array([chunk_id for chunk_id, _ in batch], dtype=np.uint64)
             floats = np.frombuffer(b"".join(vector for _, vector in batch), dtype="<f4")
             self._waiting.append((keys, _rounded(floats.reshape(len(batch), -1))))
 
     def link(self, progress: Callable[[int, int], None]) -> None:
-        """Find the neighbours of all that was taken in, on all processors; tells how many of how many."""
+        """Find the neighbours of all vectors that were added, on all processors, reporting progress."""
         done, total = 0, sum(len(keys) for keys, _ in self._waiting)
         while self._waiting:
             keys, vectors = self._waiting.pop(0)

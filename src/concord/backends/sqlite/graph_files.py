@@ -23,7 +23,7 @@ def new_file(database: str, key: int) -> str:
 
 
 def seal(path: str, version: int, vectors: int, alive: int) -> GraphRow:
-    """See a finished file to the disk, and return how it is known again."""
+    """Wait until a finished file is on the disk, and return what identifies it."""
     from concord.durable import sync_to_disk  # late, as all that only a build needs
 
     for one in (path, os.path.dirname(path)):
@@ -34,7 +34,7 @@ def seal(path: str, version: int, vectors: int, alive: int) -> GraphRow:
 
 
 def stamp(path: str) -> Stamp | None:
-    """Return by what it is seen that a file was touched; None when it is not there. Asked at every search."""
+    """Return a stamp that changes when a file is touched; None if there is no file. Asked at every search."""
     try:
         found = os.stat(path)
     except OSError:
@@ -54,9 +54,9 @@ def is_whole(path: str, row: GraphRow, *, thorough: bool = False) -> bool:
 
 
 def leftovers(database: str, named: Set[str]) -> list[str]:
-    """Return the graphs beside a database that it does not name: of a crash, or of what was there before.
+    """Return the graph files beside a database that it does not name: left by a crash, or by an older state.
 
-    Whoever reads one can finish when it is deleted. One that is being written looks like one, too.
+    A search that reads one can finish although it is deleted. A file that is being written is among them.
     """
     import re
 

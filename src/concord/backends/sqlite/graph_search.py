@@ -58,14 +58,14 @@ Distances = list[tuple[float, ChunkId]]
 
 
 class Plan(Struct, frozen=True):
-    """Beside which database graphs are kept, and from how many vectors on."""
+    """Where graphs are kept, and from how many vectors on."""
 
     database: str
     is_wanted: bool = True
     least: int = LEAST
 
     def wants(self, vectors: int) -> bool:
-        """Whether so many vectors deserve a graph."""
+        """Whether there are enough vectors for a graph."""
         return self.is_wanted and vectors >= self.least
 
     def path(self, row: GraphRow) -> str:
@@ -74,7 +74,7 @@ class Plan(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """What is looked for: near which vector, among what, how many and how hard."""
+    """A query for a graph: near which vector, under which filter, how many chunks, with how much effort."""
 
     vector: Vector
     condition: tuple[str, Mapping[str, str | int | float]] | None  # None lets everything through
@@ -92,7 +92,7 @@ class GraphSearch:
         self._graph: Graph | None = None
 
     def nearest(self, connection: Connection, space: SpaceRow, asked: Question) -> Distances | None:
-        """Return the nearest, ties by id; None where the graph cannot tell, or there is none to be trusted.
+        """Return the nearest chunks, ties by id; None if there is no graph to trust, or it cannot tell.
 
         The connection is at the moment at which the space was looked up.
         """
@@ -165,7 +165,7 @@ def _is_narrow(connection: Connection, row: GraphRow, asked: Question) -> bool:
 def _compared(
     connection: Connection, space: SpaceRow, row: GraphRow, asked: Question, proposals: Proposals
 ) -> Distances:
-    """Return the distances of the first few proposals that are allowed and still what they were."""
+    """Return the exact distances of the first proposals that the filter lets through and that still exist."""
     most = _RESCORED * asked.limit
     if proposals.are_all or row.alive < row.vectors:  # among the first may be some that have been replaced
         most = len(proposals.chunk_ids)
@@ -193,5 +193,5 @@ def _distances(
 
 
 def _is_enough(found: Distances, limit: int) -> bool:
-    """Whether the list is full and does not end among equals, of whom others may come first by their id."""
+    """Whether the list is full and does not end among equals, since others of these may have lower ids."""
     return len(found) > limit and found[limit - 1][0] < found[-1][0]

@@ -1,4 +1,4 @@
-"""What a database knows of the graphs beside it: which is a space's own, and what that does not know yet.
+"""What a database knows of the graphs beside it: which one a space has, and which vectors it lacks.
 
 A graph is derived, and trusted only where the database names it: the name is written in a transaction once
 its file is whole and on the disk, and every build has a new name. So a file left over by a crash, an older or
@@ -76,7 +76,7 @@ def forget_graph(connection: Connection, key: int) -> None:
 
 
 def begin_noting(connection: Connection) -> None:
-    """Note from now on which vectors are put: what is written while a graph is built must not be missed."""
+    """Note from now on which vectors are stored, so that none is missed while a graph is built."""
     connection.execute(_TABLE)
 
 
@@ -99,7 +99,7 @@ def forget_unindexed(connection: Connection, key: int) -> None:
 
 
 def count_unindexed(connection: Connection, key: int, row: GraphRow) -> int:
-    """Return how many vectors were put since the graph was built."""
+    """Return how many vectors were stored since the graph was built."""
     return int(connection.execute(_COUNT, (key, row.version)).get)
 
 

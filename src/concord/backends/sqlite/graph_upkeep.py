@@ -68,7 +68,7 @@ class _State(NamedTuple):
 
     @property
     def is_behind(self) -> bool:
-        """Whether searches are slower for what it does not know."""
+        """Whether it lacks so many vectors that searches are slower."""
         return self.is_worn or self.unindexed > max(_MOST_UNINDEXED, _UNINDEXED_SHARE * self.vectors)
 
 
@@ -82,10 +82,10 @@ class Graphs:
         self._writer = writer
 
     def tend(self, progress: Progress) -> None:
-        """Bring every graph up to its vectors where that is worth it, and delete those that are not wanted.
+        """Bring every graph up to date where that is worth it, and delete files that no space uses.
 
-        Another process that is at it is left to it. A graph that cannot be written leaves searches as exact
-        as they are, and slower.
+        If another process does so already, this one does nothing. If a graph cannot be written, searches stay
+        exact, and are slower.
         """
         if not any(map(self._is_due, self._states())) and not self._leftovers():
             return
@@ -97,7 +97,7 @@ class Graphs:
                     os.unlink(path)
 
     def state(self) -> VectorIndexState:
-        """Tell what the graph of the space that searches use is worth."""
+        """Return the state of the active space's graph."""
         with self._readers.connection() as connection:
             active = find_space(connection, None)
         found = next((one for one in self._states() if one.space.key == active.key), None) if active else None
@@ -163,7 +163,7 @@ class Graphs:
             logging.getLogger(__name__).warning("no vector index could be built: %s", fault)
 
     def _build(self, space: SpaceRow, progress: Progress) -> None:
-        """Write a new file and let the database name it, unless the space is another's by then."""
+        """Write a new file and let the database name it, unless the space has been replaced by then."""
         with self._vec_readers.connection() as connection, snapshot(connection):
             now = next((one for one in all_spaces(connection) if _is_same(one, space)), None)
             if now is None:
@@ -178,7 +178,7 @@ class Graphs:
                 put_graph(connection, now.key, row)
 
     def _begun(self, connection: Connection, state: _State) -> Growing:
-        """Return a graph of all vectors, linked or not: the one there is, if it is sound and mostly alive."""
+        """Return a graph of all vectors, linked or not: the present one and what it lacks, if it is sound."""
         from concord.backends.sqlite.graph import Growing  # late: it imports numpy and usearch
 
         space, row = state.space, state.row
@@ -207,5 +207,5 @@ def _state(connection: Connection, space: SpaceRow) -> _State:
 
 
 def _is_same(space: SpaceRow, other: SpaceRow) -> bool:
-    """Whether two spaces are one, though their versions may differ."""
+    """Whether two rows are of the same space, though its version may have changed."""
     return (space.key, space.identity) == (other.key, other.identity)

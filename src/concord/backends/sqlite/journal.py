@@ -1,4 +1,4 @@
-"""What was read and what was judged: kept beside the catalog, searched by nobody."""
+"""Which documents were read and which results were judged: kept beside the catalog, never searched."""
 
 from __future__ import annotations
 

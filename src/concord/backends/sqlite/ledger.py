@@ -180,7 +180,7 @@ def claim(connection: Connection) -> None:
 
 
 def part_from_original(connection: Connection) -> None:
-    """Make a copy a store of its own: the vectors outside are the original's, so every chunk is pending."""
+    """Give a copy of a store a key of its own; the vectors outside are the original's, so all are pending."""
     if url := home_url(connection):
         connection.execute(_REMEMBER, ("birthplace", COPY))
         move_home(connection, url)

@@ -90,6 +90,6 @@ def _statement(connection: Connection, filter: Filter, values: dict[str, str | i
 
 
 def _count_phrase(connection: Connection, word: str) -> int:
-    """Count a word that the tokenizer takes apart: its tokens side by side."""
+    """Count a word that the tokenizer splits: its tokens, side by side."""
     expression = to_match(Phrase(word))
     return int(connection.execute(_COUNT_PHRASE, (expression,)).get) if expression else 0

@@ -1,4 +1,4 @@
-"""Does a store's path still lead to the file that is open? SQLite does not look.
+"""Does a store's path still lead to the file that is open? SQLite does not check that.
 
 SQLite goes on writing to a file that was deleted or replaced, by a restored backup for instance. Nobody else
 would see that, and it would be gone when the process ends. A server runs for days, so every use looks first.

@@ -1,4 +1,4 @@
-"""How what `checks` finds is put right. Only what can be made again from the rest is ever deleted."""
+"""Repairs of what `checks` finds. Only data that can be made again from the rest is ever deleted."""
 
 from __future__ import annotations
 

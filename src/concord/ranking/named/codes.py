@@ -28,7 +28,7 @@ def _named(found: FoundTexts) -> Iterator[str]:
 
 
 def _others(word: str) -> str | None:
-    """Return a pattern of the codes that a word is one of; None where it is no code."""
+    """Return a pattern of all codes of the same form as a word; None if it is no code."""
     if _NUMBERED.fullmatch(word):
         return rf"\b{with_any_number(word)}\b"
     if code := _LETTERED.fullmatch(word):
@@ -40,7 +40,7 @@ def _others(word: str) -> str | None:
 
 
 def with_any_number(word: str) -> str:
-    """Return a pattern of a word with other numbers in it."""
+    """Return a pattern of a word with any numbers in the place of its own."""
     return _DIGITS.sub("[0-9]+", re.escape(word))
 
 

@@ -27,13 +27,13 @@ def _is_held(named: str, found: FoundTexts) -> bool | None:
 
 
 def _is_in_path(days: Sequence[Day], texts: Sequence[str]) -> bool:
-    """Whether a text has one of some days in its path, which has no words in the index."""
+    """Whether one of some days stands in the path of a text: paths are not in the index of words."""
     written = [f"{day.year}-{day.month:02}-{day.day:02}" for day in days]
     return any(one in text for one in written for text in texts)
 
 
 def _match(day: Day) -> Match:
-    """Return a match of a day in any form; of one that has a month's name the year may stand elsewhere."""
+    """Return a match of a day in any form; if its month is written as a name, the year may stand apart."""
     named = AnyOf(tuple(map(Phrase, named_forms(day))))
     return AnyOf((*day_matches(day), AllOf((named, Word(str(day.year))))))
 

@@ -14,7 +14,7 @@ from concord.types import ChunkId, Query, Survivor
 
 
 def defining(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, Entry]:
-    """Return what defines the names that a query asks for."""
+    """Return the passages that define a name which the query asks for."""
     found: dict[ChunkId, Entry] = {}
     for asked in _names(survivors, query):
         found |= {one.ranked.chunk_id: _entry(one, asked) for one in survivors if _defines(one, asked, query)}
@@ -67,7 +67,7 @@ def _entry(survivor: Survivor, asked: AskedName) -> Entry:
 def _is_definition(survivor: Survivor, asked: AskedName) -> bool:
     """Whether a passage defines a name: in code, under the name as a heading, or in an entry for it.
 
-    Words beside the name say where: its place must be about all of them.
+    If the query has words beside the name, the passage's title, path or headings must have all of them.
     """
     if asked.beside and share_in_place(asked.beside, survivor) < 1:
         return False
@@ -93,9 +93,9 @@ def _defining_line(survivor: Survivor, asked: AskedName) -> int | None:
 
 
 def _explained_at(survivor: Survivor, asked: AskedName) -> int | None:
-    """Return where a name has its entry.
+    """Return where the line begins that is an entry for a name.
 
-    Many texts have an entry for run: that of subprocess.run stands in a place about subprocess.
+    Many texts have an entry for `run`; that of `subprocess.run` stands in a place about subprocess.
     """
     from concord.text.term_lines import explained_at  # late: few queries ask for a name
 
@@ -105,7 +105,7 @@ def _explained_at(survivor: Survivor, asked: AskedName) -> int | None:
 
 
 def _lift(lifted: Lifted, read: ReadPassages) -> Lifted:
-    """Lift what defines a name, unless an option is asked for: then its entry is meant."""
+    """Lift passages that define a name, unless the query asks for an option: that has entries of its own."""
     marked = lifted.marked((one for one in read.defining if one not in lifted.asked_for), "definition")
     return marked if asked_option(read.query) else marked.by_entries(read.defining)
 

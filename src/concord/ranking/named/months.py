@@ -20,9 +20,9 @@ from concord.types import AllOf, AnyOf, Match, Word
 
 
 def _named(found: FoundTexts) -> Iterator[str]:
-    """Yield months that no text found has, though texts have others.
+    """Yield months of the query that no text found has, though texts have other months.
 
-    A month that only begins or ends a span is one of many, and the others answer the query as well.
+    A month that only begins or ends a span is left out: the months in between answer the query as well.
     """
     asked, texts = found.query.meaning, found.texts
     months = {one.written: one.month for one in months_in(asked)}
@@ -41,7 +41,7 @@ def _is_held(named: str, found: FoundTexts) -> bool | None:
 
 
 def _matches(month: Month) -> Iterator[Match | None]:
-    """Yield matches of a month in any form, of a day of it, and of its name and its year: of a table, say."""
+    """Yield matches of a month in any form, of a day in it, and of its name and year apart, as in a table."""
     year, names = Word(str(month.year)), month_names(month)
     numbers = AnyOf((Word(f"{month.number:02}"), Word(str(month.number))))
     short = form_matches(f"{name} {month.year % 100:02}" for name in names)

@@ -60,7 +60,7 @@ def writes(option: str, text: str) -> bool:
 
 
 def _named(found: FoundTexts) -> Iterator[str]:
-    """Yield the option of two dashes that a query asks for, if texts write others: they are about such."""
+    """Yield the option with two dashes that a query asks for, if some text writes another such option."""
     asked = asked_option(found.query)
     if asked is not None and asked.option.startswith("--"):
         others = (one for text in found.texts for one in _LONG.findall(text))
@@ -69,9 +69,9 @@ def _named(found: FoundTexts) -> Iterator[str]:
 
 
 def _is_held(named: str, found: FoundTexts) -> bool | None:
-    """Whether a text has an option, with its dashes or as the name that a setting has: dry-run, dry_run.
+    """Whether a text has an option, with its dashes or as the name of a setting: dry-run, dry_run.
 
-    To the index it is but its words. What is quoted is looked for as it stands.
+    The index has only its words, so texts are read. A quoted option is looked for as it stands.
     """
     if not named.startswith("--") or named in found.query.phrases:
         return None
@@ -91,7 +91,7 @@ def _lift(lifted: Lifted, read: ReadPassages) -> Lifted:
 
 
 def _entries(survivors: Sequence[Survivor], asked: AskedOption) -> dict[ChunkId, Entry]:
-    """Return what describes an option: it was asked for where the place is about the words beside it."""
+    """Return the passages that describe an option; asked for are those in a place about its command."""
     from concord.text.option_lines import description  # late: few queries ask for an option
 
     found: dict[ChunkId, Entry] = {}
@@ -104,7 +104,7 @@ def _entries(survivors: Sequence[Survivor], asked: AskedOption) -> dict[ChunkId,
 
 
 def _is_asked(word: str, query: Query) -> bool:
-    """Whether a word with a dash is looked for: nobody excludes by two dashes, or a single letter."""
+    """Whether a word with a dash is looked for: two dashes, or one before a letter, exclude nothing."""
     return word.startswith("--") or len(word.partition("=")[0]) == 2 or word[1:] in query.options
 
 

@@ -12,7 +12,7 @@ from concord.types import AllOf, AnyOf, Match, Word
 
 
 def _named(found: FoundTexts) -> Iterable[str]:
-    """Yield quarters if a text has others; none where they only begin or end a span."""
+    """Yield the quarters of a query if a text has other quarters; none if they are the ends of a span."""
     asked = found.query.meaning
     quarters = [*quarters_in(asked)]
     if not quarters or is_open_span(asked):
@@ -28,7 +28,7 @@ def _is_held(named: str, found: FoundTexts) -> bool | None:
 
 
 def _match(quarter: Quarter) -> Match:
-    """Return a match of a quarter in any form, or of its number and its year: of a table's columns, say."""
+    """Return a match of a quarter in any form, or of its number and year apart, as in a table."""
     number = any_of([match for one in numerals(quarter) if (match := phrase_match(one))])
     apart = [AllOf((number, Word(str(quarter.year))))] if number else []
     return AnyOf((*quarter_matches(quarter), *apart))

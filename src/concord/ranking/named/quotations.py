@@ -17,7 +17,7 @@ def _named(found: FoundTexts) -> Iterable[str]:
 
 
 def _is_message(quoted: str, text: str) -> bool:
-    """Whether a text has a message that was quoted with the values it had then: most words, in order."""
+    """Whether a text has a quoted message, though perhaps with other values: most of its words, in order."""
     words = tokenize(quoted)
     if len(words) < MESSAGE_WORDS:
         return False

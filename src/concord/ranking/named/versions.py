@@ -54,7 +54,10 @@ _OF_A_RELEASE = pattern(r"(?<![\w.])v?\d+(?:\.\w+)+\]?[ \t]*(?:$|[(\[/–—,-]|
 
 
 def _named(found: FoundTexts) -> Iterator[str]:
-    """Yield versions of which a text has others after the same word; elsewhere any number would be one."""
+    """Yield the versions of a query if a text has another version after the same word.
+
+    Without this condition any number with dots would count as a version.
+    """
     asked = found.query.meaning
     words = [word for word in bare_words(asked) if not days_of(word)]
     for before, word in dict.fromkeys(pairwise(words)):
@@ -63,7 +66,7 @@ def _named(found: FoundTexts) -> Iterator[str]:
 
 
 def _others(version: str, before: str, asked: str) -> re.Pattern[str]:
-    """Return a pattern of versions after the same word; where releases are asked about, also in headings."""
+    """Return a pattern of versions after the same word; if the query is about releases, also in headings."""
     place = f"|{AT_RELEASE}" if ABOUT_RELEASES.search(asked) else ""
     other = rf"(?:\b{re.escape(before)}{place})\W{{0,3}}v?{with_any_number(version.lstrip('vV'))}"
     return re.compile(other, re.IGNORECASE | re.MULTILINE)
@@ -101,7 +104,7 @@ def _product(version: str, asked: str, texts: Sequence[str]) -> str | None:
 
 
 def _is_released(version: str, name: str, found: FoundTexts) -> bool:
-    """Whether a text has a version and, or where it stands, the name: another product may have the number."""
+    """Whether a text has a version, and it or its place the name: another product may have that number."""
     number, named = word_match(version), word_match(name)
     written = _as_written(version, name)
 
@@ -113,17 +116,17 @@ def _is_released(version: str, name: str, found: FoundTexts) -> bool:
 
 
 def _as_written(version: str, name: str = "") -> re.Pattern[str]:
-    """Return a pattern of a version; not of an address (10.1.1.1), nor of what another name is joined to."""
+    """Return a pattern of a version that matches no part of an address (10.1.1.1) or of a longer name."""
     joined = rf"(?:(?<![A-Za-z][-_])|(?<={re.escape(name)}[-_]))" if name else ""
     number = re.escape(version.lstrip("vV"))
     return re.compile(rf"(?<![0-9.]){joined}v?{number}(?![0-9]|\.[0-9]+\.[0-9])", re.IGNORECASE)
 
 
 def _lift(lifted: Lifted, read: ReadPassages) -> Lifted:
-    """Lift what has the version that a query asks for, and more so if the first then stands under another.
+    """Lift passages with the version that a query asks for, and more if another release would come first.
 
-    Marked as asked for is what stands under the version and under the name before it, if there is one; where
-    the query names a section, only that section.
+    Those under the version, and under the product's name if the query has one, are marked as asked for; if
+    the query names a section, only that section is.
     """
     asked = read.query.meaning
     versions = dict(_versions(asked))
@@ -172,15 +175,15 @@ def _versions(asked: str) -> Iterator[tuple[str, str]]:
 
 
 def _place(survivor: Survivor) -> str:
-    """Return what tells where a passage stands, a line each."""
+    """Return the path, title and headings of a passage, a line each."""
     document = survivor.document
     return "\n".join((document.path, document.title, *survivor.chunk.heading))
 
 
 def _under(version: str, name: str, places: Mapping[ChunkId, str]) -> set[ChunkId]:
-    """Return what stands under a version; if nothing does, under what begins with it (9.0.1, 9.0rc1).
+    """Return the passages under a version; if there are none, under one that begins so (9.0.1, 9.0rc1).
 
-    Where some passages stand under the name before it, only those: another product may have the number.
+    If some of them stand under the product's name, only those: another product may have the same number.
     """
     named = {one: place for one, place in places.items() if name and contains(place, name)} or places
     exact = {one for one, place in named.items() if _exactly(version).search(place)}
@@ -188,13 +191,13 @@ def _under(version: str, name: str, places: Mapping[ChunkId, str]) -> set[ChunkI
 
 
 def _is_of_another(order: Sequence[Ranked], under: set[ChunkId], places: Mapping[ChunkId, str]) -> bool:
-    """Whether what is first stands under a release that was not asked for."""
+    """Whether the first passage stands under another release than the one asked for."""
     first = order[0].chunk_id if order else None
     return first is not None and first not in under and _OF_A_RELEASE.search(places[first]) is not None
 
 
 def _under_names(under: set[ChunkId], names: Sequence[str], places: Mapping[ChunkId, str]) -> set[ChunkId]:
-    """Return what stands under one of these names; everything where the query names none."""
+    """Return the passages under one of these names; all of them if there are no names."""
     return {one for one in under if not names or any(contains(places[one], name) for name in names)}
 
 

@@ -30,9 +30,9 @@ _BEGINNING = 5  # letters that names of one thing share: PostgreSQL, Postgres
 
 
 def _named(found: FoundTexts) -> Iterator[str]:
-    """Yield releases of which a text has others of the same name.
+    """Yield the releases of a query if a text has another release of the same name.
 
-    The query has a word such as notes or upgrade, or is nothing but the release, its name with a capital.
+    The query must have a word such as notes or upgrade, or be the release alone, its name with a capital.
     """
     asked = found.query.meaning
     bare, is_about = asked.strip(f" {AROUND}"), ABOUT_RELEASES.search(asked) is not None
@@ -57,10 +57,10 @@ def _has_others(release: re.Match[str], found: FoundTexts) -> bool:
 
 
 def _is_held(named: str, found: FoundTexts) -> bool | None:
-    """Whether a text has a release, or may have it: the number, and its name anywhere.
+    """Whether a text has the number of a release, and its name anywhere: then it may have the release.
 
-    Many things may stand between them (15, 16 and 17; Vue.js 3; a table), and to deny what is there is worse
-    than to answer about another release. What is quoted is looked for as a quotation.
+    Many things may stand between them (15, 16 and 17; Vue.js 3; a table), and to miss a release that is there
+    is worse than to answer about another. A quoted release is looked for as a quotation.
     """
     release = None if named in found.query.phrases else _WHOLE.fullmatch(named)
     if not release:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concord import KnowledgeBase, Note
-from concord.ranking.frames import unframed
+from concord.ranking.politeness import without_politeness
 
 FRAMES = [
     "please tell me",
@@ -54,7 +54,7 @@ FRAMES = [
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_frame_at_the_beginning_is_left_out(frame: str):
-    assert unframed(f"{frame} Büro in Kraków?") == "Büro in Kraków?"
+    assert without_politeness(f"{frame} Büro in Kraków?") == "Büro in Kraków?"
 
 
 THANKS = [
@@ -77,11 +77,11 @@ THANKS = [
 
 @pytest.mark.parametrize("thanks", THANKS)
 def test_thanks_at_the_end_are_left_out(thanks: str):
-    assert unframed(f"Büro in Kraków{thanks}").rstrip("?") == "Büro in Kraków"
+    assert without_politeness(f"Büro in Kraków{thanks}").rstrip("?") == "Büro in Kraków"
 
 
 def test_a_question_keeps_its_mark_and_loses_both_ends_of_its_frame():
-    assert unframed("Hi, can you tell me where Kraków is? Thanks a lot!") == "where Kraków is?"
+    assert without_politeness("Hi, can you tell me where Kraków is? Thanks a lot!") == "where Kraków is?"
 
 
 @pytest.mark.parametrize(
@@ -99,12 +99,12 @@ def test_a_question_keeps_its_mark_and_loses_both_ends_of_its_frame():
     ],
 )
 def test_thanks_that_are_asked_about_stay(query: str):
-    assert unframed(query) == query
+    assert without_politeness(query) == query
 
 
 def test_what_only_asks_in_spanish_is_left_out_before_a_word_of_spanish():
-    assert unframed("dime qué hora es") == "qué hora es"
-    assert unframed("dime novels of 1880") == "dime novels of 1880"
+    assert without_politeness("dime qué hora es") == "qué hora es"
+    assert without_politeness("dime novels of 1880") == "dime novels of 1880"
 
 
 @pytest.mark.parametrize(
@@ -133,12 +133,12 @@ def test_what_only_asks_in_spanish_is_left_out_before_a_word_of_spanish():
     ],
 )
 def test_other_words_and_what_hardly_anything_follows_stay(query: str):
-    assert unframed(query) == query
+    assert without_politeness(query) == query
 
 
 @given(st.text(max_size=60))
 def test_any_text_behind_a_frame_stays_whole_but_for_its_white_space(text: str):
-    rest = unframed(f"can you show me {text} of it")
+    rest = without_politeness(f"can you show me {text} of it")
     assert rest.split() in (f"{text} of it".split(), f"can you show me {text} of it".split())
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from concord.ranking.lexicon import FRAME_OPENERS, LAST_OF_THANKS
+from concord.ranking.lexicon import LAST_OF_THANKS, POLITE_OPENERS
 from concord.text.pattern import pattern
 
 _LEAST = 2  # words that must be left: who types "show me" and a name may look for just that
@@ -52,7 +52,7 @@ _SPANISH = r"""
 """
 _GREETING = r"(?:(?:hi|hello|hey|hallo|bonjour|salut|hola)(?:\sthere)?[,!.]?\s)?"
 _PLEASE = r"(?:(?:please|bitte|s'il\s(?:te|vous)\spla[iî]t|por\sfavor),?\s)?¿?"
-_FRAME = pattern(
+_OPENING = pattern(
     rf"{_GREETING}{_PLEASE}(?:{_ENGLISH}|{_GERMAN}|{_FRENCH}|{_SPANISH})(?:[,:]|(?=\s))\s?", re.VERBOSE
 )
 
@@ -73,12 +73,12 @@ _THANKS = pattern(
 )
 
 
-def unframed(text: str) -> str:
+def without_politeness(text: str) -> str:
     """Return a query without its polite phrases, unless hardly anything would be left."""
-    return _unopened(_unthanked(text))
+    return _without_opening(_without_thanks(text))
 
 
-def _unthanked(text: str) -> str:
+def _without_thanks(text: str) -> str:
     """Return a query without the thanks at its end."""
     words = text.split()
     if len(words) <= _LEAST or _lowered(words[-1]).strip("¡.!?…:)") not in LAST_OF_THANKS:
@@ -89,13 +89,13 @@ def _unthanked(text: str) -> str:
     return rest if _is_enough(rest) else text
 
 
-def _unopened(text: str) -> str:
+def _without_opening(text: str) -> str:
     """Return a query without the polite phrase that it begins with."""
     words = text.split()
-    if not words or _lowered(words[0]).strip("¿,!.") not in FRAME_OPENERS:
+    if not words or _lowered(words[0]).strip("¿,!.") not in POLITE_OPENERS:
         return text
     typed = " ".join(words)
-    found = _FRAME.match(_lowered(typed))
+    found = _OPENING.match(_lowered(typed))
     rest = typed[found.end() :] if found else ""
     return rest if _is_enough(rest) else text
 
