@@ -196,7 +196,7 @@ def _operand(tokens: Sequence[Token], at: int, depth: int, is_negative: bool) ->
 
 
 def _either(branches: Sequence[Node]) -> Node:
-    """Join alternatives; what one of them excludes is not excluded from all, because another may want it."""
+    """Join alternatives by OR; a word that one of them excludes is not excluded from the others."""
     return Node(
         AnyOf(tuple(branch.match for branch in branches)),
         tuple(token for branch in branches for token in branch.asked),
@@ -205,7 +205,7 @@ def _either(branches: Sequence[Node]) -> Node:
 
 
 def _all(items: Sequence[_Item]) -> Node:
-    """Join what must all match; without anything to find there is nothing to exclude from."""
+    """Join operands by AND; if all of them only exclude, there is nothing to find."""
     wanted = [item.node for item in items if not item.is_negative]
     unwanted = [item.node for item in items if item.is_negative]
     match = all_of([node.match for node in _telling(items) or wanted])
@@ -223,7 +223,7 @@ def _all(items: Sequence[_Item]) -> Node:
 
 
 def _telling(items: Sequence[_Item]) -> list[Node]:
-    """Return what is wanted without stop words that no AND holds."""
+    """Return the wanted operands without stop words, except those that stand next to an AND."""
     joined = [*(item.is_joined for item in items), False]
     return [
         item.node

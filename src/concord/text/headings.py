@@ -28,10 +28,10 @@ def shared(paths: Sequence[Heading]) -> Heading:
 
 
 def heading_at(text: str, at: int, carried: Heading, *, begins_document: bool) -> Heading:
-    """Return the path of the heading that a place in a chunk stands under, or what the chunk carries.
+    """Return the path of the heading that a place in a chunk stands under, or that of the chunk itself.
 
-    Only what a document begins with has headings after something else: other chunks begin with theirs, or are
-    part of a section. Their lines with a # are comments, in a listing that began in an earlier chunk.
+    A chunk begins with a heading or is part of one section. Only the first chunk of a document may have text
+    before its first heading; in any other, such lines with a # are comments of a listing that began earlier.
     """
     may_have = "\n#" in text and "<!--" not in text and (begins_document or _level(text))
     found = _paths(text) if may_have else []
@@ -54,7 +54,7 @@ def heading_lines(text: str) -> list[tuple[int, int]]:
 
 
 def _below_release(paths: Sequence[Heading], carried: Heading) -> Heading:
-    """Return the last of some paths, below the release that a chunk carries if it stands beside that."""
+    """Return the last of some paths; a section at the level of the chunk's release goes below that."""
     from concord.text.releases import names_release
 
     last = paths[-1]
@@ -73,7 +73,7 @@ def _common(one: Heading, other: Heading) -> Heading:
 def _paths(text: str) -> list[tuple[int, Heading]]:
     """Return where the headings of a chunk stand, with their paths.
 
-    None if a heading has no words, or a higher level than the first: then the chunk lacks what is above it.
+    Empty if a heading has no words, or a higher level than the first: then what is above it is unknown.
     """
     from concord.text.heading_words import line_words  # late: few passages have headings inside
 
@@ -100,9 +100,9 @@ def _level(line: str) -> int:
 
 
 def _above(carried: Heading, paths: Sequence[Heading]) -> Heading | None:
-    """Return what stands above a chunk's own headings; None where it carries something else.
+    """Return the path above a chunk's own headings; None if its stored path does not fit them.
 
-    It carries what they share, or, if it was indexed by an earlier version, the first heading below that.
+    The stored path ends with what its headings share or, from an earlier version, with the first below that.
     """
     common = shared(paths)
     below = next((path[: len(common) + 1] for path in paths if len(path) > len(common)), common)

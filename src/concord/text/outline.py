@@ -39,9 +39,9 @@ class Section(NamedTuple):
 
 
 def open_section(sections: list[Section], heading: Heading, is_label: Callable[[Block], bool]) -> None:
-    """Begin a section; a heading with nothing but a deeper one below it belongs to that one's section.
+    """Begin a section; if the one before is nothing but a heading, and this one's is deeper, both are one.
 
-    What the section before ends with begins it, as far as that only names what is below.
+    Labels at the end of the section before, which only name what is below them, begin the new one.
     """
     labels: list[Block] = []
     while sections and (above := sections[-1].blocks) and is_label(above[-1]):

@@ -108,7 +108,7 @@ def _cleaned(text: str) -> str:
 
 
 def _marked(tokens: Iterable[Token]) -> list[Token]:
-    """Return the tokens with stop words marked; a word that is begun or excluded is none."""
+    """Return the tokens with stop words marked; a prefix or an excluded word is never one."""
     words = [token.text for token in tokens if token.kind == "word"]
     stop_words = set(words).difference(significant(words))
     return [
@@ -131,7 +131,7 @@ def _literals(tokens: Sequence[Token]) -> Node | None:
 
 
 def _with_times(found: Mapping[Token, Match]) -> list[Match]:
-    """Return what must all match; the words of a time, or the same time in another form."""
+    """Return the matches that must all hold; for the words of a time, these or another form of that time."""
     by_word = {token.text: match for token, match in found.items() if token.kind == "word"}
     timed: list[Match] = []
     for words, match in _times(by_word):
@@ -142,7 +142,7 @@ def _with_times(found: Mapping[Token, Match]) -> list[Match]:
 
 
 def _times(words: Iterable[str]) -> list[tuple[list[str], Match]]:
-    """Return the words of dates with several, of quarters and months, and what to look for instead."""
+    """Return the words of each date, quarter or month among some words, with a match of its other forms."""
     text = " ".join(words)
     if not has_digit(text):
         return []
@@ -180,13 +180,13 @@ def _is_whole(token: Token) -> bool:
 
 
 def _names(terms: Iterable[str]) -> list[Match]:
-    """Return the names of several parts: of wait_for, wait and for stand in many texts, but apart."""
+    """Return matches of identifiers as a whole: many texts have the words of wait_for, but apart."""
     names = dict.fromkeys(name for term in terms for name in joined_names(term))
     return [match for name in list(names)[:MAX_NAMES] if (match := phrase_match(name))]
 
 
 def _words_of(phrases: Iterable[str]) -> list[str]:
-    """Return the words of phrases that may be looked for alone."""
+    """Return the words of phrases that say something alone."""
     words = [word for phrase in phrases for word in phrase.split()]
     return [word for word in significant(words) if not is_stop_word(word)]
 
@@ -197,7 +197,7 @@ def _loose_words(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def _limited(words: Iterable[str]) -> list[str]:
-    """Return the distinct words in order, of too many the longest: long words are rare ones."""
+    """Return the distinct words in order; if they are too many, the longest, because these are rare."""
     distinct = list(dict.fromkeys(words))
     if len(distinct) <= MAX_TERMS:
         return distinct

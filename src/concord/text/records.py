@@ -149,7 +149,7 @@ def _borders(text: str, fits: Callable[[int, int], bool]) -> list[_Border]:
 
 
 def _key(text: str, start: int, end: int) -> list[str]:
-    """Return the key of a value whose bracket stands at a place; none, if it is one of an array."""
+    """Return the key of a value whose bracket stands at a place; none for a value of an array."""
     found = _KEY.search(text, max(start, end - _LONGEST_KEY), end)
     return [key for key in found.groups() if key][:1] if found else []
 
@@ -165,9 +165,9 @@ def _distinct(borders: Iterable[_Border], end: int) -> list[_Border]:
 
 
 def _paths(borders: Sequence[_Border]) -> list[Heading]:
-    """Return the keys above what follows each border.
+    """Return the keys that lead to what follows each border.
 
-    A bracket stands with the first value in it, and with the last.
+    An opening bracket stands under the path of its first value, a closing one under that of its last.
     """
     paths = [border.path for border in borders]
     for at in range(1, len(paths)):
@@ -180,7 +180,7 @@ def _paths(borders: Sequence[_Border]) -> list[Heading]:
 
 
 def _after(text: str, at: int) -> int:
-    """Return where what follows begins: in the next line, indentation and all, if nothing else is in this."""
+    """Return where the next value begins: with its indentation, if it stands on a line of its own."""
     gap = _JSON_GAP.match(text, at)
     return gap.end() if gap else at
 

@@ -80,10 +80,10 @@ def beginning(root: str) -> str:
 
 
 def candidates(line: str, root: str) -> Iterable[tuple[int, str]]:
-    """Return the words of a line that may have a stem, each after how many characters stand before it.
+    """Return the words of a line that may have a stem, each with the offset at which it begins.
 
-    The line is of folded words, with a space before the first and after the last, which is not counted. Few
-    words begin like a stem, and looking for them takes far less than stemming all.
+    The line is of folded words, with a space before the first and after the last; offsets do not count the
+    first space. Few words begin like a stem, and finding these takes far less time than stemming all.
     """
     start = " " + beginning(root)
     return _words_at(start, line) if start in line else ()

@@ -171,7 +171,7 @@ def _language(words: Iterable[str]) -> frozenset[str]:
 
 
 def shows_english(words: Iterable[str]) -> bool:
-    """Whether function words say that this is English: more of those that it alone has than foreign ones."""
+    """Whether words are English: they have more function words of English alone than foreign ones."""
     distinct = {_plain(word) for word in words}
     english, foreign = _of_one_language()
     return len(distinct & english) > len(distinct & foreign)
@@ -179,7 +179,7 @@ def shows_english(words: Iterable[str]) -> bool:
 
 @cache
 def _of_one_language() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the function words that only English has, and those of the others that it has not."""
+    """Return the function words that only English has, and those that only other languages have."""
     others = frozenset().union(*OTHERS)
     return ENGLISH - others - _ALSO_ENGLISH - _WIDESPREAD, others - ENGLISH
 

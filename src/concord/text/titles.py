@@ -79,9 +79,9 @@ def without_roles(title: str) -> str:
 
 
 def listings(text: str, paragraphs: Sequence[Range]) -> set[int]:
-    """Return where the paragraphs of listings begin, which have no headings.
+    """Return where the paragraphs of listings begin: no line in these is a heading.
 
-    Listings stand between two lines of backticks, or of dashes or dots below what ends with a colon.
+    Listings stand between two lines of backticks, or of dashes or dots below a line that ends with a colon.
     """
     found = _within(list(_between_backticks(text)), paragraphs) if "```" in text else set()
     fences = [(at, fence) for at, reach in enumerate(paragraphs) if (fence := _fence(text, *reach))]
@@ -95,7 +95,7 @@ def listings(text: str, paragraphs: Sequence[Range]) -> set[int]:
 
 
 def _between_backticks(text: str) -> Iterator[Range]:
-    """Yield what stands between two lines of backticks, the last of which has no fewer than the first."""
+    """Yield the ranges between two lines of backticks, of which the second has at least as many."""
     begin, marks = 0, 0
     for fence in _BACKTICKS.finditer(text):
         is_bare, count = not fence["about"].strip(), len(fence["marks"])
@@ -111,28 +111,31 @@ def _line_above(text: str, at: int) -> str:
 
 
 def _within(ranges: Sequence[Range], paragraphs: Sequence[Range]) -> set[int]:
-    """Return where those paragraphs begin that begin in one of some ranges, which are in order."""
+    """Return the starts of paragraphs that begin within one of some ranges, which are in order."""
     begins = [start for start, _ in ranges]
     placed = ((start, bisect_right(begins, start) - 1) for start, _ in paragraphs)
     return {start for start, at in placed if at >= 0 and start < ranges[at][1]}
 
 
 def _fence(text: str, start: int, end: int) -> str:
-    """Return the line that a listing begins with, if it is announced."""
+    """Return the line that a listing begins with, if a line above announces it."""
     found = _FENCE.match(text, start, end)
     is_announced = found and _ANNOUNCED.search(text, max(0, start - _LONGEST_TITLE), start)
     return found[0].rstrip() if found and is_announced else ""
 
 
 def _is_closed(above: str, _: str, last: str, fence: str, *, is_first: bool) -> bool:
-    """Whether the last line of a paragraph ends a listing; if it is the only one, it may have any length."""
+    """Whether the last line of a paragraph closes a listing; within one paragraph it may have any length."""
     if is_first:
         return bool(above) and last[0] == fence[0] and _FENCE.fullmatch(last) is not None
     return last == fence
 
 
 def _is_outline(text: str, releases: Collection[int]) -> bool:
-    """Whether a text says so, or looks it; where releases have no stars, what has some is an item."""
+    """Whether a text is an outline of Emacs: it says so, or has stars of several depths.
+
+    If releases are named on lines without stars, lines with stars are items of a list.
+    """
     if _MODE_LINE.search(text, 0, _WITHIN_HEAD):
         return True
     has_depth = len(_STARS_UNDER_A_STAR.findall(text)) >= SEVERAL
@@ -140,7 +143,7 @@ def _is_outline(text: str, releases: Collection[int]) -> bool:
 
 
 def _below_rule(text: str, start: int, end: int) -> int:
-    """Return where a paragraph begins that may have a rule above it."""
+    """Return where a paragraph begins, below the rule that it may begin with."""
     rule = _RULE.match(text, start, end)
     return rule.end() if rule else start
 
@@ -168,7 +171,7 @@ def _is_sentence(title: str) -> bool:
 
 
 def _starred(text: str, start: int, end: int) -> Title | None:
-    """Return a line of an outline that something stands under; others, and what is a sentence, are items."""
+    """Return a line with stars that is a heading: something stands under it, and it is no sentence."""
     found = _STARRED.match(text, start, end)
     if not found or not _is_alone(text, start, end):
         return None
