@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from concord.config import load_settings
 from concord.mcp.bases import Bases
 from concord.mcp.server import build
 from concord.mcp.server_state import ServerState
-from concord.mcp.table import OTHER_S, TOOLS, Row
+from concord.mcp.table import TOOLS, Row
 
 SOURCE = str(Path(concord.__file__).parent.parent)
 KB = (sys.executable, "-c", "import sys; from concord.cli.main import main; sys.exit(main())")
@@ -49,12 +49,12 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 async def in_process(
     home: Path,
     era: str = "legacy",
-    limit_s: float = OTHER_S,
+    limits_s: Mapping[str, float] = {},
     tools: Sequence[Row] = TOOLS,
     **settings: Any,
 ) -> AsyncIterator[Client]:
-    """Connect to a server in this process."""
-    rows = [row._replace(limit_s=min(row.limit_s, limit_s)) for row in tools]
+    """Connect to a server in this process; `limits_s` are how long calls of some of its tools may take."""
+    rows = [row._replace(limit_s=limits_s.get(row.name, row.limit_s)) for row in tools]
     async with Client(build(server_state_at(home, **settings), rows), mode=era) as client:
         yield client
 
