@@ -6,7 +6,7 @@ from pathlib import Path
 from time import process_time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from concord.extractors.manual import ManualExtractor
@@ -304,12 +304,14 @@ LINES = st.one_of(
 
 @settings(max_examples=300)
 @given(st.lists(LINES, max_size=30).map("\n".join))
+@example("\r0")  # files of old systems end their lines so
 def test_no_page_raises_and_each_line_keeps_its_place(text: str):
     extracted = manual(text)
     if extracted.text:
         lines = extracted.text.split("\n")
         assert len(lines) == len(extracted.file_lines)
-        assert {*extracted.file_lines} <= {*range(1, text.count("\n") + 2)}
+        ends = text.replace("\r\n", "\n").count("\n") + text.replace("\r\n", "").count("\r")
+        assert {*extracted.file_lines} <= {*range(1, ends + 2)}
 
 
 @given(st.text(st.sampled_from("ab\\\"'([{*fsnhcodNuC1-+.)]}"), max_size=60))
