@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.answering.said_whole import closeness_in, is_sentence, message_in, said_at
 from concord.errors import reason_of
 from concord.ranking import proximity, rarity
 from concord.ranking.entities import mention_lifts
 from concord.ranking.named.definitions import defining
 from concord.ranking.named.entries import Entry
 from concord.ranking.named.kinds import Lifted, Read, Sign, kinds_in
-from concord.text.contains import contains
-from concord.text.pattern import pattern
-from concord.text.stopwords import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
 from concord.worker_threads import run_within
 
@@ -30,8 +28,7 @@ if TYPE_CHECKING:
     from concord.answering.retrieval import Place
     from concord.protocols import Reranker
 
-LEAST_QUESTION_WORDS = 3  # two words, one of them a stop word, stand in a text in their order by chance
-_MAY_BE_MESSAGE = pattern(r"[\d'‘\"“„`<]|:\s")
+LEAST_MESSAGE_WORDS = 4  # "is not set" and its like stand in much code
 POINTED_AT_BOOST = 3.0  # of the range of scores: what stands where the query points to, before all else
 
 
@@ -44,7 +41,7 @@ class Look(Struct, frozen=True):
     reranker: str | None = None
     close: Mapping[ChunkId, float] = {}  # how close the query's words stand in each text
     asked: Mapping[ChunkId, Sign] = {}  # passages that are what was asked for, and by which sign
-    lines: Mapping[ChunkId, int] = {}  # where in each text the line begins that it was lifted for
+    lines: Mapping[ChunkId, int] = {}  # where in each text stands what it was lifted for
 
     def explain(self, chunk_id: ChunkId) -> Json:
         """Return what the reranker made of a chunk's score; None where nobody reranked."""
@@ -67,10 +64,11 @@ def second_look(
     read = Read(survivors, query, defining(survivors, query))
     said = _saying_message(read)
     close = _closeness(read, said)
-    lifted = _lifted(read, close, is_said=bool(said))
+    lifted = _lifted(read, close, is_said=bool(said) or _is_said_in_code(read, close))
     if place:
         lifted = _with_place_first(lifted, survivors, place)
-    look = Look(lifted.ranked, close=close, asked=lifted.asked, lines=lifted.lines)
+    lines = {**_said_lines(read, close), **lifted.lines}
+    look = Look(lifted.ranked, close=close, asked=lifted.asked, lines=lines)
     if reranker is None or not look.ranked:
         return look
     return _reranked(look, survivors, query.meaning, reranker, budget_ms)
@@ -90,7 +88,7 @@ def _lifted(read: Read, close: Mapping[ChunkId, float], *, is_said: bool) -> Lif
     """Lift what has the words of the query close together, what mentions a name, and what was asked for."""
     query = read.query
     # A whole question or message is rare, however common its words are. Without a mark it may be a link's.
-    is_rare = is_said or _is_question(query) and query.text.rstrip().endswith("?")
+    is_rare = is_said or is_sentence(query) and query.text.rstrip().endswith("?")
     rareness = 1.0 if is_rare else rarity.rareness(query.chunks, query.frequencies)
     lifted = Lifted([one.ranked for one in read.survivors]).by(proximity.lifts(close, rareness))
     lifted = lifted.by(mention_lifts(query.entities, _texts(read.survivors)))
@@ -109,40 +107,36 @@ def _closeness(read: Read, said: Collection[ChunkId]) -> dict[ChunkId, float]:
     A text that defines the name which was asked for counts as 1, and so does one that says all of a pasted
     message but for its values.
     """
-    survivors, query = read.survivors, read.query
-    if not any(vote.family == "lexical" for one in survivors for vote in one.ranked.votes):
+    if not any(vote.family == "lexical" for one in read.survivors for vote in one.ranked.votes):
         return {}
-    pairs = proximity.neighbouring(query.words, rarity.idfs(query.chunks, query.frequencies))
-    bare, is_question = _is_bare(query), _is_question(query)
-
-    def close(text: str) -> float:
-        share, is_whole = proximity.closeness(pairs, text, bare=bare)
-        is_likely = is_question and (is_whole or len(query.words) == 1)
-        return 1.0 if is_likely and contains(text, query.meaning) else share
-
-    found = {one.ranked.chunk_id: close(f"{one.document.title}\n{one.chunk.text}") for one in survivors}
+    close = closeness_in(read.query)
+    found = {one.ranked.chunk_id: close(one) for one in read.survivors}
     return {**found, **dict.fromkeys((*read.defining, *said), 1.0)}
 
 
 def _saying_message(read: Read) -> set[ChunkId]:
     """Return the passages that say all of a pasted message but for its values; none for any other query."""
-    if not _MAY_BE_MESSAGE.search(read.query.meaning):
-        return set()
-    from concord.ranking.messages import saying  # late: few queries are messages
-
-    is_said = saying(read.query.meaning)
+    is_said = message_in(read.query)
     return {i for i, text in _texts(read.survivors).items() if is_said(text)} if is_said else set()
 
 
-def _is_bare(query: Query) -> bool:
-    """Whether a query has no stop words, but for what is nothing else."""
-    typed = query.meaning.split()
-    return len(significant(typed)) == len(typed)
+def _said_lines(read: Read, close: Mapping[ChunkId, float]) -> dict[ChunkId, int]:
+    """Return where passages say a whole sentence, which is what to show of them."""
+    if not is_sentence(read.query):
+        return {}
+    whole = [one for one in read.survivors if close.get(one.ranked.chunk_id) == 1]
+    found = {one.ranked.chunk_id: said_at(read.query, one.chunk.text) for one in whole}
+    return {chunk_id: at for chunk_id, at in found.items() if at is not None}
 
 
-def _is_question(query: Query) -> bool:
-    """Whether a query is a whole sentence: no text has all of it in its order by chance."""
-    return not _is_bare(query) and len(query.meaning.split()) >= LEAST_QUESTION_WORDS
+def _is_said_in_code(read: Read, close: Mapping[ChunkId, float]) -> bool:
+    """Whether source code says a whole sentence: then it is a message, or what a comment says of the code.
+
+    Elsewhere it may be the text of a link to what was asked for.
+    """
+    if not is_sentence(read.query, LEAST_MESSAGE_WORDS):
+        return False
+    return any(one.document.type == "code" and close.get(one.ranked.chunk_id) == 1 for one in read.survivors)
 
 
 def _reranked(

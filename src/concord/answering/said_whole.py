@@ -1,0 +1,71 @@
+"""How much of a query does a passage say in the query's own words, and which passages say all of it?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from concord.ranking import proximity, rarity
+from concord.text.contains import contains
+from concord.text.pattern import pattern
+from concord.text.stopwords import significant
+from concord.types import Query, Survivor
+
+LEAST_QUESTION_WORDS = 3  # two words, one of them a stop word, stand in a text in their order by chance
+MOST_WORDS = 64  # of a query that are looked for in a text: more could hardly tell two places apart
+_WORD = pattern(r"[^\W_]+")
+_MAY_BE_MESSAGE = pattern(r"[\d'‘\"“„`<]|:\s")
+
+
+def closeness_in(query: Query) -> Callable[[Survivor], float]:
+    """Return what tells how close a query's words stand in a passage, from 0 to 1: all of it, in order."""
+    pairs = proximity.neighbouring(query.words, rarity.idfs(query.chunks, query.frequencies))
+    bare, is_question = _is_bare(query), is_sentence(query)
+
+    def close(survivor: Survivor) -> float:
+        text = f"{survivor.document.title}\n{survivor.chunk.text}"
+        # Its words need not stand close: "node is not the leader" has three others between them.
+        if is_question and contains(text, query.meaning):
+            return 1.0
+        return proximity.closeness(pairs, text, bare=bare)
+
+    return close
+
+
+def message_in(query: Query) -> Callable[[str], bool] | None:
+    """Return what tells whether a text says a pasted message but for its values; None for other queries."""
+    if not _MAY_BE_MESSAGE.search(query.meaning):
+        return None
+    from concord.ranking.messages import saying  # late: few queries are messages
+
+    return saying(query.meaning)
+
+
+def says_whole(query: Query) -> Callable[[Survivor], bool] | None:
+    """Return what tells whether a passage says all of a query; None where that would say little.
+
+    Two words stand together in many texts that are about something else.
+    """
+    if len(query.meaning.split()) < LEAST_QUESTION_WORDS:
+        return None
+    close, is_said = closeness_in(query), message_in(query)
+    return lambda one: close(one) == 1 or is_said is not None and is_said(one.chunk.text)
+
+
+def said_at(query: Query, text: str) -> int | None:
+    """Return where a text says a whole query, word for word; None where it does so in other forms at most."""
+    words = _WORD.findall(query.meaning)[:MOST_WORDS]
+    form = r"[\W_]+".join(map(re.escape, words))
+    found = re.search(rf"(?<![^\W_]){form}(?![^\W_])", text, re.IGNORECASE)
+    return found.start() if found else None
+
+
+def is_sentence(query: Query, least: int = LEAST_QUESTION_WORDS) -> bool:
+    """Whether a query is a whole sentence of some words: no text has all of it in its order by chance."""
+    return not _is_bare(query) and len(query.meaning.split()) >= least
+
+
+def _is_bare(query: Query) -> bool:
+    """Whether a query has no stop words, but for what is nothing else."""
+    typed = query.meaning.split()
+    return len(significant(typed)) == len(typed)
