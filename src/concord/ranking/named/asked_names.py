@@ -97,6 +97,11 @@ class AskedName(NamedTuple):
         return (*self._parts()[:-1], *self.within, *self.beside)
 
     @property
+    def owner(self) -> str:
+        """What it is written with, and belongs to at once; empty where it is written alone."""
+        return "".join(self._parts()[-2:-1])
+
+    @property
     def is_qualified(self) -> bool:
         """Whether it is written with what it belongs to."""
         return len(self._parts()) > 1
