@@ -34,6 +34,10 @@ from support.small_library import library, opened, titles
         ("def getconn", "getconn", ()),
         ("where is the class StaticFiles defined?", "StaticFiles", ()),
         ("definition of rmtree", "rmtree", ()),
+        ("where is the Retry exception defined in celery?", "Retry", ("celery",)),
+        ("where is Retry declared in the celery.app", "Retry", ("celery.app",)),
+        ("where is the Pool class implemented", "Pool", ()),
+        ("implementation of the Lagged error in broadcast", "Lagged", ("broadcast",)),
         ("BaseClient implementation", "BaseClient", ()),
         ("what does max_connections do?", "max_connections", ()),
         ("What is the default value of `max_connections`?", "max_connections", ()),
@@ -176,6 +180,22 @@ def test_a_name_is_defined_under_its_heading_inside_a_passage_of_several_section
     assert at == text.index("### `wait_for`")
     assert headed_at("wait", "", text) is None
     assert headed_at("wait_for", "", f"```\n{text}```\n") is None  # an example
+
+
+def test_where_a_name_is_defined_is_found_among_many_pages_about_it(tmp_path: Path):
+    for at in range(60):
+        write(
+            tmp_path / "kit" / f"page{at}.md",
+            f"# Retries {at}\n\nA retry in the kit is defined as retry {at}.\n",
+        )
+    write(
+        tmp_path / "kit" / "errors.py",
+        "class Lost(Exception):\n    pass\n\n\nclass Retry(Exception):\n    pass\n",
+    )
+    with opened(tmp_path) as kb:
+        kb.add(tmp_path / "kit")
+        for query in ("where is Retry defined in kit", "where is the Retry exception defined?"):
+            assert kb.search(query).hits[0].document.path == "kit/errors.py", query
 
 
 def test_of_a_page_called_by_a_name_its_beginning_comes_first(tmp_path: Path):

@@ -24,10 +24,11 @@ def defining(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, Entry
 def defines_missing(survivors: Sequence[Survivor], query: Query) -> Callable[[Survivor], bool] | None:
     """Return a test for passages that define a missing name: one asked for that none of these defines.
 
-    None if no name is missing. An ordinary word is a name only if code or settings are among the passages.
+    None if no name is missing. An ordinary word is a name only if code or settings are among the passages, or
+    if the query asks where it is defined.
     """
     names = _names(survivors, query)
-    if not any(asked.is_sure or asked.is_value for asked in names):
+    if not any(asked.is_sure or asked.is_value or asked.is_explicit for asked in names):
         names = names if any(map(_has_names, survivors)) else ()
     missing = [one for one in names if not any(_defines(survivor, one, query) for survivor in survivors)]
     return (lambda one: any(_defines(one, asked, query) for asked in missing)) if missing else None
