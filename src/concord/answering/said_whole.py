@@ -12,6 +12,9 @@ from concord.text.stopwords import significant
 from concord.types import Query, Survivor
 
 LEAST_QUESTION_WORDS = 3  # two words, one of them a stop word, stand in a text in their order by chance
+# "is not set" stands in much code, and texts of links have two or three words: if three are enough,
+# one in a hundred of k8s-anchor's were answered with the page that has the link.
+LEAST_MESSAGE_WORDS = 4
 MOST_WORDS = 64  # of a query that are looked for in a text: more could hardly tell two places apart
 _WORD = pattern(r"[^\W_]+")
 _MAY_BE_MESSAGE = pattern(r"[\d'‘\"“„`<]|:\s")
@@ -44,9 +47,9 @@ def message_in(query: Query) -> Callable[[str], bool] | None:
 def says_whole(query: Query) -> Callable[[Survivor], bool] | None:
     """Return what tells whether a passage says all of a query; None where that would say little.
 
-    Two words stand together in many texts that are about something else.
+    A few words stand together in many texts about something else, such as links to what is asked for.
     """
-    if len(query.meaning.split()) < LEAST_QUESTION_WORDS:
+    if len(query.meaning.split()) < LEAST_MESSAGE_WORDS:
         return None
     close, is_said = closeness_in(query), message_in(query)
     return lambda one: close(one) == 1 or is_said is not None and is_said(one.chunk.text)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.answering.said_whole import closeness_in, is_sentence, message_in, said_at
+from concord.answering.said_whole import LEAST_MESSAGE_WORDS, closeness_in, is_sentence, message_in, said_at
 from concord.errors import reason_of
 from concord.ranking import proximity, rarity
 from concord.ranking.entities import mention_lifts
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from concord.answering.retrieval import Place
     from concord.protocols import Reranker
 
-LEAST_MESSAGE_WORDS = 4  # "is not set" and its like stand in much code
 POINTED_AT_BOOST = 3.0  # of the range of scores: what stands where the query points to, before all else
 
 
