@@ -18,6 +18,7 @@ from concord.ranking.named.asked_names import asked_names
 from concord.search import search
 from concord.storage import LexicalIndex
 from concord.strategies.lexical import ExactWords, RelaxedWords
+from concord.text.heading_names import headed_at, is_heading_of
 from concord.text.term_lines import explained_at
 from concord.types import Answer, AnyOf, Match, Phrase, Request, Scored
 from support.recorders import write
@@ -33,6 +34,10 @@ from support.small_library import library, opened, titles
         ("def getconn", "getconn", ()),
         ("where is the class StaticFiles defined?", "StaticFiles", ()),
         ("definition of rmtree", "rmtree", ()),
+        ("where is the Retry exception defined in celery?", "Retry", ("celery",)),
+        ("where is Retry declared in the celery.app", "Retry", ("celery.app",)),
+        ("where is the Pool class implemented", "Pool", ()),
+        ("implementation of the Lagged error in broadcast", "Lagged", ("broadcast",)),
         ("BaseClient implementation", "BaseClient", ()),
         ("what does max_connections do?", "max_connections", ()),
         ("What is the default value of `max_connections`?", "max_connections", ()),
@@ -105,6 +110,8 @@ def test_a_query_that_asks_for_more_or_for_a_word_asks_for_no_definition(query: 
         "  + **`pool.wait_for`** (number)",
         "- `wait_for`",
         "| `wait_for` | 30 | how long |",
+        '| <a id="wait_for">wait_for</a> | how long |',
+        "| [`wait_for`](../tasks.md#wait_for) | how long |",
         "wait_for (integer)\n\nHow long.",
         "wait_for\n\nHow long.",
         "`wait_for`:\n    How long.",
@@ -128,6 +135,7 @@ def test_a_line_whose_term_is_a_name_explains_it(entry: str):
         "- wait_for",
         "- `wait_for_all`: how long",
         "| how long | `wait_for` |",
+        "- [wait_for](#wait_for)",
         ".. note:: wait_for",
         ".. function:: wait(wait_for)",
         ".. attribute:: wait_for.timeout",
@@ -141,6 +149,66 @@ def test_a_line_whose_term_is_a_name_explains_it(entry: str):
 )
 def test_a_line_that_mentions_a_name_explains_it_not(text: str):
     assert explained_at("wait_for", text) is None
+
+
+@pytest.mark.parametrize(
+    ("owner", "heading", "is_of"),
+    [
+        ("", "wait_for", True),
+        ("", "wait_for()", True),
+        ("", "asyncio.wait_for(aw, timeout[, loop])", True),
+        ("", ".wait_for()", True),
+        ("asyncio", "wait_for", True),
+        ("asyncio", "asyncio.wait_for(aw)", True),
+        ("asyncio", "pool.wait_for(aw)", False),
+        ("asyncio", "my_asyncio.wait_for(aw)", False),
+        ("", "wait_for_all()", False),
+        ("", "How wait_for works", False),
+        ("", "wait_for and its friends", False),
+    ],
+)
+def test_a_heading_is_a_name_alone_with_its_parameters_or_with_its_owner(owner, heading, is_of):
+    assert is_heading_of("wait_for", owner, heading) == is_of
+
+
+def test_a_name_is_defined_under_its_heading_inside_a_passage_of_several_sections():
+    section = '### `{}` <a id="{}"></a>\n\n+ Default: `{}`\n\nHow long at most.\n'
+    text = "\n".join(
+        section.format(name, name, at) for at, name in enumerate(("bodyLimit", "wait_for", "poll"))
+    )
+    at = headed_at("wait_for", "", text)
+    assert at == text.index("### `wait_for`")
+    assert headed_at("wait", "", text) is None
+    assert headed_at("wait_for", "", f"```\n{text}```\n") is None  # an example
+
+
+def test_where_a_name_is_defined_is_found_among_many_pages_about_it(tmp_path: Path):
+    for at in range(60):
+        write(
+            tmp_path / "kit" / f"page{at}.md",
+            f"# Retries {at}\n\nA retry in the kit is defined as retry {at}.\n",
+        )
+    write(
+        tmp_path / "kit" / "errors.py",
+        "class Lost(Exception):\n    pass\n\n\nclass Retry(Exception):\n    pass\n",
+    )
+    with opened(tmp_path) as kb:
+        kb.add(tmp_path / "kit")
+        for query in ("where is Retry defined in kit", "where is the Retry exception defined?"):
+            assert kb.search(query).hits[0].document.path == "kit/errors.py", query
+
+
+def test_of_a_page_called_by_a_name_its_beginning_comes_first(tmp_path: Path):
+    pages = tmp_path / "docs"
+    for at in range(8):
+        text = f"# Guide {at}\n\n" + "Call waitFor twice: waitFor, waitFor and waitFor. " * 4
+        write(pages / f"guide{at}.md", f"{text}\n\n| API | allowed |\n|---|---|\n| other | no |\n")
+    more = "\n\n".join(f"## Part {at}\n\n" + "waitFor is often called. " * 30 for at in range(4))
+    write(pages / "waitFor.md", f"---\ntitle: waitFor\n---\n\nWaits until something happens.\n\n{more}\n")
+    with opened(tmp_path) as kb:
+        kb.add(pages)
+        hit = kb.search("what does waitFor do").hits[0]
+    assert (hit.document.path, hit.chunk.index) == ("docs/waitFor.md", 0)
 
 
 def test_on_a_web_page_a_term_has_its_parameters():

@@ -19,8 +19,8 @@ ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries sh
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}
 PIPELINES = {
     "answering", "backfill", "clients", "doctor", "feedback", "files", "indexing", "ingest", "model_trial",
-    "models", "moving", "note_files", "notes", "outside_vectors", "quality", "reading", "removal", "search",
-    "showing", "sources", "stats", "visible", "worker_threads",
+    "models", "moving", "nearby_names", "note_files", "notes", "outside_vectors", "quality", "reading",
+    "removal", "search", "showing", "sources", "stats", "visible", "worker_threads",
 }  # fmt: skip
 LIBRARY = {"knowledge", "leaving", "measuring", "parts", "search_parts", "syncing", "wire", "wire_outcomes"}
 FACES = {"cli", "mcp"}

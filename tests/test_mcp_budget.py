@@ -133,7 +133,8 @@ def test_a_result_has_what_a_model_reads_and_nothing_else():
 
 def test_where_no_word_was_found_a_few_snippets_and_a_next_step_do():
     hits = [hit(n, WORDS) for n in range(1, 11)]
-    unsure = answer(hits, answerable=False, strategies_matched=("semantic",))
+    without_words = [replace(one, scores={**one.scores, "bm25": None}) for one in hits]
+    unsure = answer(without_words, answerable=False, strategies_matched=("semantic",))
     reply = pack_answer(unsure, DEFAULT_TOKENS)
     assert [("snippet" in one, "text" in one) for one in reply.structured["results"]] == [(True, False)] * 3
     assert "kb_list shows what there is" in reply.text
@@ -142,6 +143,14 @@ def test_where_no_word_was_found_a_few_snippets_and_a_next_step_do():
     assert reply.text.count("no result holds these words") == 1
     by_words = pack_answer(answer(hits, answerable=False), DEFAULT_TOKENS)
     assert by_words.structured["returned"] > 3
+
+
+def test_results_that_only_meaning_voted_for_may_hold_the_words_and_are_not_said_to_lack_them():
+    """Where very many passages hold a word, words vote for others of them than meaning does."""
+    found = answer(scored([0.03] * 4), answerable=False, strategies_matched=("semantic",))
+    reply = pack_answer(found, DEFAULT_TOKENS)
+    assert "no result holds these words" not in reply.text
+    assert "hardly any of these is an answer" in reply.text
 
 
 def test_where_hardly_any_result_is_an_answer_a_few_snippets_and_a_next_step_do():

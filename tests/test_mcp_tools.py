@@ -423,6 +423,7 @@ def test_documents_are_resources_that_can_be_listed_and_read(tmp_path: Path, era
             (template,) = (await client.list_resource_templates()).resource_templates
             texts = {one.uri: text_of(await client.read_resource(one.uri)) for one in listed}
             part = await client.read_resource("kb://documents/docs/auth.md:1-5")
+            named = await call(client, "kb_get", citation="kb://documents/docs/na%C3%AFve%20file.md")
             with pytest.raises(MCPError, match="nothing indexed is called"):
                 await client.read_resource("kb://documents/docs/none.md")
             with pytest.raises(MCPError, match="there is no resource"):
@@ -432,6 +433,7 @@ def test_documents_are_resources_that_can_be_listed_and_read(tmp_path: Path, era
         assert "a blank and an accent" in texts["kb://documents/docs/na%C3%AFve%20file.md"]
         assert len(texts) == 6
         assert "Login" in text_of(part)
+        assert "a blank and an accent" in named["text"]  # kb_get takes a URI for a citation, too
 
     run(scene)
 

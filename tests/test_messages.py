@@ -109,6 +109,14 @@ def test_a_list_of_many_releases_is_no_question_about_one_of_them():
         ("Parent <User at 0x7f> is not bound to `s`", ["Parent", "is not bound to"]),
         ("cannot access ‘hat’: no such file", ["cannot access", "no such file"]),
         ('relation "hats" does not exist', ["relation", "does not exist"]),
+        ("thread 'main' panicked at 'no entry found for key', src/main.rs:4:5", ["no entry found for key"]),
+        (
+            "thread 'tokio-1' (712) panicked at src/main.rs:4:5:\nno entry found for key\nnote: run with "
+            "`RUST_BACKTRACE=1`",
+            ["no entry found for key"],
+        ),
+        ("Exception in thread 'main' IOException: no lock was found", ["no lock was found"]),
+        ("Uncaught (in promise) TypeError: hats is not a function", ["hats is not a function"]),
         ("is not bound to anything", []),
         ("timed out after 30.00", []),
         ("how do I retry a failed task?", []),

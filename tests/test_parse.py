@@ -380,6 +380,19 @@ def test_names_of_several_parts_are_looked_for_as_a_whole_besides_their_parts():
     )
 
 
+@pytest.mark.parametrize(
+    ("query", "whole"),
+    [
+        ("who owns log-3", ["log 3"]),
+        ("is crdb-a1, or us-east-1b, down?", ["crdb a1", "us east 1b"]),
+        ("state of LH-2188 (IL-6)", ["LH 2188", "IL 6"]),
+        ("a twenty-year plan, 20-year, log-, -3 and a--3", []),
+    ],
+)
+def test_names_with_a_number_behind_a_hyphen_are_looked_for_as_a_whole(query: str, whole: list[str]):
+    assert [one for match in parse(query).kept for one in sought(match)] == whole
+
+
 def test_words_of_prose_are_looked_for_apart_alone():
     assert parse("how do I keep state-of-the-art e.g. node.js and/or PostgreSQL up to date").kept == ()
 

@@ -8,20 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from concord.answering.passages import read_passages
 from concord.answering.second_look import second_look
+from concord.files.freshness import Files
 from concord.ranking.lift import lifted
 from concord.ranking.proximity import MOST_PAIRS, NEIGHBOURS, VERBATIM, closeness, lifts, neighbouring
 from concord.ranking.rarity import rareness
 from concord.text.contains import neighbours
-from concord.types import Candidate, Ranked
-from support.small_library import library, survivors, titles, understood
+from concord.types import Candidate, Family, Ranked
+from support.small_library import library, opened, survivors, titles, understood
 
 words = st.text("abcdefgh", min_size=1, max_size=6)
 texts = st.lists(words, max_size=30).map(" ".join)
 
 
 def share_of(asked: Sequence[str], weights: Mapping[str, float], text: str) -> float:
-    return closeness(neighbouring(asked, weights), text, bare=True)[0]
+    return closeness(neighbouring(asked, weights), text, bare=True)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +64,7 @@ def test_a_rare_pair_counts_for_more_than_a_common_one():
 
 def test_a_question_is_not_there_as_a_whole_where_its_subject_is():
     weights = {"model": 1.0, "switched": 1.0}
-    share, is_whole = closeness(neighbouring([*weights], weights), "the model is switched", bare=False)
-    assert is_whole
+    share = closeness(neighbouring([*weights], weights), "the model is switched", bare=False)
     assert 0.9 < share < 1
     with library({"One": "The model is switched at once.", "Two": "Models, and what was switched."}) as kb:
         hits = kb.search("when is a model switched", explain=True).hits
@@ -124,6 +125,72 @@ def test_words_that_stand_together_count_where_the_query_names_somebody_too():
     assert query.entities
     look = second_look(survivors(ranked, texts), query, None, 0)
     assert [one.chunk_id for one in look.ranked] == [2, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("query", "said", "found_by"),
+    [
+        # few words, far apart
+        ("node is not the leader", "The client then prints: node is not the leader.", "fts_exact"),
+        ("lease of parcel expired twice", "Look up what `lease of parcel expired twice` means.", "fts_exact"),
+        # but for its value
+        (
+            "no free slot on carousel 'east' today",
+            "no free slot on carousel 'west' today",
+            "fts_relaxed",
+        ),
+    ],
+)
+def test_a_passage_that_holds_the_whole_query_is_read_however_far_it_is_in_meaning(query, said, found_by):
+    others = {f"Other {at}": f"What leaders, leases and workers do, part {at}." for at in range(60)}
+    with library({**others, "Said": f"The halls have two feeds each. {said}"}) as kb:
+        catalog = kb.store.catalog
+        by_title = {document.title: one for one, (_, document) in catalog.read([*range(1, 99)]).items()}
+
+        def found(title: str, strategy: str, rank: int, score: float) -> Ranked:
+            family: Family = "semantic" if strategy == "semantic" else "lexical"
+            return Ranked(by_title[title], score, (Candidate(by_title[title], strategy, family, rank, 1.0),))
+
+        near = [found(title, "semantic", at, 1 - at / 99) for at, title in enumerate(others, 1)]
+        by_words = found("Said", found_by, 1, 0.0)
+        files = Files(catalog.sources(), catalog.memo)
+        read = read_passages([*near, by_words], understood(kb, query), kb.store, files)
+        assert [one.document.title for one in read.survivors][-1] == "Said"
+        assert len(read.survivors) < len(others)
+        other = read_passages([*near, by_words], understood(kb, "feeds of a hall"), kb.store, files)
+        assert "Said" not in [one.document.title for one in other.survivors]
+
+
+@pytest.mark.promise("B.lexical.proximity")
+def test_a_message_counts_as_a_whole_where_its_words_have_others_between_them():
+    notes = {"Said": "ErrNotLeader: node is not the leader", "Parts": "The leader tells a node. " * 3}
+    with library(notes) as kb:
+        told = {
+            hit.document.title: hit.explanation["closeness"]
+            for hit in kb.search("node is not the leader", explain=True).hits
+        }
+    assert told["Said"] == 1 > told["Parts"]
+
+
+def test_of_a_passage_that_says_a_whole_message_the_message_is_shown():
+    """Its words stand elsewhere, too, and closer together."""
+    before = "ErrLeader: the node leads, and a leader node answers. " + "It goes on about other things. " * 12
+    with library({"Errors": f"{before}ErrNotLeader: Node is not the leader. {before}"}) as kb:
+        (hit,) = kb.search("node is not the leader", top=1).hits
+    assert "Node is not the leader." in hit.snippet
+
+
+def test_source_code_that_says_a_whole_sentence_comes_first_however_common_its_words_are(tmp_path):
+    folder = tmp_path / "raft"
+    folder.mkdir()
+    for at in range(30):
+        comment = f"// A leader counts each node, and leader {at} of a node leads."
+        (folder / f"lead{at}.go").write_text(f"{comment}\nfunc lead{at}() int {{}}\n", encoding="utf-8")
+    said = 'var ErrNotLeader = errors.New("node is not the leader")\n'
+    (folder / "errors.go").write_text(said, encoding="utf-8")
+    with opened(tmp_path) as kb:
+        kb.add(folder)
+        assert kb.search("node is not the leader").hits[0].document.path == "raft/errors.go"
 
 
 def test_an_explanation_tells_how_close_the_words_stand():

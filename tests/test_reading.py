@@ -309,6 +309,32 @@ def test_a_file_name_that_ends_like_a_citation_is_a_name_where_no_other_file_is_
     assert own.get("docs/c:1:1").text == "The text of c:1."
 
 
+@pytest.mark.parametrize("lines", ["#L9-L11", "#L9-11", ":9-11", ":9-11:", "#L11", ":10:3", ":10:3:"])
+def test_lines_may_be_written_as_links_to_code_and_compilers_do(kb: KnowledgeBase, lines: str):
+    passage = kb.get(f"docs/guide.md{lines}")
+    assert passage.document.path == "docs/guide.md"
+    assert "Install with one command." in passage.text
+    assert "Use it every day." not in passage.text
+
+
+@pytest.mark.parametrize(
+    ("reference", "message", "hint"),
+    [
+        ("docs/giude.md:3-4", "nothing indexed is called 'docs/giude.md'", "did you mean docs/guide.md?"),
+        ("docs/sub/OTHERS.md", "nothing indexed is called", "did you mean docs/sub/other.md?"),
+        ("docs/sub", "'docs/sub' is a folder", "name a document of it, such as docs/sub/other.md"),
+        ("sub/", "'sub/' is a folder", "name a document of it, such as docs/sub/other.md"),
+        ("docs/payroll.xlsx", "nothing indexed is called", "`kb list SOURCE` shows what is indexed"),
+    ],
+)
+def test_who_names_a_folder_or_mistypes_a_name_is_told_what_may_be_meant(
+    kb: KnowledgeBase, reference: str, message: str, hint: str
+):
+    with pytest.raises(NotFound, match=message) as failure:
+        kb.get(reference)
+    assert failure.value.hint == hint
+
+
 @pytest.mark.parametrize(
     ("reference", "says"),
     [

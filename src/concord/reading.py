@@ -11,10 +11,11 @@ from concord.files.freshness import Files
 from concord.outcomes import Passage
 from concord.sources import holder
 from concord.storage import Catalog
-from concord.text.citation import Citation, cite, page_span, parse_citation
+from concord.text.citation import Citation, cite, page_span, parse_citation, parse_place
 from concord.text.surrogates import encodable
 from concord.types import Chunk, Document, Source
 
+_LISTED = "`kb list SOURCE` shows what is indexed"
 _SHOWN = 200  # characters of a reference: a path may be long
 
 
@@ -121,20 +122,25 @@ def _resolve(
 ) -> tuple[Document, Citation, int | None]:
     reference = reference.strip()
     if reference != encodable(reference):  # bytes that are no text: nothing is kept under such a name
-        _only([], reference)
+        raise NotFound(f"nothing indexed is called {shown(reference, _SHOWN)}", hint=_LISTED)
     if document := catalog.document(reference):
         return document, Citation(document.path), None
     is_chunk = are_numbers_chunks and reference.isdecimal() and len(reference) < 19
     if is_chunk and (read := catalog.read([int(reference)])):
         ((chunk, document),) = read.values()
         return document, Citation(document.path), chunk.id
-    citation = parse_citation(reference)
-    found = _documents_at(citation.path, catalog)
-    if not found and citation.path != reference and (found := _documents_at(reference, catalog)):
-        citation = Citation(reference)  # the name of a file can end like a citation
-    document = _only(found, citation.path)
-    _check_order(reference, citation)
-    return document, citation, None
+    for citation in _readings(reference):
+        if found := _documents_at(citation.path, catalog):
+            document = _only(found, citation.path)
+            _check_order(reference, citation)
+            return document, citation, None
+    raise _not_found(parse_citation(reference).path, catalog)
+
+
+def _readings(reference: str) -> list[Citation]:
+    """Return what a reference may mean, the likeliest first: the name of a file can end like a citation."""
+    known = [parse_citation(reference), Citation(reference), parse_place(reference)]
+    return list(dict.fromkeys(one for one in known if one))
 
 
 def _check_order(reference: str, citation: Citation) -> None:
@@ -161,14 +167,24 @@ def _documents_at(path: str, catalog: Catalog) -> list[Document]:
 
 
 def _only(found: Sequence[Document], path: str) -> Document:
-    if not found:
-        raise NotFound(
-            f"nothing indexed is called {shown(path, _SHOWN)}", hint="`kb list SOURCE` shows what is indexed"
-        )
     if len(found) > 1:
         some = ", ".join(document.path for document in found[:5])
         raise BadValue(f"{shown(path, _SHOWN)} fits {len(found)} documents", hint=f"say which: {some}")
     return found[0]
+
+
+def _not_found(path: str, catalog: Catalog) -> NotFound:
+    """Return that nothing is called so, and what may be meant: a folder's documents, or a like name."""
+    from concord.nearby_names import inside, like, paths_to_compare  # late: mostly something is called so
+
+    known = paths_to_compare(catalog)
+    if within := inside(path, known):
+        return NotFound(
+            f"{shown(path, _SHOWN)} is a folder", hint=f"name a document of it, such as {', '.join(within)}"
+        )
+    near = like(path, known)
+    hint = f"did you mean {' or '.join(near)}?" if near else _LISTED
+    return NotFound(f"nothing indexed is called {shown(path, _SHOWN)}", hint=hint)
 
 
 def _meant(chunks: Sequence[Chunk], citation: Citation, chunk_id: int | None) -> list[int]:

@@ -61,9 +61,9 @@ def with_definitions(found: Retrieval, store: Store, deadline: Deadline) -> Retr
 
 
 def _match(found: Retrieval, catalog: Catalog) -> Match | None:
-    """Return what to look for; an ordinary word counts as a name only if code is among the candidates."""
+    """Return what to look for; an ordinary word is a name only if that is asked for, or code was found."""
     asked = [one for one in asked_names(found.query.text) if not one.is_value]
-    if not any(one.is_sure for one in asked) and not is_literal(found.query):
+    if not any(one.is_sure or one.is_explicit for one in asked) and not is_literal(found.query):
         asked = asked if asked and _is_in_code(found, catalog) else []
     names = dict.fromkeys(one.name for one in asked)
     phrases = [phrase_match(f"{keyword} {name}") for name in names for keyword in KEYWORDS]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.answering.whole_query import WholeQuery, whole_query
 from concord.files.freshness import Files
 from concord.ranking import duplicates
 from concord.ranking.diversify import STRETCH, mmr
@@ -29,6 +30,7 @@ T = TypeVar("T")
 
 READ_PER_RESULT = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
 READ_FURTHER = 200  # texts read in addition where none of the best defines the name that was asked for
+READ_BY_WORDS = 20  # best by words, read in addition in case one holds the whole query
 FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
 # How many such waits in a row, while further files keep answering: the machine is busy, not the disk gone.
 FILES_WAITS = 4
@@ -45,12 +47,33 @@ class Passages(Struct, frozen=True):
 
 
 def read_passages(kept: Sequence[Ranked], query: Query, store: Store, files: Files) -> Passages:
-    """Read the best passages, and those further down that define a name which none of the best defines."""
+    """Read the best passages, and those further down that hold the whole query or define a missing name.
+
+    A message that stands in a long passage about other things is far from it in meaning, and found by words.
+    """
     survivors, left_out, deleted = _read_present(kept, query, store, files)
     first = _among_first(kept, survivors)
+    unread = _unread(kept, survivors, left_out)
+    if (whole := whole_query(query)) and (by_words := _best_by_words(unread, whole)):
+        survivors += _read_further(by_words, whole.is_in, query, store, files)
     if is_missing := defines_missing(survivors, query):
-        survivors += _read_further(kept, survivors, is_missing, query, store, files)
+        rest = _unread(unread, survivors, left_out)[:READ_FURTHER]
+        survivors += _read_further(rest, is_missing, query, store, files)
     return Passages(survivors, first, left_out, deleted)
+
+
+def _unread(ranked: Sequence[Ranked], survivors: Sequence[Survivor], left_out: set[ChunkId]) -> list[Ranked]:
+    read = {one.ranked.chunk_id for one in survivors} | left_out
+    return [one for one in ranked if one.chunk_id not in read]
+
+
+def _best_by_words(ranked: Sequence[Ranked], whole: WholeQuery) -> list[Ranked]:
+    """Return the chunks that may hold the whole query: the best of a strategy that would find it."""
+    return [
+        one
+        for one in ranked
+        if any(vote.strategy in whole.found_by and vote.rank <= READ_BY_WORDS for vote in one.votes)
+    ]
 
 
 def _read_present(
@@ -79,17 +102,14 @@ def _read_present(
 
 
 def _read_further(
-    kept: Sequence[Ranked],
-    survivors: Sequence[Survivor],
+    ranked: Sequence[Ranked],
     is_wanted: Callable[[Survivor], bool],
     query: Query,
     store: Store,
     files: Files,
 ) -> list[Survivor]:
-    """Return wanted passages from further down the order."""
-    read = {one.ranked.chunk_id for one in survivors}
-    rest = [one for one in kept if one.chunk_id not in read][:READ_FURTHER]
-    found = [one for one in _without_excluded(_read(rest, store, files), query) if is_wanted(one)]
+    """Return the passages among these that are wanted."""
+    found = [one for one in _without_excluded(_read(ranked, store, files), query) if is_wanted(one)]
     left = unless_disk_hangs(partial(_existing, found, files), files, [one.document for one in found])
     return found if left is None else left
 

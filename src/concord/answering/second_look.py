@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.answering.whole_query import (
+    LEAST_MESSAGE_WORDS,
+    closeness_in,
+    is_sentence,
+    message_in,
+    whole_query_at,
+)
 from concord.errors import reason_of
 from concord.ranking import proximity, rarity
 from concord.ranking.entities import mention_lifts
 from concord.ranking.named.definitions import defining
 from concord.ranking.named.entries import Entry
 from concord.ranking.named.kinds import Lifted, ReadPassages, Sign, kinds_in
-from concord.text.contains import contains
-from concord.text.pattern import pattern
-from concord.text.stopwords import significant
 from concord.types import ChunkId, Degraded, Json, Query, Ranked, Survivor
 from concord.worker_threads import run_within
 
@@ -30,8 +34,6 @@ if TYPE_CHECKING:
     from concord.answering.retrieval import Place
     from concord.protocols import Reranker
 
-LEAST_QUESTION_WORDS = 3  # two words, one of them a stop word, stand in a text in their order by chance
-_MAY_BE_MESSAGE = pattern(r"[\d'‘\"“„`<]|:\s")
 POINTED_AT_BOOST = 3.0  # of the range of scores: what stands where the query points to, before all else
 
 
@@ -44,7 +46,7 @@ class SecondLook(Struct, frozen=True):
     reranker: str | None = None
     closeness: Mapping[ChunkId, float] = {}  # how close the query's words stand in each text, from 0 to 1
     asked_for: Mapping[ChunkId, Sign] = {}  # passages that are what was asked for, and by which sign
-    line_starts: Mapping[ChunkId, int] = {}  # where in each text the line begins that it was lifted for
+    line_starts: Mapping[ChunkId, int] = {}  # where in each text the place is that its snippet shows
 
     def explain(self, chunk_id: ChunkId) -> Json:
         """Return what the reranker made of a chunk's score; None where nobody reranked."""
@@ -67,12 +69,11 @@ def second_look(
     read = ReadPassages(survivors, query, defining(survivors, query))
     messages = _with_message(read)
     closeness = _closeness(read, messages)
-    lifted = _lifted(read, closeness, has_message=bool(messages))
+    lifted = _lifted(read, closeness, is_message=bool(messages) or _is_in_code(read, closeness))
     if place:
         lifted = _with_place_first(lifted, survivors, place)
-    look = SecondLook(
-        lifted.ranked, closeness=closeness, asked_for=lifted.asked_for, line_starts=lifted.line_starts
-    )
+    line_starts = {**_sentence_starts(read, closeness), **lifted.line_starts}
+    look = SecondLook(lifted.ranked, closeness=closeness, asked_for=lifted.asked_for, line_starts=line_starts)
     if reranker is None or not look.ranked:
         return look
     return _reranked(look, survivors, query.meaning, reranker, budget_ms)
@@ -88,12 +89,12 @@ def _with_place_first(lifted: Lifted, survivors: Sequence[Survivor], place: Plac
     return lifted.by_entries({chunk.id: Entry(POINTED_AT_BOOST, line)}).marked([chunk.id], "place")
 
 
-def _lifted(read: ReadPassages, closeness: Mapping[ChunkId, float], *, has_message: bool) -> Lifted:
+def _lifted(read: ReadPassages, closeness: Mapping[ChunkId, float], *, is_message: bool) -> Lifted:
     """Lift passages that have the query's words close together, mention its names, or are asked for."""
     query = read.query
     # A whole question or pasted message is rare, however common its words are. Without a question mark it
     # may be the text of a link.
-    is_rare = has_message or _is_question(query) and query.text.rstrip().endswith("?")
+    is_rare = is_message or is_sentence(query) and query.text.rstrip().endswith("?")
     rareness = 1.0 if is_rare else rarity.rareness(query.chunks, query.frequencies)
     lifted = Lifted([one.ranked for one in read.survivors]).by(proximity.lifts(closeness, rareness))
     lifted = lifted.by(mention_lifts(query.entities, _texts(read.survivors)))
@@ -111,40 +112,37 @@ def _closeness(read: ReadPassages, messages: Collection[ChunkId]) -> dict[ChunkI
 
     It is 1 for a text that defines the name which was asked for, and for those with the pasted message.
     """
-    survivors, query = read.survivors, read.query
-    if not any(vote.family == "lexical" for one in survivors for vote in one.ranked.votes):
+    if not any(vote.family == "lexical" for one in read.survivors for vote in one.ranked.votes):
         return {}
-    pairs = proximity.neighbouring(query.words, rarity.idfs(query.chunks, query.frequencies))
-    bare, is_question = _is_bare(query), _is_question(query)
-
-    def close(text: str) -> float:
-        share, is_whole = proximity.closeness(pairs, text, bare=bare)
-        is_likely = is_question and (is_whole or len(query.words) == 1)
-        return 1.0 if is_likely and contains(text, query.meaning) else share
-
-    found = {one.ranked.chunk_id: close(f"{one.document.title}\n{one.chunk.text}") for one in survivors}
+    close = closeness_in(read.query)
+    found = {one.ranked.chunk_id: close(one) for one in read.survivors}
     return {**found, **dict.fromkeys((*read.defining, *messages), 1.0)}
 
 
 def _with_message(read: ReadPassages) -> set[ChunkId]:
     """Return the passages that hold a pasted message, values aside; none if the query is no such message."""
-    if not _MAY_BE_MESSAGE.search(read.query.meaning):
-        return set()
-    from concord.ranking.messages import saying  # late: few queries are messages
-
-    is_said = saying(read.query.meaning)
-    return {i for i, text in _texts(read.survivors).items() if is_said(text)} if is_said else set()
+    holds = message_in(read.query)
+    return {i for i, text in _texts(read.survivors).items() if holds(text)} if holds else set()
 
 
-def _is_bare(query: Query) -> bool:
-    """Whether a query has no stop words, or nothing but stop words."""
-    typed = query.meaning.split()
-    return len(significant(typed)) == len(typed)
+def _sentence_starts(read: ReadPassages, closeness: Mapping[ChunkId, float]) -> dict[ChunkId, int]:
+    """Return where passages hold the whole query, if it is a sentence: their snippets show that place."""
+    if not is_sentence(read.query):
+        return {}
+    whole = [one for one in read.survivors if closeness.get(one.ranked.chunk_id) == 1]
+    found = {one.ranked.chunk_id: whole_query_at(read.query, one.chunk.text) for one in whole}
+    return {chunk_id: at for chunk_id, at in found.items() if at is not None}
 
 
-def _is_question(query: Query) -> bool:
-    """Whether a query is a whole sentence: no text holds all of it in the same order by chance."""
-    return not _is_bare(query) and len(query.meaning.split()) >= LEAST_QUESTION_WORDS
+def _is_in_code(read: ReadPassages, closeness: Mapping[ChunkId, float]) -> bool:
+    """Whether source code holds the whole query, a sentence: then it is a message or a comment.
+
+    Elsewhere it may be the text of a link to what was asked for.
+    """
+    if not is_sentence(read.query, LEAST_MESSAGE_WORDS):
+        return False
+    in_code = (one for one in read.survivors if one.document.type == "code")
+    return any(closeness.get(one.ranked.chunk_id) == 1 for one in in_code)
 
 
 def _reranked(

@@ -75,12 +75,16 @@ def _is_guess(answer: Answer) -> bool:
 
 
 def _lacks_words(answer: Answer) -> bool:
-    """Whether words were looked for, and only meaning found something."""
+    """Whether words were looked for, and only meaning found something, which holds none of them.
+
+    What meaning found may well hold words: where very many passages do, words vote for others.
+    """
     by_meaning_alone = {*answer.strategies_matched} <= {MEANING}
     return (
         by_meaning_alone
         and answer.mode != "semantic"
         and not any(one.strategy.startswith("fts_") for one in answer.degraded)
+        and not any(hit.scores.get("bm25") for hit in answer.hits)
     )
 
 

@@ -52,11 +52,16 @@ def read(kb: KnowledgeBase, uri: str) -> tuple[str, str]:
     """
     if not uri.startswith(PREFIX):
         raise NotFound(f"there is no resource {uri!r}", hint=f"documents are {TEMPLATE}")
-    page = kb.page(unquote(uri.removeprefix(PREFIX)), max_bytes=MAX_BYTES)
+    page = kb.page(cited_by(uri), max_bytes=MAX_BYTES)
     if page.next_cursor is not None:
         path = page.passage.document.path
         raise BadValue(f"{path} is too long to be read at once", hint="kb_get reads it in pages")
     return page.passage.text, MIME_TYPES.get(page.passage.document.type, "text/plain")
+
+
+def cited_by(uri: str) -> str:
+    """Return the citation that a URI of ours stands for; what is none stays as it is."""
+    return unquote(uri.removeprefix(PREFIX)) if uri.startswith(PREFIX) else uri
 
 
 def uri_of(citation: str) -> str:

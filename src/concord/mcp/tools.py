@@ -13,6 +13,7 @@ from concord.mcp import render
 from concord.mcp.cursors import cursor_after, name_before
 from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, pack_answer
+from concord.mcp.resources import cited_by
 from concord.mcp.roots import permitted
 from concord.mcp.server_state import ServerState
 from concord.mcp.wording import for_tools
@@ -79,7 +80,7 @@ def get(state: ServerState, kb: KnowledgeBase, asked: given.GetArguments) -> Rep
     max_bytes = (asked.max_tokens or given.DEFAULT_TOKENS) * BYTES_PER_TOKEN
     room = max_bytes
     while room > 0:
-        page = kb.page(reference or "", max_bytes=room, context=asked.context, cursor=asked.cursor)
+        page = kb.page(cited_by(reference or ""), max_bytes=room, context=asked.context, cursor=asked.cursor)
         reply = _page(page)
         if _size(reply) <= max_bytes:
             return reply

@@ -28,8 +28,17 @@ MOST_OUTSIDE = 200  # words of a message; more is a page of a log
 
 _AROUND = " \t\n.,:;!?()[]{}"
 _WORD = pattern(r"(?<!\S)[^\s\w]*+\w\S*+")  # not begun within a ruler: each time it would go to its end
-# ERROR: … · [worker-1] WARNING: … · ValueError: …
-_HEAD = pattern(r"(?:[\[(]?[\w./-]{1,80}[\])]?:\s+|\[[\w ./:-]{1,80}\]\s+)+")
+# ERROR: … · [worker-1] WARNING: … · ValueError: … · Exception in thread "main" IOException: … · Uncaught …
+_HEAD = pattern(
+    r"(?:Exception in thread [\"'][^\"'\n]{1,80}[\"']\s+|Uncaught (?:\(in promise\) )?)?"
+    r"(?:[\[(]?[\w./-]{1,80}[\])]?:\s+|\[[\w ./:-]{1,80}\]\s+)+"
+)
+# thread 'main' panicked at 'no entry found', src/main.rs:4:5 · … panicked at src/main.rs:4:5:⏎no entry found
+_PANIC = pattern(
+    r"thread '[^'\n]{1,80}'(?: \(\d+\))? panicked at "
+    r"(?:'(?P<quoted>.+?)'(?:,\s*\S+:\d+:\d+)?|\S+:\d+:\d+:\s+(?P<below>.+?))\s*(?:\nnote: .*)?",
+    re.DOTALL,
+)
 # 'shop' · "shop" · `shop` · <User at 0x7f> · 30.00 · 0x7f · /var/run/shop.pid: what is another each time
 _VALUE = pattern(
     r"(?<!\w)'[^'\n]{1,80}'(?!\w)|‘[^‘’\n]{1,80}’(?!\w)|`[^`\n]{1,80}`|<[^<>\n]{1,80}>"
@@ -124,6 +133,9 @@ def saying(text: str) -> Callable[[str], bool] | None:
 
 
 def _body(text: str) -> str:
+    """Return what a message says behind who says it, where and how badly."""
+    if text.startswith("thread '") and (panic := _PANIC.fullmatch(text.strip())):
+        return panic["quoted"] or panic["below"] or ""
     head = _HEAD.match(text)
     return text[head.end() :] if head else text
 

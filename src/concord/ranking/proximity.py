@@ -30,18 +30,18 @@ def neighbouring(words: Sequence[str], weights: Mapping[str, float]) -> Pairs:
     return {pair: min(weights.get(word, 0.0) for word in pair) for pair in pairs}
 
 
-def closeness(pairs: Pairs, text: str, *, bare: bool) -> tuple[float, bool]:
-    """Return the share of a query's neighbouring words that stand close in a text, and whether all do.
+def closeness(pairs: Pairs, text: str, *, bare: bool) -> float:
+    """Return the share of a query's neighbouring words that stand close in a text.
 
     Each pair counts by its weight. The share reaches 1 only for a bare query, one without stop words: a text
     rarely has more of a question than its subject.
     """
     close = neighbours(text, pairs)
     if not close:
-        return 0.0, False
+        return 0.0
     if len(close) == len(pairs):
-        return (1.0 if bare else SUBJECT), True
-    return sum(pairs[pair] for pair in close) / (sum(pairs.values()) or 1.0), False
+        return 1.0 if bare else SUBJECT
+    return sum(pairs[pair] for pair in close) / (sum(pairs.values()) or 1.0)
 
 
 def lifts(close: Mapping[ChunkId, float], rareness: float) -> dict[ChunkId, float]:

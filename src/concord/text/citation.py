@@ -1,7 +1,7 @@
 """Citations: the one spelling of "this passage of that document", written and read.
 
 `docs/auth.md:12-31` are lines, `report.pdf:p3` is a page, `report.pdf:p3-4` two of them, and `docs/auth.md`
-a whole document.
+a whole document. Others write the lines in other forms (`auth.md#L12-L31`), which are only read.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from concord.text.pattern import pattern
 from concord.types import Chunk, Document
 
 _LINES = pattern(r"^(?P<path>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", re.DOTALL)
+# client.py#L12-L31, as links to code are written, and client.py:12:8, as compilers print places
+_PLACE = pattern(
+    r"^(?P<path>.+?)(?::|#L)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?(?::\d{1,9})?:?$", re.DOTALL
+)
 _PAGES = pattern(r"^(?P<path>.+):p(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", re.DOTALL)
 
 
@@ -45,6 +49,12 @@ def parse_citation(text: str) -> Citation:
     if found := _LINES.match(text):
         return Citation(found["path"], lines=_span(found))
     return Citation(text)
+
+
+def parse_place(text: str) -> Citation | None:
+    """Take apart a place as others write it, in links to code and in messages of compilers; None if none."""
+    found = _PLACE.match(text.strip())
+    return Citation(found["path"], lines=_span(found)) if found else None
 
 
 def _span(found: re.Match[str]) -> tuple[int, int]:

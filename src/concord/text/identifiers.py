@@ -24,6 +24,7 @@ _SYMBOL_NAMES = {"c++": "cplusplus", "g++": "gplusplus", "c#": "csharp", "f#": "
 
 _VERSION = pattern(r"[vV]?[0-9]+(?:\.[0-9]+)+")
 _JOINED = pattern(r"[^\W_]+(?:_+[^\W_]+)+")
+_NUMBERED = pattern(r"(?<![\w-])[^\W\d_]+(?:-[^\W_]+)*-[^\W\d_]*\d[^\W_]*(?![\w-])")
 
 
 class _Patterns(Struct, frozen=True):
@@ -100,8 +101,12 @@ def symbol_name(word: str) -> str | None:
 
 
 def joined_names(word: str) -> list[str]:
-    """Return the names in a word whose parts are joined by underscores: both of add_int|add_bytes(x)."""
-    return _JOINED.findall(word) if "_" in word else []
+    """Return the names in a word whose parts are joined: by underscores, both of add_int|add_bytes(x).
+
+    Or by hyphens, with a number behind the last: log-3, us-east-1, IL-6, whose numbers say nothing alone.
+    """
+    joined = _JOINED.findall(word) if "_" in word else []
+    return [*joined, *_NUMBERED.findall(word)] if "-" in word else joined
 
 
 def version_number(word: str) -> str | None:

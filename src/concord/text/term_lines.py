@@ -16,6 +16,8 @@ _KINDS = (
     "|describe|object|autofunction|autoclass|automethod|autoattribute|autodata|autoexception"
 )
 _MARKS = r"[*_`]{0,4}"
+_LINKED = r"(?:<a\b[^<>\n]*>)?\[?"  # a row may be linked to, or link to more
+_LINK_END = r"(?:\]\([^()\n]*\))?(?:</a>)?"
 _MARKED = r"[*_`]{1,4}"
 _MODIFIERS = r"(?:(?:class|exception|async|static|classmethod|staticmethod|property|abstract|final)[ \t]+)*"
 _OWNERS = r"(?:\w+(?:\.|::|->|#))*"
@@ -39,7 +41,7 @@ def _term(name: str, is_page: bool) -> re.Pattern[str]:
     directive = rf"^[ \t]*\.\.[ \t]+(?:\w+:)?(?:{_KINDS})::(?:[^\n]+\n){{0,2}}?[^\n(=]*?{last}"
     # A sign follows, or a type: "- `name` is faster", in a list of changes, explains nothing.
     item = rf"^[ \t]*[*+-][ \t]+{_MARKED}{whole}(?:\(\))?{_MARKS}+[ \t]*(?:$|[-–—:(\[{{<=|,?*_`])"
-    cell = rf"^[ \t]*\|[ \t]*{_MARKS}{whole}(?:\(\))?{_MARKS}[ \t]*\|"
+    cell = rf"^[ \t]*\|[ \t]*{_LINKED}{_MARKS}{whole}(?:\(\))?{_MARKS}{_LINK_END}[ \t]*\|"
     parameters = r"(?:\([^\n]*)?" if is_page else r"(?:\(\))?"
     kind = r"(?:[ \t]\([^()\n]*\))?:{0,2}[ \t]*"
     paragraph = rf"(?:\A|^[ \t]*\n){_MODIFIERS}{_MARKS}{whole}{parameters}{_MARKS}{kind}\n\s*\S"

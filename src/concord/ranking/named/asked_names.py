@@ -16,14 +16,17 @@ from concord.types import Query
 _NAME = r"(?P<{}>[^\W\d][\w$]*(?:(?:\.|::|->|#)[^\W\d][\w$]*)*[?!]?(?:\(\)|=)?)"
 _KEY = _NAME.replace(r"[\w$]*", r"[\w$-]*")  # of settings, such as maxmemory-policy
 _KIND = r"(?:def|class|func|function|fn|fun|method|struct|interface|enum|trait|macro)"
+# The Retry exception, the Pool class
+_KIND_AFTER = rf"(?:\s+(?:{_KIND}|exception|error|type|constant|variable|decorator|component|hook))?"
 _ASKED = pattern(
     rf"{_NAME.format('alone')}"
     rf"|{_KIND}\s+{_NAME.format('kind')}"  # def getconn
-    rf"|where\s+(?:is|are)\s+(?:the\s+)?(?:{_KIND}\s+)?{_NAME.format('where')}"
-    r"\s+(?:defined|implemented|declared)\s*\?*"
+    rf"|(?:where\s+(?:is|are)\s+(?:the\s+)?(?:{_KIND}\s+)?{_NAME.format('where')}{_KIND_AFTER}"
+    r"\s+(?:defined|implemented|declared)"
     rf"|(?:the\s+)?(?:definition|implementation|signature|source)\s+of\s+(?:the\s+)?(?:{_KIND}\s+)?"
-    rf"{_NAME.format('what')}"
-    rf"|{_NAME.format('before')}\s+(?:definition|implementation|signature|source)",
+    rf"{_NAME.format('what')}{_KIND_AFTER}"
+    rf"|{_NAME.format('before')}\s+(?:definition|implementation|signature|source))"
+    r"(?:\s+in\s+(?:the\s+)?(?P<within>[\w.-]+))?",
     re.IGNORECASE,
 )
 # A query for a value: it finds lines that set the name, and nothing else that is said of it. One that begins
@@ -37,6 +40,7 @@ _ASKED_VALUE = pattern(
     rf"|(?P<said>default\s+{_KEY.format('after')}|{_KEY.format('first')}\s+(?:default|value)))\s*\?*",
     re.IGNORECASE,
 )
+_NAMES_DEFINED = ("alone", "kind", "where", "what", "before")
 _NAMES_OF_VALUES = ("set", "valued", "before", "after", "first")
 _DASHED = pattern(r"[^\W\d]\w*(?:-\w+)+")
 _CALL = pattern(rf"{_NAME.format('called')}\([^()]*(?:\([^()]*\)[^()]*)*\);?")  # connect(host, timeout=3)
@@ -85,6 +89,7 @@ class AskedName(NamedTuple):
     beside: tuple[str, ...] = ()  # words that must be its place's, or else something else is asked for
     is_value: bool = False  # only what gives it a value is asked for
     said: str = ""  # what prose may call something else: default gateway
+    is_explicit: bool = False  # its definition is asked for in so many words
 
     @property
     def name(self) -> str:
@@ -95,6 +100,11 @@ class AskedName(NamedTuple):
     def owners(self) -> tuple[str, ...]:
         """What the name belongs to: pool, of pool.acquire()."""
         return (*self._parts()[:-1], *self.within, *self.beside)
+
+    @property
+    def owner(self) -> str:
+        """What it is written with, and belongs to at once; empty where it is written alone."""
+        return "".join(self._parts()[-2:-1])
 
     @property
     def is_qualified(self) -> bool:
@@ -150,15 +160,14 @@ def _called(text: str, _: Sequence[str]) -> tuple[AskedName, ...]:
 
 
 def _defined(text: str, words: Sequence[str]) -> tuple[AskedName, ...]:
-    """Return the name that is the whole query, or that it asks the definition of: "where is X defined"."""
+    """Return the name that is the whole query, or whose definition it asks for: "where is X defined in Y"."""
     is_asking = len(words) == 1 or not _ASKING.isdisjoint(map(str.lower, words))
-    name = _first_group(_ASKED, text) if is_asking else None
-    return (AskedName(name),) if name else ()
-
-
-def _first_group(form: re.Pattern[str], text: str) -> str | None:
-    found = form.fullmatch(text)
-    return next((part for part in found.groupdict().values() if part), None) if found else None
+    found = _ASKED.fullmatch(text) if is_asking else None
+    if not found:
+        return ()
+    name = next(filter(None, map(found.__getitem__, _NAMES_DEFINED)))
+    within = (found["within"],) if found["within"] else ()
+    return (AskedName(name, within, is_explicit=not found["alone"]),)
 
 
 def _asked_about(text: str, _: Sequence[str]) -> tuple[AskedName, ...]:

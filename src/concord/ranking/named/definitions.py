@@ -24,10 +24,11 @@ def defining(survivors: Sequence[Survivor], query: Query) -> dict[ChunkId, Entry
 def defines_missing(survivors: Sequence[Survivor], query: Query) -> Callable[[Survivor], bool] | None:
     """Return a test for passages that define a missing name: one asked for that none of these defines.
 
-    None if no name is missing. An ordinary word is a name only if code or settings are among the passages.
+    None if no name is missing. An ordinary word is a name only if code or settings are among the passages, or
+    if the query asks where it is defined.
     """
     names = _names(survivors, query)
-    if not any(asked.is_sure or asked.is_value for asked in names):
+    if not any(asked.is_sure or asked.is_value or asked.is_explicit for asked in names):
         names = names if any(map(_has_names, survivors)) else ()
     missing = [one for one in names if not any(_defines(survivor, one, query) for survivor in survivors)]
     return (lambda one: any(_defines(one, asked, query) for asked in missing)) if missing else None
@@ -75,8 +76,15 @@ def _is_definition(survivor: Survivor, asked: AskedName) -> bool:
 
 
 def _is_under(survivor: Survivor, asked: AskedName) -> bool:
-    is_told = survivor.document.type not in ("code", "data") and not asked.is_value
-    return is_told and asked.name in survivor.chunk.heading[-1:]
+    """Whether a passage stands under a heading that is the name, or begins a page that is called so."""
+    from concord.text.heading_names import is_heading_of  # late: few queries ask for a name
+    from concord.text.heading_words import heading_words
+
+    if survivor.document.type in ("code", "data") or asked.is_value:
+        return False
+    begun = [heading_words(survivor.document.title)] if survivor.chunk.index == 0 else []
+    above = [*survivor.chunk.heading[-1:], *begun]
+    return any(is_heading_of(asked.name, asked.owner, heading) for heading in above)
 
 
 def _defining_line(survivor: Survivor, asked: AskedName) -> int | None:
@@ -97,9 +105,14 @@ def _explained_at(survivor: Survivor, asked: AskedName) -> int | None:
 
     Many texts have an entry for `run`; that of `subprocess.run` stands in a place about subprocess.
     """
-    from concord.text.term_lines import explained_at  # late: few queries ask for a name
+    from concord.text.heading_names import headed_at  # late: few queries ask for a name
+    from concord.text.headings import MARKDOWN_TYPES
+    from concord.text.term_lines import explained_at
 
-    at = explained_at(asked.name, survivor.chunk.text, is_page=survivor.document.type == "html")
+    text, kind = survivor.chunk.text, survivor.document.type
+    if kind in MARKDOWN_TYPES and (headed := headed_at(asked.name, asked.owner, text)) is not None:
+        return headed
+    at = explained_at(asked.name, text, is_page=kind == "html")
     is_elsewhere = asked.is_qualified and not share_in_place(asked.owners, survivor)
     return None if is_elsewhere else at
 
