@@ -691,6 +691,9 @@ def test_config_shows_value_origin_and_reason(kb: Kb, monkeypatch: pytest.Monkey
     row = kb("config", "search.rrf_k", "--json").json
     assert (row["value"], row["default"], row["origin"]) == (30, 60, "file")
     assert {row["key"] for row in kb("config", "--json").json["settings"]} >= {"org", "store.url"}
+    table = {row["key"] for row in kb("config", "search", "--json").json["settings"]}
+    assert table >= {"search.rrf_k", "search.default_top"}
+    assert all(key.startswith("search.") for key in table)
 
 
 def test_a_variable_that_is_no_setting_is_a_warning(kb: Kb, monkeypatch: pytest.MonkeyPatch):

@@ -162,9 +162,8 @@ def summary(report: SyncReport) -> str:
 def _first_line(report: SyncReport) -> str:
     done = [f"{getattr(report, name):,} {name}" for name in FILE_COUNTS if getattr(report, name)]
     what = ", ".join(done) or "nothing to index"
-    return (
-        f"{one_line(report.source.name)}: {what} · {report.chunks:,} chunks written in {report.took_s:.1f} s"
-    )
+    written = "1 chunk" if report.chunks == 1 else f"{report.chunks:,} chunks"
+    return f"{one_line(report.source.name)}: {what} · {written} written in {report.took_s:.1f} s"
 
 
 def _further_lines(report: SyncReport) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,23 +34,30 @@ def stats(flags: Flags, as_json: bool) -> None:
 @command("config", "kb config", "kb config search.default_top", "KB_SEARCH_DEFAULT_TOP=5 kb config --json")
 @click.argument("key", required=False)
 def config(flags: Flags, key: str | None, as_json: bool) -> None:
-    """Show the settings, their values and their reasons.
+    """Show the settings, their values and their reasons; with KEY one of them, or those of a table (search).
 
     A value comes from its default, the configuration file, the environment or a flag; the later one wins. In
     the file, `search.default_top` is `default_top` in the table [search].
     """
-    from concord.config import find_setting
-    from concord.settings import SETTINGS
-
     settings = settings_of(flags)
-    chosen = [find_setting(key)] if key else SETTINGS
+    chosen = _chosen(key)
     rows = [_row(setting, settings) for setting in chosen]
     if as_json:
-        output.emit_json(rows[0] if key else {"file": settings.paths.config_file, "settings": rows})
+        is_one = [setting.key for setting in chosen] == [key]
+        output.emit_json(rows[0] if is_one else {"file": settings.paths.config_file, "settings": rows})
         return
     output.emit("\n\n".join(map(_paragraph, rows)))
     there = "" if os.path.exists(settings.paths.config_file) else " (not there)"
     output.talk(f"configuration file: {settings.paths.config_file}{there}")
+
+
+def _chosen(key: str | None) -> Sequence[Setting]:
+    """Return the setting of a key, those of a table, or all."""
+    from concord.config import find_setting
+    from concord.settings import SETTINGS
+
+    table = [setting for setting in SETTINGS if key is None or setting.key.startswith(f"{key}.")]
+    return table or [find_setting(key or "")]
 
 
 def _facts(state: Stats) -> Iterator[tuple[str, str]]:
