@@ -387,6 +387,7 @@ SERIES = {
     "Changes": "Winch version 12 had a bell. Winch13 had none. There are 19 winch houses and 21 ropes.",
     "Harbour": "Since Harbour 4 there is a pier; see page 7 of Harbour 3 for the ropes that are new.",
     "Ports": "The new lamp listens on port 9090, the old one on port 9091. HTTP 500 is an error.",
+    "RULE IX": "It is said in RULE 10 as well: new knots are tied twice.",
     "Rules": "Chapter 3 is about knots, chapter 4 about new knives. The top 5 of them are new.",
     "Crew": "Upgrade to 3 replicas: cook 1, cook 2 and the mate. Release them at level 4, stage 2.",
     "Anchors": "# 8 (2026-01-02)\n\nAnchor 7 was heavier.",
@@ -397,6 +398,19 @@ SERIES = {
     "March": "The notes of March 11, and of 2026-03-12.",
     **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
 }
+
+
+@pytest.mark.parametrize(
+    ("query", "one"),
+    [
+        ("Chapter 7", "Chapter 7"),
+        ("chapter 99 about new knives", "chapter 99"),
+        ("RULE 12", "RULE 12"),
+    ],
+)
+def test_a_part_of_a_series_that_nothing_holds_is_not_answered_by_another(query: str, one: str):
+    answer = search(Request(query), tools(library(SERIES), replace(SURE, cuts=fitted(answerable=0.7).cuts)))
+    assert (answer.answerable, answer.note) == (False, f"nothing holds {one}")
 
 
 @pytest.mark.parametrize(
@@ -434,8 +448,9 @@ def test_a_release_of_one_number_that_nothing_holds_is_not_answered_by_another(q
         "new lamp on port 8080",
         "HTTP 404",
         "new HTTP 404 error",
-        "Chapter 7",
-        "new in chapter 9",
+        "Chapter 4",
+        "new in chapter 8",  # whose heading has the number alone
+        "RULE 9",
         "top 10 new knives",
         "upgrade to cook 3 replicas",
         "new cook 7",  # not written as a name
@@ -594,7 +609,7 @@ ENGLISH_ONLY = replace(fitted(answerable=0.4), other_scripts=0.2)  # every answe
         ("Wie lange gilt das Zugangstoken nach der Anmeldung?", False),
         ("¿Cuánto tiempo dura la contraseña después de iniciar sesión?", False),
         ("Combien de temps le jeton reste-t-il valable ?", False),
-        ("Zugangstoken Anmeldung", True),  # so few may be names: nothing is told by them
+        ("login tokens", True),  # so few may be names: nothing is told by them
     ],
 )
 def test_in_a_language_that_the_model_does_not_read_an_answer_is_to_be_surer(question: str, is_read: bool):

@@ -161,6 +161,10 @@ class Similarity(Protocol):
         """Return the share of a query's longer words that the model has whole; 1 where there are too few."""
         ...
 
+    def is_word(self, word: str) -> bool:
+        """Whether the model has a word whole: most of its language, and few names."""
+        ...
+
 
 class Semantic(Strategy, Similarity, Protocol):
     """The strategy that can also tell how near any chunk is."""

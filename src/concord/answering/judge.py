@@ -43,6 +43,7 @@ from concord.ranking.fuse import Fused
 from concord.ranking.missing import discount, missing_things
 from concord.ranking.named.kinds import Found, Sign
 from concord.ranking.plan import DEFINITION, STRATEGIES, is_ours
+from concord.ranking.strange import strange_words
 from concord.text.contains import contains
 from concord.types import Chunk, ChunkId, Document, Match, Query, Survivor
 
@@ -93,9 +94,11 @@ def judge(
     `read` are the passages in which the things that the query names are looked for. Hits that only a rung of
     the cascade has found get that rung's label.
     """
-    missing = _missing(read, found.query, tools.store)
+    texts = [_with_place(one.chunk, one.document) for one in read]
+    missing = _missing(texts, found.query, tools.store)
     signals, hits = _evidence(survivors, found, fused, look.close)
-    signals = replace(signals, discount=discount(found.query, missing, found.query.chunks))
+    nowhere = (*missing, *_strange(texts, found.query, missing, signals, tools))
+    signals = replace(signals, discount=discount(found.query, nowhere, found.query.chunks))
     calibration, cuts = tools.calibration, calibrate.cuts(tools.calibration)
     is_unread = found.context.model_reads < calibrate.HALF_READ
     verdicts = tuple(
@@ -107,21 +110,31 @@ def judge(
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, signals, relevances) if survivors else 0.0
     is_fitted = calibration is not None and all(hit.cosine is not None for hit in hits[:1])
-    return Judgement(
-        verdicts,
-        signals,
-        answer_label((v.label for v in verdicts), score, cuts),
-        score,
-        answerable(score, calibrate.cuts_for(cuts, signals)) if is_fitted else None,
-        is_fitted,
-        missing,
-    )
+    is_there = answerable(score, calibrate.cuts_for(cuts, signals)) if is_fitted else None
+    answer = answer_label((v.label for v in verdicts), score, cuts)
+    return Judgement(verdicts, signals, answer, score, is_there, is_fitted, missing)
 
 
-def _missing(read: Sequence[Survivor], query: Query, store: Store) -> tuple[str, ...]:
-    """Return what the query names, and neither these passages nor any other text holds."""
-    texts = [_with_place(one.chunk, one.document) for one in read]
+def _missing(texts: Sequence[str], query: Query, store: Store) -> tuple[str, ...]:
+    """Return what the query names, and neither these texts nor any other holds."""
     return missing_things(Found(query, texts, partial(_holders, query=query, store=store)))
+
+
+def _strange(
+    texts: Sequence[str], query: Query, missing: Sequence[str], signals: SearchSignals, tools: SearchTools
+) -> list[str]:
+    """Return words that may be names and stand nowhere, where the model can tell them.
+
+    In a language that it does not read, it knows few words, and nouns may have capitals.
+    """
+    fitted, model = tools.calibration, tools.similarity
+    if all(query.frequencies.values()) or model is None or fitted is None:
+        return []
+    if fitted.is_multilingual or not calibrate.is_read(signals):
+        return []
+    known = " ".join(missing).casefold()
+    found = strange_words(query, texts[:JUDGED], model.is_word)
+    return [word for word in found if word.casefold() not in known]
 
 
 def _with_signs(

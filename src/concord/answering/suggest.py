@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
-from unicodedata import normalize
 
 from concord.ranking.entities import mentioned
 from concord.ranking.word_shapes import is_identifier, is_year
@@ -40,7 +39,6 @@ _TITLES = 3
 LEAST_SWAPPED, MOST_SWAPPED = 5, 20  # letters of a word in which two may have changed places
 _WORDS = pattern(r"[^\W\d_]+(?:-[^\W\d_]+)*")  # one word, or several with hyphens between them
 _WORD = pattern(rf"(?:[^\W_]|[{MARKS}])+")
-_HYPHENS = dict.fromkeys(map(ord, "-\u00ad\u2010\u2011"))
 LEAST_LETTERS, LEAST_DIGITS = 3, 3  # of a word and a number that are said to be nowhere
 MOST_DIGITS = 12  # of an amount
 FEW_HOLDERS = 20  # chunks that may all have been superseded
@@ -186,12 +184,6 @@ def _plain_words(words: Sequence[str], query: Query) -> list[str]:
     alone = (word for word in words if word in typed and word.isalpha())
     plain = (word for word in alone if word.islower() or word.istitle() or word.isupper())
     return [word for word in plain if len(word) >= LEAST_LETTERS and not _says_nothing(word)]
-
-
-def is_spelt_otherwise(word: str, texts: Iterable[str]) -> bool:
-    """Whether a text has a word with hyphens or ligatures in it, or as a part of a longer one."""
-    bare = word.casefold()
-    return any(bare in normalize("NFKC", text).casefold().translate(_HYPHENS) for text in texts)
 
 
 def _says_nothing(word: str) -> bool:

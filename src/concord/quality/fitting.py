@@ -97,12 +97,13 @@ def rejudged(judgement: Judgement, calibration: Calibration | None) -> Judgement
     verdicts = tuple(_revised(verdict, judgement, calibration, cuts) for verdict in judgement.verdicts)
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, judgement.signals, relevances) if verdicts else 0.0
+    is_there = answerable(score, calibrate.cuts_for(cuts, judgement.signals))
     return replace(
         judgement,
         verdicts=verdicts,
         label=answer_label((verdict.label for verdict in verdicts), score, cuts),
         confidence_score=score,
-        answerable=answerable(score, calibrate.cuts_for(cuts, judgement.signals)),
+        answerable=is_there,
     )
 
 
@@ -230,8 +231,8 @@ def answerable_cut(sets: Sequence[JudgedSet], answer: Logistic) -> float | None:
     """Return the confidence score that best separates answered from foreign queries on the hardest set."""
 
     def scores(outcomes: Iterable[Outcome]) -> Array:
-        found = [answer_features(one.judgement.signals) for one in outcomes]
-        return np.array([calibrate.probability(answer, values) for values in found])
+        found = [one.judgement.signals for one in outcomes]
+        return np.array([one.discount * calibrate.probability(answer, answer_features(one)) for one in found])
 
     pairs = [(scores(one for one in held.own if any(one.relevant)), scores(held.foreign)) for held in sets]
     usable = [(own, foreign) for own, foreign in pairs if len(own) and len(foreign)]

@@ -1,6 +1,7 @@
 """Which things that a query names are nowhere, and how much less likely is an answer then?
 
-Ordinary words that no text has only get a note (`answering/remarks.py`).
+Ordinary words that no text has only get a note (`answering/remarks.py`); of those that may be names see
+`strange.py`.
 """
 
 from __future__ import annotations
