@@ -23,6 +23,14 @@ from support.recorders import write
 from support.small_library import fitted, library, titles, tools, understood
 
 NEVER = Logistic(("cosine",), (0.0,), -9.0, (0.0,), (1.0,))
+# Gives every hit less than a label of its own, and every answer one half.
+HUMBLE = replace(
+    fitted(answerable=0.4),
+    hit=replace(NEVER, intercept=-2.6),
+    cuts=replace(
+        fitted(answerable=0.4).cuts, hit={"very_high": 0.9, "high": 0.6, "medium_high": 0.3, "medium": 0.1}
+    ),
+)
 # Gives every hit with a vector next to no chance, as a real one does where the cosine is small.
 UNLIKELY = replace(fitted(answerable=0.4), hit=NEVER)
 
@@ -578,6 +586,23 @@ def test_a_query_of_stop_words_asks_for_nothing_that_could_be_answered(query: st
 @pytest.mark.parametrize("query", ['"after the other"', "the token"])
 def test_a_quotation_of_stop_words_or_one_word_more_asks_for_something(query: str):
     assert search(Request(query), tools(library(), SURE)).answerable is True
+
+
+def test_the_first_hit_of_an_answer_that_is_there_has_its_share_of_that_chance_and_the_label_for_it():
+    answer = search(Request("login token"), tools(library(), HUMBLE))
+    first, *others = answer.hits
+    assert (answer.answerable, answer.confidence_score) == (True, 0.5)
+    assert first.score == pytest.approx(0.125)
+    assert all(hit.score < 0.08 for hit in others)
+    assert first.confidence == answer.confidence == "medium"
+    assert {hit.confidence for hit in others} == {"low"}
+
+
+def test_hits_of_an_answer_that_is_not_there_keep_their_own_chances():
+    doubted = replace(HUMBLE, cuts=replace(HUMBLE.cuts, answerable=0.6))
+    answer = search(Request("login token"), tools(library(), doubted))
+    assert answer.answerable is False
+    assert all(hit.score < 0.08 and hit.confidence == "low" for hit in answer.hits)
 
 
 CHINESE = {

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.answering.judge import Judgement, Verdict
+from concord.answering.judge import Judgement, Verdict, with_answer
 from concord.quality.evaluate import Outcome
 from concord.ranking import calibrate
 from concord.ranking.agreement import Cuts, answer_label, answerable, cap, label
@@ -98,6 +98,7 @@ def rejudged(judgement: Judgement, calibration: Calibration | None) -> Judgement
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, judgement.signals, relevances) if verdicts else 0.0
     is_there = answerable(score, calibrate.cuts_for(cuts, judgement.signals))
+    verdicts = with_answer(verdicts, score, is_there, cuts)
     return replace(
         judgement,
         verdicts=verdicts,
