@@ -19,6 +19,11 @@ NOTES = {
     "PostgreSQL upgrade plan": "The upgrade plan for PostgreSQL: back up, upgrade the replica, switch over.",
     "Coffee": "The coffee machine is descaled each month. Tablets are in the drawer.",
     "Holiday": "Employees have thirty days of holiday. Requests go to the team lead.",
+    "Printer": "The printer on the second floor prints on both sides. Toner is ordered at the desk.",
+    "Backup": "Backups run every night and are kept for a month. A restore is tested each quarter.",
+    "Travel": "Trains are booked in second class. Receipts are handed in within a month.",
+    "Onboarding": "On the first day new colleagues get a laptop, a badge and an account.",
+    "Cache": "Product pages are cached for ten minutes. Each write makes them anew.",
 }
 
 
@@ -80,8 +85,8 @@ def test_no_word_is_strange_that_is_ordinary_or_stands_there_in_another_spelling
     ("there", "nowhere"),
     [
         ("customers in Berlin", "customers in Paris"),
-        ("how to reset the Zyxel router", "how to reset the Fritzbox router"),
-        ("PostgreSQL upgrade plan", "MySQL 8 upgrade plan"),
+        ("reset the router", "reset the Fritzbox"),
+        ("upgrade plan for PostgreSQL", "upgrade plan for MongoDB"),
     ],
 )
 def test_a_name_in_the_place_of_another_is_not_answered_by_that_other(there: str, nowhere: str):

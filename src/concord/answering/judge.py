@@ -98,8 +98,8 @@ def judge(
     texts = [_with_place(one.chunk, one.document) for one in read]
     missing = _missing(texts, found.query, tools.store)
     signals, hits = _evidence(survivors, found, fused, look.close)
-    nowhere = (*missing, *_strange(texts, found.query, missing, signals, tools))
-    signals = replace(signals, discount=discount(found.query, nowhere, found.query.chunks))
+    strange = _strange(texts, found.query, missing, signals, tools)
+    signals = replace(signals, discount=discount(found.query, missing, strange, found.query.chunks))
     calibration, cuts = tools.calibration, calibrate.cuts(tools.calibration)
     is_unread = not calibrate.is_read(signals)
     verdicts = tuple(

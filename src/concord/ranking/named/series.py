@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from concord.ranking.named.kinds import Found, Kind
 from concord.text.contains import contains
@@ -42,17 +42,19 @@ def _is_held(named: str, found: Found) -> bool | None:
     one = None if named in found.query.phrases else _SERIES.fullmatch(named)
     if not one:
         return None
-    numbers = [*_spellings(int(one["n"]))]
-    at_place = re.compile(rf"(?:^[#*=\[( \t]*|/)0*{one['n']}(?![^\W_]|\.[0-9])", re.MULTILINE)
-    if any(at_place.search(text) or _has_both(text, one["name"], numbers) for text in found.texts):
-        return True
-    spelt = any_of([match for number in numbers if (match := word_match(number))])
+    spellings = [*_spellings(int(one["n"]))]
+    ended = r"(?![^\W_]|\.[0-9])"
+    written = re.compile(rf"(?<![^\W_])(?:{'|'.join(spellings)}){ended}", re.IGNORECASE)
+    at_place = re.compile(rf"(?:^[#*=\[( \t]*|/)0*{one['n']}{ended}", re.MULTILINE)
+
+    def is_in(text: str) -> bool:
+        return bool(at_place.search(text)) or bool(written.search(text)) and contains(text, one["name"])
+
+    spelt = any_of([match for spelling in spellings if (match := word_match(spelling))])
     both = all_of([match for match in (word_match(one["name"]), spelt) if match])
-    return bool(found.holders(both)) or any(map(at_place.search, found.holders(spelt)))
-
-
-def _has_both(text: str, name: str, numbers: Sequence[str]) -> bool:
-    return contains(text, name) and any(contains(text, number) for number in numbers)
+    return any(map(is_in, found.texts)) or any(
+        is_in(text) for match in (both, spelt) for text in found.holders(match)
+    )
 
 
 def _spellings(number: int) -> Iterator[str]:
