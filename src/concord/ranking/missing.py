@@ -19,14 +19,13 @@ from concord.types import Query
 # Shares of a query, by rarity. Up to the first, what is missing is one word of many; from the second on it is
 # what was asked for. In between the discount grows, so that one word more or less does not decide.
 LITTLE, MOSTLY = 0.2, 0.4
-# The same of words that may be names. Questions of ten collections were asked with another name in the place
-# of their rarest word: 0.55 of these are called answerable without regard to it, and 0.42 with this. The
-# numbers above would make it 0.40, at the cost of the errors of `confidence_score`.
-LITTLE_STRANGE, MOSTLY_STRANGE = 0.25, 0.45
+# The same of words that may be names. Of questions of seven collections that were asked with another name in
+# the place of their rarest word 0.38 are refused without regard to it, and 0.48 with this (`benchmarks names`).
+# With 0.25 and 0.45 it would be 0.57, but fewer questions of other collections were refused, too.
+LITTLE_STRANGE, MOSTLY_STRANGE = 0.35, 0.55
 
-# Texts of a store whose silence about a name counts half. Of questions that one, three or ten documents
-# answer 0.05, 0.06 and 0.07 are refused without regard to names, and 0.09, 0.10 and 0.10 with this; if size
-# told nothing, 0.14, 0.12 and 0.11.
+# Texts of a store whose silence about a name counts half: one document lacks many a word of a question that
+# it answers.
 FEW = 2
 
 # Factors on the chances of an answer.
