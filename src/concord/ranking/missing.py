@@ -20,7 +20,7 @@ from concord.types import Query
 # what was asked for. In between the discount grows, so that one word more or less does not decide.
 LITTLE, MOSTLY = 0.2, 0.4
 # The same of words that may be names. Of questions of seven collections that were asked with another name in
-# the place of their rarest word 0.38 are refused without regard to it, and 0.48 with this (`benchmarks names`).
+# the place of their rarest word 0.38 are refused without regard to it, 0.48 with this (`benchmarks names`).
 # With 0.25 and 0.45 it would be 0.57, but fewer questions of other collections were refused, too.
 LITTLE_STRANGE, MOSTLY_STRANGE = 0.35, 0.55
 
