@@ -204,6 +204,9 @@ class Halfway:
     def known_words(self, text: str) -> float:
         return 1.0
 
+    def is_word(self, word: str) -> bool:
+        return True
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Fetched:
         return Fetched(query or b"", stored)
 

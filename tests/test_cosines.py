@@ -38,6 +38,9 @@ class Asked:
     def known_words(self, text: str) -> float:
         return 1.0
 
+    def is_word(self, word: str) -> bool:
+        return True
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Fetched:
         return Fetched(query or NORTH, stored)
 

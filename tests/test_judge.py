@@ -23,6 +23,14 @@ from support.recorders import write
 from support.small_library import fitted, library, titles, tools, understood
 
 NEVER = Logistic(("cosine",), (0.0,), -9.0, (0.0,), (1.0,))
+# Gives every hit less than a label of its own, and every answer one half.
+HUMBLE = replace(
+    fitted(answerable=0.4),
+    hit=replace(NEVER, intercept=-2.6),
+    cuts=replace(
+        fitted(answerable=0.4).cuts, hit={"very_high": 0.9, "high": 0.6, "medium_high": 0.3, "medium": 0.1}
+    ),
+)
 # Gives every hit with a vector next to no chance, as a real one does where the cosine is small.
 UNLIKELY = replace(fitted(answerable=0.4), hit=NEVER)
 
@@ -387,6 +395,7 @@ SERIES = {
     "Changes": "Winch version 12 had a bell. Winch13 had none. There are 19 winch houses and 21 ropes.",
     "Harbour": "Since Harbour 4 there is a pier; see page 7 of Harbour 3 for the ropes that are new.",
     "Ports": "The new lamp listens on port 9090, the old one on port 9091. HTTP 500 is an error.",
+    "RULE IX": "It is said in RULE 10 as well: new knots are tied twice.",
     "Rules": "Chapter 3 is about knots, chapter 4 about new knives. The top 5 of them are new.",
     "Crew": "Upgrade to 3 replicas: cook 1, cook 2 and the mate. Release them at level 4, stage 2.",
     "Anchors": "# 8 (2026-01-02)\n\nAnchor 7 was heavier.",
@@ -397,6 +406,19 @@ SERIES = {
     "March": "The notes of March 11, and of 2026-03-12.",
     **{f"Number {n}": f"The {n}. of the slow answers that the night shift saw." for n in range(40)},
 }
+
+
+@pytest.mark.parametrize(
+    ("query", "one"),
+    [
+        ("Chapter 7", "Chapter 7"),
+        ("chapter 99 about new knives", "chapter 99"),
+        ("RULE 12", "RULE 12"),
+    ],
+)
+def test_a_part_of_a_series_that_nothing_holds_is_not_answered_by_another(query: str, one: str):
+    answer = search(Request(query), tools(library(SERIES), replace(SURE, cuts=fitted(answerable=0.7).cuts)))
+    assert (answer.answerable, answer.note) == (False, f"nothing holds {one}")
 
 
 @pytest.mark.parametrize(
@@ -434,8 +456,9 @@ def test_a_release_of_one_number_that_nothing_holds_is_not_answered_by_another(q
         "new lamp on port 8080",
         "HTTP 404",
         "new HTTP 404 error",
-        "Chapter 7",
-        "new in chapter 9",
+        "Chapter 4",
+        "new in chapter 8",  # whose heading has the number alone
+        "RULE 9",
         "top 10 new knives",
         "upgrade to cook 3 replicas",
         "new cook 7",  # not written as a name
@@ -565,6 +588,23 @@ def test_a_quotation_of_stop_words_or_one_word_more_asks_for_something(query: st
     assert search(Request(query), tools(library(), SURE)).answerable is True
 
 
+def test_the_first_hit_of_an_answer_that_is_there_has_its_share_of_that_chance_and_the_label_for_it():
+    answer = search(Request("login token"), tools(library(), HUMBLE))
+    first, *others = answer.hits
+    assert (answer.answerable, answer.confidence_score) == (True, 0.5)
+    assert first.score == pytest.approx(0.125)
+    assert all(hit.score < 0.08 for hit in others)
+    assert first.confidence == answer.confidence == "medium"
+    assert {hit.confidence for hit in others} == {"low"}
+
+
+def test_hits_of_an_answer_that_is_not_there_keep_their_own_chances():
+    doubted = replace(HUMBLE, cuts=replace(HUMBLE.cuts, answerable=0.6))
+    answer = search(Request("login token"), tools(library(), doubted))
+    assert answer.answerable is False
+    assert all(hit.score < 0.08 and hit.confidence == "low" for hit in answer.hits)
+
+
 CHINESE = {
     "备份": "备份每天夜里写入,保存一个月。恢复备份需要管理员的许可。",
     "登录": "登录之后系统会发出一个令牌,令牌一小时后过期。",
@@ -594,7 +634,7 @@ ENGLISH_ONLY = replace(fitted(answerable=0.4), other_scripts=0.2)  # every answe
         ("Wie lange gilt das Zugangstoken nach der Anmeldung?", False),
         ("¿Cuánto tiempo dura la contraseña después de iniciar sesión?", False),
         ("Combien de temps le jeton reste-t-il valable ?", False),
-        ("Zugangstoken Anmeldung", True),  # so few may be names: nothing is told by them
+        ("login tokens", True),  # so few may be names: nothing is told by them
     ],
 )
 def test_in_a_language_that_the_model_does_not_read_an_answer_is_to_be_surer(question: str, is_read: bool):

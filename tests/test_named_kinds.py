@@ -26,6 +26,7 @@ EXAMPLES = [
     ("codes", "was BUG-89 fixed", "BUG-90 is fixed", "BUG-89 is fixed"),
     ("versions", "pymill 3.3.0 changes", "## pymill 3.2.0", "## pymill 3.3.0"),
     ("exact_names", "what is max_grain_size", "max_stone_size is 7", "max_grain_size is 7"),
+    ("series", "what does ADR 12 decide", "ADR 4 decides on mills", "0012: ADR on stones"),
     ("whole_releases", "upgrade to Mill 17", "upgrade notes of Mill 16", "upgrade notes of Mill 16 and 17"),
     ("options", "mill --retry-count", "mill --dry-run tries", "the setting retry_count of --dry-run"),
 ]

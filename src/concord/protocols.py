@@ -161,6 +161,10 @@ class Similarity(Protocol):
         """Return the share of a query's longer words that are single tokens of the model; 1 if few words."""
         ...
 
+    def is_word(self, word: str) -> bool:
+        """Whether the model has a word whole: most of its language, and few names."""
+        ...
+
 
 class Semantic(Strategy, Similarity, Protocol):
     """The semantic strategy, which can also compare the query with any chunk."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
-from unicodedata import normalize
 
 from concord.ranking.entities import mentioned
 from concord.ranking.word_shapes import is_identifier, is_year
@@ -31,7 +30,6 @@ FEW_HOLDERS = 20  # chunks that may all have been superseded
 FIRST_FEW = 3  # results: who reads them and finds no trace of a name takes them for all that there is
 MOST_READ = 10  # texts with the words of a name, in which it is looked for as it was typed
 _WORDS = pattern(r"[^\W\d_]+(?:-[^\W\d_]+)*")  # one word, or several with hyphens between them
-_HYPHENS = dict.fromkeys(map(ord, "-\u00ad\u2010\u2011"))
 
 
 def unknown_words(query: Query) -> list[str]:
@@ -104,12 +102,6 @@ def name_apart(query: Query, texts: Sequence[str]) -> str | None:
         return None
     whole = re.compile(r"(?<!\w)_*" + "[_-]?".join(map(re.escape, parts)) + r"_*(?!\w)", re.IGNORECASE)
     return None if any(map(whole.search, texts)) else name
-
-
-def is_spelt_otherwise(word: str, texts: Iterable[str]) -> bool:
-    """Whether a text has a word with hyphens or ligatures in it, or as a part of a longer one."""
-    bare = word.casefold()
-    return any(bare in normalize("NFKC", text).casefold().translate(_HYPHENS) for text in texts)
 
 
 def is_found(word: str, query: Query, index: LexicalIndex) -> bool:

@@ -169,6 +169,10 @@ class Guarded:
         """Return the share of a query's words that the model has whole."""
         return self._inner.known_words(text)
 
+    def is_word(self, word: str) -> bool:
+        """Whether the model has a word whole."""
+        return self._inner.is_word(word)
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Comparison:
         """Return how near chunks are to a query."""
         if query is not None:  # which says nothing about who would have to be asked

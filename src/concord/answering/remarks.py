@@ -83,11 +83,8 @@ def _notes_on_absent_words(
     """
     if not _seeks_words(found) or all(map(found.query.frequencies.get, found.query.words)):
         return
-    from concord.answering.absent_words import (  # late: most queries have none
-        absent_numbers,
-        absent_words,
-        is_spelt_otherwise,
-    )
+    from concord.answering.absent_words import absent_numbers, absent_words  # late: most queries have none
+    from concord.ranking.absent_names import is_spelt_otherwise
 
     texts = [hit.chunk.text for hit in answer.hits]
     if words := [word for word in absent_words(found.query) if not is_spelt_otherwise(word, texts)]:
@@ -106,7 +103,8 @@ def _note_on_words_kept_out(
     is_open = found.query.filter.is_open
     if not _seeks_words(found) or is_open and not _may_hide_superseded(found.query, tools):
         return None
-    from concord.answering.absent_words import is_spelt_otherwise, words_elsewhere  # late: few have a filter
+    from concord.answering.absent_words import words_elsewhere  # late: few have a filter
+    from concord.ranking.absent_names import is_spelt_otherwise
 
     texts = _texts(answer)
     kept_out = _looked_up(lambda: words_elsewhere(found.query, texts, tools.store.lexical), deadline)

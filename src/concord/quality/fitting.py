@@ -16,7 +16,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.answering.judge import Judgement, Verdict
+from concord.answering.judge import Judgement, Verdict, with_answer
 from concord.quality.evaluate import Outcome
 from concord.ranking import calibrate
 from concord.ranking.agreement import Cuts, answer_label, answerable, cap, label
@@ -97,12 +97,14 @@ def rejudged(judgement: Judgement, calibration: Calibration | None) -> Judgement
     verdicts = tuple(_revised(verdict, judgement, calibration, cuts) for verdict in judgement.verdicts)
     relevances = [verdict.relevance for verdict in verdicts]
     score = calibrate.confidence_score(calibration, judgement.signals, relevances) if verdicts else 0.0
+    is_answerable = answerable(score, calibrate.cuts_for(cuts, judgement.signals))
+    verdicts = with_answer(verdicts, score, is_answerable, cuts)
     return replace(
         judgement,
         verdicts=verdicts,
         label=answer_label((verdict.label for verdict in verdicts), score, cuts),
         confidence_score=score,
-        answerable=answerable(score, calibrate.cuts_for(cuts, judgement.signals)),
+        answerable=is_answerable,
     )
 
 
@@ -230,8 +232,8 @@ def answerable_cut(sets: Sequence[JudgedSet], answer: Logistic) -> float | None:
     """Return the confidence score that best separates answered from foreign queries on the hardest set."""
 
     def scores(outcomes: Iterable[Outcome]) -> Array:
-        found = [answer_features(one.judgement.signals) for one in outcomes]
-        return np.array([calibrate.probability(answer, values) for values in found])
+        found = [one.judgement.signals for one in outcomes]
+        return np.array([one.discount * calibrate.probability(answer, answer_features(one)) for one in found])
 
     pairs = [(scores(one for one in held.own if any(one.relevant)), scores(held.foreign)) for held in sets]
     usable = [(own, foreign) for own, foreign in pairs if len(own) and len(foreign)]

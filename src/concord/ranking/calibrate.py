@@ -142,13 +142,17 @@ def cuts(calibration: Calibration | None) -> Cuts:
     return UNFITTED if calibration is None else calibration.cuts
 
 
+def is_read(search: SearchSignals) -> bool:
+    """Whether the model reads a query's script and its language."""
+    return search.reads >= HALF_READ and search.known_words >= MOSTLY_KNOWN
+
+
 def cuts_for(cuts: Cuts, search: SearchSignals) -> Cuts:
     """Return the cuts for a search: if the model cannot read the query, an answer needs a higher score.
 
     To such a model every text in that language is near, so that a question without an answer looks answered.
     """
-    is_read = search.reads >= HALF_READ and search.known_words >= MOSTLY_KNOWN
-    if is_read or cuts.answerable is None:
+    if is_read(search) or cuts.answerable is None:
         return cuts
     return replace(cuts, answerable=1 - UNREAD_DOUBT * (1 - cuts.answerable))
 

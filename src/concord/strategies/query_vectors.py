@@ -71,6 +71,11 @@ class QueryVectors:
         starts = set(self._embedder.token_starts(text))
         return sum(map(starts.isdisjoint, telling)) / len(telling)
 
+    def is_word(self, word: str) -> bool:
+        """Whether a word is one token."""
+        text = f" {word}"
+        return not any(1 < start < len(text) for start in self._embedder.token_starts(text))
+
     def forget(self) -> None:
         """Forget all of them."""
         with self._lock:

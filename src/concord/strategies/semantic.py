@@ -63,6 +63,10 @@ class Semantic:
         """Return the share of a query's words that are tokens of the model, whole."""
         return self._vectors.known_words(text)
 
+    def is_word(self, word: str) -> bool:
+        """Whether a word is a token of the model, whole."""
+        return self._vectors.is_word(word)
+
     def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Fetched:
         """Return the query's vector beside those of chunks."""
         return Fetched(query or self._vectors.vector(text), stored)

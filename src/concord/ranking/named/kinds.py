@@ -111,6 +111,7 @@ KINDS = (
     Row("codes", _has_number),
     Row("versions", lambda query: "." in query.text and _has_number(query)),
     Row("exact_names", lambda query: bool(query.entities)),
+    Row("series", _has_number),
     Row("whole_releases", _has_number),
     Row("options", lambda query: "-" in query.text),
     Row("definitions", lambda query: True),
