@@ -22,7 +22,7 @@ def paths_to_compare(catalog: Catalog) -> list[str]:
 def inside(path: str, known: Sequence[str]) -> list[str]:
     """Return some documents of a folder; none if there is no such folder."""
     folder = f"{path.strip('/')}/"
-    return [one for one in known if f"/{one}".find(f"/{folder}") >= 0][:MOST_TOLD] if folder != "/" else []
+    return [one for one in known if f"/{folder}" in f"/{one}"][:MOST_TOLD] if folder != "/" else []
 
 
 def like(path: str, known: Sequence[str]) -> list[str]:

@@ -20,6 +20,10 @@ BEGINNINGS = (
     '"{}',
     "{}",
     "what does -{} mean?",
+    "thread 'main' panicked at src/main.rs:4:5: {}x",
+    "thread 'main' panicked at '{}', src/main.rs:4:5",
+    "where is the {} class defined in celery",
+    "ADR {}",
 )
 REPEATED = [
     *("a.", "a::", "A1.", "1 ", "10 the ", "May 10 ", "v1.2 ", "release 3 ", "2024-", "Q1 ", "x.py:", "--a "),

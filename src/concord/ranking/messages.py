@@ -35,10 +35,9 @@ _HEAD = pattern(
 )
 # thread 'main' panicked at 'no entry found', src/main.rs:4:5 · … panicked at src/main.rs:4:5:⏎no entry found
 _PANIC = pattern(
-    r"thread '[^'\n]{1,80}'(?: \(\d+\))? panicked at "
-    r"(?:'(?P<quoted>.+?)'(?:,\s*\S+:\d+:\d+)?|\S+:\d+:\d+:\s+(?P<below>.+?))\s*(?:\nnote: .*)?",
-    re.DOTALL,
+    r"thread '[^'\n]{1,80}'(?: \(\d{1,20}\))? panicked at (?P<place>\S{1,300}:\d{1,9}:\d{1,9}:\s++)?"
 )
+_ADVICE = "\nnote: "  # of Rust, below the message
 # 'shop' · "shop" · `shop` · <User at 0x7f> · 30.00 · 0x7f · /var/run/shop.pid: what is another each time
 _VALUE = pattern(
     r"(?<!\w)'[^'\n]{1,80}'(?!\w)|‘[^‘’\n]{1,80}’(?!\w)|`[^`\n]{1,80}`|<[^<>\n]{1,80}>"
@@ -134,8 +133,10 @@ def saying(text: str) -> Callable[[str], bool] | None:
 
 def _body(text: str) -> str:
     """Return what a message says behind who says it, where and how badly."""
-    if text.startswith("thread '") and (panic := _PANIC.fullmatch(text.strip())):
-        return panic["quoted"] or panic["below"] or ""
+    if text.startswith("thread '") and (panic := _PANIC.match(text)):
+        said = text[panic.end() :].partition(_ADVICE)[0].strip()
+        if panic["place"] or said.startswith("'"):
+            return said if panic["place"] else said[1:].rpartition("'")[0]  # its place follows the quotation
     head = _HEAD.match(text)
     return text[head.end() :] if head else text
 
