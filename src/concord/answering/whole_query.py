@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from concord.ranking import proximity, rarity
 from concord.ranking.plan import LEXICAL_STRATEGIES
-from concord.text.contains import contains
+from concord.text.contains import contains, may_contain
 from concord.text.pattern import pattern
 from concord.text.stopwords import significant
 from concord.types import Query, Survivor
@@ -34,11 +34,12 @@ def closeness_in(query: Query) -> Callable[[Survivor], float]:
     """Return what tells how close a query's words stand in a passage, from 0 to 1: all of it, in order."""
     pairs = proximity.neighbouring(query.words, rarity.idfs(query.chunks, query.frequencies))
     bare, is_question = _is_bare(query), is_sentence(query)
+    rarest_first = sorted(filter(str.isascii, query.words), key=lambda word: query.frequencies.get(word, 0))
 
     def close(survivor: Survivor) -> float:
         text = f"{survivor.document.title}\n{survivor.chunk.text}"
         # Its words need not stand close: "node is not the leader" has three others between them.
-        if is_question and contains(text, query.meaning):
+        if is_question and may_contain(text, rarest_first) and contains(text, query.meaning):
             return 1.0
         return proximity.closeness(pairs, text, bare=bare)
 

@@ -26,6 +26,12 @@ def contains(text: str, term: str) -> bool:
     return match is not None and _holds(match, text)
 
 
+def may_contain(text: str, words: Iterable[str]) -> bool:
+    """Whether a text has a word that begins like each of these: a quick look before asking for a phrase."""
+    line = _line(text)
+    return all(any(map(line.__contains__, _starts(word))) for word in words)
+
+
 def neighbours(text: str, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the pairs whose second word follows the first in a text, at once or after one other word.
 
