@@ -93,12 +93,12 @@ def completed(
     """
     voted = _voted(poll, query)
     compared = _compared(voted, query, cosines)
-    context = _among(context, query, _code_share(voted, tools))  # while vectors are fetched
-    ballots = _merged(poll, voted, compared)
+    context = _with_code_share(context, query, _code_share(voted, tools))  # while vectors are fetched
+    ballots = _merged_votes(poll, voted, compared)
     if ballots.semantic and (more := _found_by_more_effort(ballots, asked, query, poll, deadline)):
         poll, voted = more, _voted(more, query)
         compared = _compared(voted, query, cosines)
-        ballots = _merged(poll, voted, compared)
+        ballots = _merged_votes(poll, voted, compared)
     basis = blend_basis(ballots, context)
     ballots = _with_feedback(ballots, context, compared, basis)
     blended = blend(ballots, context, basis)
@@ -129,7 +129,7 @@ def _compared(voted: Sequence[Candidate], query: Query, cosines: Cosines | None)
     return cosines.compare(query.meaning, voted)
 
 
-def _merged(poll: Poll, voted: Sequence[Candidate], compared: Comparison | None) -> Ballots:
+def _merged_votes(poll: Poll, voted: Sequence[Candidate], compared: Comparison | None) -> Ballots:
     """Merge the votes, and complete them with the scores that candidates have with the other family.
 
     Word search knows the score of many more chunks than it votes for; of the rest the vectors are compared.
@@ -166,7 +166,7 @@ def _unfiltered(
     known = {one.chunk_id for one in others}
     behind = [replace(one, rank=one.rank + query.candidates) for one in few if one.chunk_id not in known]
     compared = _compared([*others, *behind], query, cosines)
-    ballots = _merged(found, [*others, *behind], compared)
+    ballots = _merged_votes(found, [*others, *behind], compared)
     if found.degraded or are_few(ballots):
         return None
     return _with_feedback(ballots, context, compared)
@@ -198,7 +198,7 @@ def context_of(query: Query, tools: SearchTools) -> Context:
     )
 
 
-def _among(context: Context, query: Query, code_share: float) -> Context:
+def _with_code_share(context: Context, query: Query, code_share: float) -> Context:
     """Return what the fusions may know among candidates of which such a share is code."""
     if not code_share:
         return context
