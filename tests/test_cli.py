@@ -199,6 +199,21 @@ def test_pages_without_text_are_told_of_when_added_when_searched_and_when_read(k
     )
 
 
+def test_several_paths_are_added_at_once_each_as_a_source(kb: Kb, docs: Path, tmp_path: Path):
+    (tmp_path / "plan.md").write_text("# Plan\n\nPaint the shed.\n", encoding="utf-8")
+    run = kb("add", docs, tmp_path / "plan.md")
+    assert [line.partition(":")[0] for line in run.out.splitlines() if "written in" in line] == [
+        docs.name,
+        "plan.md",
+    ]
+    told = kb("add", docs, tmp_path / "plan.md", "--json").json
+    assert [one["source"] for one in told["sources"]] == [docs.name, "plan.md"]
+    assert kb("add", docs, tmp_path / "plan.md", "--name", "all").status == 2
+    one_is_not_there = kb("add", tmp_path / "plan.md", tmp_path / "nowhere")
+    assert (one_is_not_there.status, "nowhere" in one_is_not_there.err) == (2, True)
+    assert one_is_not_there.out.startswith("plan.md: 1 unchanged")
+
+
 def test_adding_again_finds_everything_unchanged(indexed: Kb):
     assert indexed("add", "docs").out.startswith("docs: 4 unchanged · 0 chunks written")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from concord.cli import output
-from concord.cli.command import Flags, command, opened, tags_option
+from concord.cli.command import Flags, command, opened, refuse, tags_option
 from concord.cli.faults import SOME_FAILED
 from concord.cli.progress import progress_shown
 from concord.indexing.partly_read import sentence
@@ -31,10 +31,10 @@ no_embed_option = click.option(
     "add",
     "kb add ./docs",
     "kb add ~/papers --name papers --pattern '*.pdf' --tags research",
-    "kb add ./downloads --untrusted --no-embed",
+    "kb add ./downloads ./mail --untrusted --no-embed",
 )
-@click.argument("path")
-@click.option("--name", metavar="N", help="Its name (default: the folder's).")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--name", metavar="N", help="The name of a single PATH (default: the folder's).")
 @click.option(
     "--pattern", "patterns", metavar="GLOB", multiple=True, help="Only files that match; repeatable."
 )
@@ -43,7 +43,7 @@ no_embed_option = click.option(
 @no_embed_option
 def add(
     flags: Flags,
-    path: str,
+    paths: tuple[str, ...],
     name: str | None,
     patterns: tuple[str, ...],
     tags: tuple[str, ...],
@@ -51,31 +51,44 @@ def add(
     no_embed: bool,
     as_json: bool,
 ) -> int:
-    """Index a folder or a file.
+    """Index folders or files, each as a source of its own.
 
     Follows .gitignore and .kbignore. A path that was added before is brought up to date: its patterns and
     tags stay unless others are given, and --pattern '**' takes every file again. Every file is searchable by
-    words soon after it is read; an interrupted run loses nothing.
+    words soon after it is read; an interrupted run loses nothing. With --json, several paths are told of as
+    by `kb sync`.
     """
-    with opened(flags, must_exist=False) as knowledge, progress_shown() as progress:
-        report = knowledge.add(
-            path,
-            name=name,
-            patterns=patterns,
-            tags=tags,
-            trust="untrusted" if untrusted else "trusted",
-            embed=not no_embed,
-            progress=progress,
-        )
+    if name is not None and len(paths) > 1:
+        refuse("--name is for a single PATH")
+    reports = []
+    with opened(flags, must_exist=False) as knowledge:
+        for path in paths:
+            with progress_shown() as progress:
+                report = knowledge.add(
+                    path,
+                    name=name,
+                    patterns=patterns,
+                    tags=tags,
+                    trust="untrusted" if untrusted else "trusted",
+                    embed=not no_embed,
+                    progress=progress,
+                )
+            reports.append(report)
+            if not as_json:
+                output.emit(summary(report))
+            if report.source.patterns and not patterns:
+                _say_patterns(report.source)
     if as_json:
-        from concord.wire_outcomes import sync_report_to_json
+        from concord.wire_outcomes import sync_report_to_json, sync_reports_to_json
 
-        output.emit_json(sync_report_to_json(report))
-    else:
-        output.emit(summary(report))
-    if report.source.patterns and not patterns:
-        output.talk(f"only files like {_patterns(report.source)}, as said before: --pattern '**' takes all")
-    return SOME_FAILED if report.failed else 0
+        output.emit_json(
+            sync_report_to_json(reports[0]) if len(paths) == 1 else sync_reports_to_json(reports)
+        )
+    return SOME_FAILED if any(report.failed for report in reports) else 0
+
+
+def _say_patterns(source: Source) -> None:
+    output.talk(f"only files like {_patterns(source)}, as said before: --pattern '**' takes all")
 
 
 @command("sync", "kb sync", "kb sync docs papers", "kb sync --watch")
