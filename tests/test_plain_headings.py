@@ -57,6 +57,23 @@ def test_stars_of_an_outline_are_headings(first_line: str):
     assert heading_of("misreports", text) == (RELEASE_90, "Bug fixes")
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            "Changes with nginx 1.15.5                    02 Oct 2018",
+            "Changes with nginx 1.15.4     25 Sep 2018",
+        ),
+        ("Changes with Apache 2.4.58", "Changes with Apache 2.4.57"),
+        ("Changes with Apache HTTP Server 2.4.58", "Changes with Apache HTTP Server 2.4.57"),
+    ],
+)
+def test_changes_with_a_release_are_told_under_it(first: str, second: str):
+    text = f"{first}\n\n  *) Bugfix: pears.\n\n{second}\n\n  *) Feature: plums.\n\n  Changes with care.\n"
+    assert heading_of("pears", text) == (" ".join(first.split()),)
+    assert heading_of("with care", text) == (" ".join(second.split()),)
+
+
 LISTINGS = """jump
 ====
 

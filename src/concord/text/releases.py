@@ -17,10 +17,11 @@ SEVERAL = 2  # a changelog has at least two: a single one may be anything, such 
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
 _DATE = rf"(?:\d{{4}}[-/.]\d\d?(?:[-/.]\d\d?)?|\d\d?\.\d\d?\.\d{{4}}|{_MONTH}[ .,\d]{{0,12}}\d{{4}})"
 # Version 3.2.1 (2020-01-01) · version 1.33 - Sergey Poznyakoff, 2021-01-07 · [3.2.1] / 2020-01-01 · v0.8.1
+# · Changes with nginx 1.15.5    02 Oct 2018
 _RELEASE = pattern(
     rf"""
     (?:\*[ \t]++)?
-    (?P<named>(?:[\w-]++[ \t]++){{0,2}}changes[ \t]++in[ \t]++)?
+    (?P<named>(?:[\w-]++[ \t]++){{0,2}}changes[ \t]++(?:in|with(?:[ \t]++[^\W\d][\w-]*+){{1,3}})[ \t]++)?
     \[?
     (?P<called>version[ \t]++v?|release[ \t]++v?|v)?
     \d++(?:\.\w++)++(?:-[\w.]+)?
