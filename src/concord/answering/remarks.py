@@ -78,8 +78,8 @@ def _notes_on_absent_words(
 ) -> Iterator[str]:
     """Say which words and numbers of the query no text has: one may be the very subject.
 
-    Or it is just another word for the subject, so confidence stays as it is: in judged collections, questions
-    with such words are answered as often as others.
+    Or it is just another word for the subject: in judged collections, questions with such words are answered
+    as often as others. So only those that may be names cost confidence (`ranking/absent_names.py`).
     """
     if not _seeks_words(found) or all(map(found.query.frequencies.get, found.query.words)):
         return
