@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from concord.answering.request_checks import as_texts
+from concord.search.request import as_texts
 from concord.batches import batched
 from concord.errors import BadValue, NotFound
 from concord.files.file_times import storable_ns

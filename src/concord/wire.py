@@ -16,7 +16,7 @@ from concord.text.surrogates import encodable
 from concord.visible import json_text
 
 if TYPE_CHECKING:
-    from concord.answering.explaining import Explanation
+    from concord.search.explain import Explanation
     from concord.outcomes import Passage
     from concord.types import Answer, Document, Hit, Source
 
@@ -78,7 +78,7 @@ def explanation_to_json(explanation: Explanation) -> JsonObject:
         "document_id": explanation.document.id,
         "title": explanation.document.title,
         "mode": answer.mode,
-        "query_type": answer.query_kind,
+        "query_type": answer.query_type,
         "rank": known.rank,
         "returned": known.results,
         "stage": explanation.stage,
@@ -164,7 +164,7 @@ def _answer(answer: Answer, results: Sequence[JsonObject]) -> JsonObject:
     return {
         "query": answer.request.text,
         "mode": answer.mode,
-        "query_type": answer.query_kind,
+        "query_type": answer.query_type,
         "fusion": answer.fusion,
         "org": answer.org,
         "confidence": answer.confidence,
@@ -177,7 +177,7 @@ def _answer(answer: Answer, results: Sequence[JsonObject]) -> JsonObject:
         "suggestions": answer.suggestions,
         "returned": len(results),
         "total_hits": answer.total_hits,
-        "omitted": {"deleted": 0, "below_threshold": 0, **answer.omitted},
+        "omitted": {"deleted": 0, "below_threshold": 0, "below_min_score": 0, **answer.omitted},
         "generation": answer.generation,
         "search_time_ms": round(answer.search_time_ms, 3),
         "timings_ms": {stage: round(took, 3) for stage, took in answer.timings_ms.items()},
@@ -217,6 +217,7 @@ def _result(hit: Hit, *, explain: bool) -> JsonObject:
         "moved_from": hit.moved_from,
         "also_at": hit.also_at,
         "warnings": hit.warnings,
+        "more_in_document": hit.more_in_document,
     }
     return {**wire, "explanation": hit.explanation} if explain else wire
 

@@ -36,7 +36,7 @@ def show(answer: Answer, *, explain: bool = False) -> None:
     """Print the hits on stdout and what is to be said about them on stderr."""
     dress = _dress()
     if answer.hits:
-        light_up = _highlighter(answer.request.text, dress, answer.sought)
+        light_up = _highlighter(answer.request.text, dress, answer.searched)
         scale = " (uncalibrated)" if answer.calibrated is False else ""
         output.emit("\n\n".join(_hit(hit, dress, light_up, scale, explain=explain) for hit in answer.hits))
     for line in _remarks(answer, explain=explain):
@@ -109,11 +109,11 @@ def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
 
 
 def _family(strategy: str) -> str:
-    from concord.ranking.plan import is_ours  # late, as a search has loaded it
+    from concord.search.legs import is_built_in  # late, as a search has loaded it
 
     if strategy == "semantic":
         return "meaning"
-    return "words" if is_ours(strategy) else "others"
+    return "words" if is_built_in(strategy) else "others"
 
 
 def _wrapped(snippet: str, width: int | None) -> list[str]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse, tags_option
 from concord.cli.faults import NOTHING_FOUND
-from concord.ranking.fuse import FUSIONS
+from concord.search.fuse import FUSIONS
 from concord.types import DOCUMENT_TYPES, MODES, Answer, Mode, Request
 
 if TYPE_CHECKING:

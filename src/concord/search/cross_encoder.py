@@ -30,7 +30,7 @@ from concord.onnx_models import (
     session_options,
     strange_inputs,
 )
-from concord.rerankers.weighing import weighed
+from concord.search.rerank import weighed
 from concord.text.surrogates import encodable
 from concord.types import ChunkId, Ranked
 
@@ -76,7 +76,7 @@ class CrossEncoder:
             BadValue: `rerank.model` is no cross-encoder.
             Unavailable: the model cannot be loaded or run.
         """
-        known = {one.chunk_id: texts[one.chunk_id] for one in ranked if one.chunk_id in texts}
+        known = {row.chunk_id: texts[row.chunk_id] for row in ranked if row.chunk_id in texts}
         if not known:
             return list(ranked)
         return weighed(ranked, self._scores(query, known), self._weight)
@@ -163,9 +163,9 @@ def _feed(encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:
     import numpy as np
 
     rows = (
-        [one.ids for one in encodings],
-        [one.attention_mask for one in encodings],
-        [one.type_ids for one in encodings],
+        [encoding.ids for encoding in encodings],
+        [encoding.attention_mask for encoding in encodings],
+        [encoding.type_ids for encoding in encodings],
     )
     return {name: np.array(row, np.int64) for name, row in zip(INPUTS, rows, strict=True)}
 

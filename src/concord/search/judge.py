@@ -1,0 +1,367 @@
+"""How far to trust it? Evidence becomes features, these a probability, and a total table gives the label.
+
+The label says what kind of evidence there is; the cap keeps it from promising more than such hits have been
+measured to hold. Nearest-neighbour search always returns something, so being found is never enough by itself.
+Nothing is discounted, raised or floored after the fit, and nothing is looked up: all that is needed was
+counted when the query was understood.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from concord.search.blend import POOL, Context, smoothed_idfs
+from concord.search.calibration import UNFITTED, Calibration, Cuts, Evidence, Heads, probability
+from concord.search.classify import mentions
+from concord.search.fuse import Candidates, agreement, dominant
+from concord.search.legs import LEXICAL, is_built_in
+from concord.search.retrieve import NAMES
+from concord.search.scores import is_read
+from concord.text.contains import contains
+from concord.types import Candidate, Passage, Query, QueryType, Ranked
+
+Label = Literal["very_high", "high", "medium_high", "medium", "low", "speculative", "no_results", "fts_only"]
+Step = Literal["prefix", "partial"]  # of the fallback: prefix, stem, lower floor; then partial and fuzzy words
+
+LABELS: tuple[Label, ...] = ("very_high", "high", "medium_high", "medium", "low", "speculative", "no_results")
+PRELIMINARY: Label = "fts_only"  # words have answered, meaning has not yet: outside the order, never capped
+# No hit is capped below this; the labels under it are for fallback steps and for no hit at all.
+LOWEST_CAPPED: Label = "low"
+DEPTH = 10  # how deep margins and overlap look: the default number of results
+# Where the tenth candidate of a usual search stands: what the first is compared with where there are fewer.
+TENTH_Z = 0.8
+SMALL_STORE = 200  # chunks, in which that a word is nowhere says half of what it says in a large store
+
+_PLACE = {label: place for place, label in enumerate(LABELS)}
+_BY_MEANING: frozenset[QueryType] = frozenset({"conceptual", "exploratory"})
+
+
+class Clues(Struct, frozen=True):
+    """All that the table looks at, for one hit."""
+
+    exact: bool = False
+    relaxed: bool = False
+    semantic: bool = False
+    entity: bool = False  # a name of the query stands in the chunk
+    verbatim: bool = False  # a quoted phrase of the query stands in the chunk as quoted
+    cosine: float | None = None
+    cuts: Cuts = UNFITTED
+    type: QueryType = "exploratory"
+    step: Step | None = None
+    unread: bool = False  # the query is in a script that the model hardly reads
+
+    @property
+    def lexical(self) -> bool:
+        """Whether words found it."""
+        return self.exact or self.relaxed
+
+    @property
+    def bare(self) -> bool:
+        """Whether meaning alone found it: no word or name of the query stands in it."""
+        return self.semantic and not self.lexical and not self.entity
+
+    @property
+    def strength(self) -> Literal["strong", "middling", "weak"]:
+        """How near in meaning; an unknown cosine is weak."""
+        if self.cosine is None or not self.cosine >= self.cuts.weak:
+            return "weak"
+        is_strong = self.cuts.strong is not None and self.cosine >= self.cuts.strong
+        return "strong" if is_strong else "middling"
+
+    @property
+    def alone(self) -> bool:
+        """Whether words alone found it, though the model reads the script of the query."""
+        return self.lexical and not self.semantic and not self.unread
+
+    @property
+    def quoted(self) -> bool:
+        """Whether the query is a quotation and the chunk holds it."""
+        return self.type == "exact_quote" and self.verbatim
+
+
+class Row(Struct, frozen=True):
+    """One line of the table."""
+
+    name: str
+    applies: Callable[[Clues], bool]
+    label: Label
+
+
+# Exactly one row applies to any evidence: rows exclude each other rather than rely on their order.
+PRIMARY: tuple[Row, ...] = (
+    Row("all three strategies", lambda c: c.exact and c.relaxed and c.semantic, "very_high"),
+    Row("meaning and words", lambda c: c.semantic and c.exact != c.relaxed, "high"),
+    Row("meaning and a name", lambda c: c.semantic and not c.lexical and c.entity, "high"),
+    Row(
+        "near in meaning, as asked",
+        lambda c: c.bare and c.strength == "strong" and c.type in _BY_MEANING,
+        "high",
+    ),
+    Row(
+        "near in meaning",
+        lambda c: c.bare and c.strength == "strong" and c.type not in _BY_MEANING,
+        "medium_high",
+    ),
+    Row("fairly near in meaning", lambda c: c.bare and c.strength == "middling", "medium"),
+    Row("far in meaning", lambda c: c.bare and c.strength == "weak", "low"),
+    Row("the quotation itself", lambda c: c.alone and c.exact and c.quoted, "high"),
+    Row("all words", lambda c: c.alone and c.exact and not c.quoted, "medium"),
+    Row("some words", lambda c: c.alone and not c.exact, "low"),
+    # That meaning did not find it says nothing here, so the cap decides how far words can be trusted.
+    Row("words that the model cannot read", lambda c: c.unread and c.lexical and not c.semantic, "high"),
+    Row("nothing", lambda c: not c.semantic and not c.lexical, "no_results"),
+)
+FALLBACK: tuple[Row, ...] = (
+    Row("beginnings of words, or a lower floor", lambda c: c.step == "prefix", "low"),
+    Row("parts of words", lambda c: c.step == "partial", "speculative"),
+)
+TABLE: tuple[Row, ...] = (*PRIMARY, *FALLBACK)
+
+
+class Judged(Struct, frozen=True):
+    """A passage, and how far to trust it."""
+
+    passage: Passage
+    score: float  # P(relevant)
+    label: Label
+    clues: Clues
+    features: Mapping[str, float]
+
+
+class Verdict(Struct, frozen=True):
+    """How sure the answer is, and the verdict on each of its passages."""
+
+    judged: tuple[Judged, ...]
+    confidence_score: float
+    answerable: bool | None
+    label: Label
+    evidence: Evidence | None  # which heads judged; None: no head fits, so that scores are no probabilities
+    features: Mapping[str, float]  # of the answer
+
+
+def judge(
+    passages: Sequence[Passage],
+    ranked: Sequence[Ranked],
+    candidates: Candidates,
+    query: Query,
+    calibration: Calibration | None,
+    step: Step | None = None,
+) -> Verdict:
+    """Judge the passages that were read; `ranked` is the whole order they come from.
+
+    Hits that only a fallback step has found get that step's label.
+    """
+    evidence, heads = heads_for(passages[0].ranked.candidate if passages else None, candidates, calibration)
+    cuts = calibration.cuts if calibration else UNFITTED
+    features = with_documents([features_of(p, candidates, query) for p in passages], passages)
+    clues = [_clues(p, candidates.context, query, cuts, step) for p in passages]
+    judged = tuple(
+        _judged(*row, heads, cuts, candidates) for row in zip(passages, features, clues, strict=True)
+    )
+    best = features[0] if features else dict.fromkeys(_ZEROS, 0.0)
+    answer = {**best, **search_features(ranked, candidates)}
+    score = _confidence(judged, answer, heads) if judged else 0.0
+    return Verdict(
+        judged,
+        score,
+        score >= heads.answerable if heads else None,
+        _capped(best_label(row.label for row in judged), score, cuts.answer),
+        evidence,
+        answer,
+    )
+
+
+def is_answerable(
+    ranked: Sequence[Ranked], candidates: Candidates, query: Query, calibration: Calibration | None
+) -> bool:
+    """Whether meaning alone may have found the answer; no text is read, as none holds a word of the query.
+
+    For a model without a calibration, a cosine above the weak cut stands in for the probability.
+    """
+    if not ranked:
+        return False
+    first = ranked[0].candidate
+    evidence, heads = heads_for(first, candidates, calibration)
+    cuts = calibration.cuts if calibration else UNFITTED
+    if heads is None or evidence != "hybrid":
+        return (first.cosine or 0.0) >= cuts.weak
+    own = {**dict.fromkeys(_ZEROS, 0.0), **_measured(ranked[0], candidates, query)}
+    own |= {f"document_{name}": own[name] for name in ("cosine", "z", "coverage")}
+    return probability(heads.answer, {**own, **search_features(ranked, candidates)}) >= heads.answerable
+
+
+def heads_for(
+    first: Candidate | None, candidates: Candidates, calibration: Calibration | None
+) -> tuple[Evidence | None, Heads | None]:
+    """Return which evidence there is, and the heads that were fitted for it."""
+    if calibration is None:
+        return None, None
+    has_meaning = any(row.semantic_rank for row in candidates.rows) and is_read(candidates.context)
+    if has_meaning and first is not None and first.cosine is not None and "hybrid" in calibration.heads:
+        return "hybrid", calibration.heads["hybrid"]
+    if any(row.lexical_rank for row in candidates.rows) or first is None:
+        return "words", calibration.heads.get("words")
+    return None, None
+
+
+def label(clues: Clues) -> Label:
+    """Return the label that the evidence earns, before the cap."""
+    return row_of(clues).label
+
+
+def row_of(clues: Clues) -> Row:
+    """Return the row of the table that fits; a fallback step has rows of its own."""
+    return next(row for row in (FALLBACK if clues.step else PRIMARY) if row.applies(clues))
+
+
+def cap(given: Label, score: float | None, cuts: Cuts) -> Label:
+    """Lower a hit's label until its score is enough for it."""
+    return _capped(given, score, cuts.hit)
+
+
+def best_label(labels: Iterable[Label]) -> Label:
+    """Return the best of some labels."""
+    return min(labels, key=lambda label: _PLACE.get(label, -1), default=LABELS[-1])
+
+
+_ZEROS = ("document_cosine", "document_z", "document_coverage", "coverage", "closeness", "cosine", "z",
+          "bm25_ratio", "agreement", "unknown", "name")  # fmt: skip
+
+
+def features_of(passage: Passage, candidates: Candidates, query: Query) -> dict[str, float]:
+    """Return the features of one passage by its own evidence."""
+    worths = smoothed_idfs(query.chunks, query.frequencies)
+    return {
+        **_measured(passage.ranked, candidates, query),
+        "coverage": _coverage(passage, worths),
+        "closeness": passage.closeness,
+    }
+
+
+def _measured(ranked: Ranked, candidates: Candidates, query: Query) -> dict[str, float]:
+    """Return what is known of a candidate without its text."""
+    row = ranked.candidate
+    best = max((other.bm25 or 0.0 for other in candidates.rows if other.lexical_rank), default=0.0)
+    return {
+        "cosine": row.cosine or 0.0,
+        "z": ranked.z,
+        "bm25_ratio": (row.bm25 or 0.0) / best if best > 0 else 0.0,
+        "agreement": agreement({name: rank for name, rank in row.ranks.items() if name != NAMES}),
+        "unknown": _unknown(query),
+        "name": 1.0 if row.name_score else -1.0 if query.absent_names else 0.0,
+    }
+
+
+def _unknown(query: Query) -> float:
+    """Return the share of the query's words that no chunk holds; in a small store that says little."""
+    if not query.frequencies or not query.chunks:
+        return 0.0
+    share = sum(not holding for holding in query.frequencies.values()) / len(query.frequencies)
+    return share * query.chunks / (query.chunks + SMALL_STORE)
+
+
+def _coverage(passage: Passage, worths: Mapping[str, float]) -> float:
+    """Return the share of the query's words, by rarity, that a passage or its title holds."""
+    text = f"{passage.document.title}\n{passage.chunk.text}"
+    total = math.fsum(worths.values())
+    held = math.fsum(worth for word, worth in worths.items() if contains(text, word))
+    return held / total if total else 0.0
+
+
+def with_documents(
+    features: Sequence[dict[str, float]], passages: Sequence[Passage]
+) -> list[dict[str, float]]:
+    """Add the best evidence for each passage's document: its own, or that of a better passage.
+
+    Worse passages are left out, so that asking for more results does not change the score of the first.
+    """
+    best: dict[str, tuple[float, ...]] = {}
+    names = ("cosine", "z", "coverage")
+    for at in sorted(range(len(passages)), key=lambda at: -features[at]["z"]):
+        own = tuple(features[at][name] for name in names)
+        document = passages[at].document.id
+        best[document] = tuple(map(max, own, best.get(document, own)))
+        features[at].update(zip((f"document_{name}" for name in names), best[document], strict=True))
+    return [*features]
+
+
+def search_features(ranked: Sequence[Ranked], candidates: Candidates) -> dict[str, float]:
+    """Return the features of a search beside those of its best hit."""
+    falling = sorted((row.z for row in ranked), reverse=True)
+    lexical = sorted((row.bm25 or 0.0 for row in candidates.rows if _is_first(row.lexical_rank, POOL)))[::-1]
+    first = [row for row in candidates.rows if _is_first(row.lexical_rank, DEPTH)]
+    shared = sum(_is_first(row.semantic_rank, DEPTH) for row in first)
+    return {
+        "top_cosine": max((row.cosine or 0.0 for row in candidates.rows if row.semantic_rank), default=0.0),
+        "margin": falling[0] - (falling[DEPTH - 1] if len(falling) >= DEPTH else TENTH_Z) if falling else 0.0,
+        "fall": 1 - (lexical[DEPTH - 1] if len(lexical) >= DEPTH else 0.0) / lexical[0]
+        if lexical and lexical[0] > 0
+        else 0.0,
+        "overlap": shared / min(DEPTH, max(1, len(candidates.rows))),
+    }
+
+
+def _is_first(rank: int | None, depth: int) -> bool:
+    return rank is not None and rank <= depth
+
+
+def _judged(
+    passage: Passage,
+    features: Mapping[str, float],
+    clues: Clues,
+    heads: Heads | None,
+    cuts: Cuts,
+    candidates: Candidates,
+) -> Judged:
+    score = probability(heads.hit, features) if heads else stand_in(passage.ranked.candidate, candidates.context)
+    return Judged(passage, score, cap(label(clues), score, cuts), clues, features)
+
+
+def _confidence(judged: Sequence[Judged], features: Mapping[str, float], heads: Heads | None) -> float:
+    """Return the probability that the results hold the answer; where nothing was fitted, the best score."""
+    return probability(heads.answer, features) if heads else max(row.score for row in judged)
+
+
+def stand_in(row: Candidate, context: Context) -> float:
+    """Return a score where nothing was fitted: it rises with cosine and with BM25's share of the most."""
+    bound = context.max_bm25 or 0.0
+    return dominant(row.cosine or 0.0, (row.bm25 or 0.0) / bound if bound > 0 else 0.0)
+
+
+def _clues(passage: Passage, context: Context, query: Query, cuts: Cuts, step: Step | None) -> Clues:
+    row, text = passage.ranked.candidate, passage.chunk.text
+    plugin_leg = not all(map(is_built_in, row.ranks))
+    is_lexical = bool({*LEXICAL, NAMES}.intersection(row.ranks))
+    return Clues(
+        exact="fts_exact" in row.ranks or passage.closeness == 1,
+        relaxed="fts_relaxed" in row.ranks or NAMES in row.ranks or plugin_leg and row.lexical_rank is not None,
+        semantic=row.semantic_rank is not None,
+        entity=mentions(query.entities, text),
+        verbatim=bool(query.phrases) and all(contains(text, phrase) for phrase in query.phrases),
+        cosine=row.cosine,
+        cuts=cuts,
+        type=query.type,
+        step=None if is_lexical or plugin_leg or row.semantic_rank else step,
+        unread=not is_read(context),
+    )
+
+
+def _capped(given: Label, measured: float | None, least: Mapping[str, float]) -> Label:
+    if measured is None or _PLACE.get(given, len(LABELS)) >= _PLACE[LOWEST_CAPPED]:
+        return given
+    below = LABELS[_PLACE[given] : _PLACE[LOWEST_CAPPED]]
+    return next((label for label in below if measured >= least.get(label, -math.inf)), LOWEST_CAPPED)
+
+
+def first_judged(verdict: Verdict, passages: Sequence[Passage]) -> Verdict:
+    """Return a verdict on some of its passages, in their order."""
+    by_id = {row.passage.chunk.id: row for row in verdict.judged}
+    rows = [replace(by_id[passage.chunk.id], passage=passage) for passage in passages]
+    return replace(verdict, judged=tuple(rows))
+
+

@@ -1,0 +1,228 @@
+"""Which texts are read, which repeat, which come? Candidates become passages, and passages the few to show."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from concord.files.freshness import Files
+from concord.search.deadline import Task
+from concord.search.fuse import stretched
+from concord.text.citation import cite
+from concord.text.contains import contains
+from concord.text.unspaced import UNSPACED, has_unspaced
+from concord.text.word_lists import word_list
+from concord.types import Chunk, ChunkId, Degraded, Document, Passage, Query, Ranked
+
+if TYPE_CHECKING:
+    from concord.storage import Store
+
+T = TypeVar("T")
+
+READ_PER_RESULT = 3  # texts read for each result asked for: duplicates, diversity and NOT choose among them
+READ_AT_LEAST = 20  # so that asking for fewer results moves none
+READ_BY_WORDS = 20  # best by all words, read in addition in case one holds the whole query
+VERBATIM_WORDS = 4  # of a query: fewer stand together in many texts about something else, such as links
+FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
+# How many such waits in a row, while further files keep answering: the machine is busy, not the disk gone.
+FILES_WAITS = 4
+UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: files may be gone or changed")
+DUPLICATE = 0.95  # word-set similarity from which two passages are one text
+# Less word overlap than this is sharing a subject: nDCG@10 is 0.4307 where it counts, 0.4353 where not.
+REPETITION = 0.5
+_WORD = re.compile(r"\w+")
+
+
+class Read(Struct, frozen=True):
+    """The passages that were read for a query and may be shown."""
+
+    passages: list[Passage]
+    left_out: set[ChunkId]  # chunks that were read and are not to be shown
+    deleted: int | None  # how many of these are in deleted files; None if the disk does not answer in time
+
+
+def read_passages(ranked: Sequence[Ranked], query: Query, store: Store, files: Files) -> Read:
+    """Read the best passages whose files exist, and those further down that may hold the whole query.
+
+    What stands in a long passage about other things is far from it in meaning, and found by words.
+    """
+    passages: list[Passage] = []
+    left_out: set[ChunkId] = set()
+    deleted = 0
+    pool = max(READ_AT_LEAST, query.limit * READ_PER_RESULT)
+    for start in range(0, len(ranked), pool):
+        few = [*ranked[start : start + pool], *(_by_words(ranked[pool:], query) if not start else ())]
+        texts = _without_excluded(_read(few, store, files), query)
+        left = unless_disk_hangs(partial(_existing, texts, files), files, [p.document for p in texts])
+        passages += texts if left is None else left
+        left_out |= {row.chunk_id for row in few} - {passage.chunk.id for passage in passages}
+        if left is None:
+            return Read(passages, left_out, None)
+        deleted += len(texts) - len(left)
+        if len({passage.chunk.text for passage in passages}) >= query.limit:
+            break
+    return Read(passages, left_out, deleted)
+
+
+def _by_words(ranked: Sequence[Ranked], query: Query) -> list[Ranked]:
+    """Return the chunks that have all words and rank best by them, where a whole query says something."""
+    if len(query.meaning.split()) < VERBATIM_WORDS:
+        return []
+    return [row for row in ranked if row.candidate.ranks.get("fts_exact", math.inf) <= READ_BY_WORDS]
+
+
+def _existing(passages: Sequence[Passage], files: Files) -> list[Passage]:
+    return [passage for passage in passages if not files.is_deleted(passage.document)]
+
+
+def unless_disk_hangs(look: Callable[[], T], files: Files, documents: Iterable[Document]) -> T | None:
+    """Return what `look` finds out about documents' files; None if the disk does not answer in time."""
+    if all(map(files.needs_no_disk, documents)):
+        return look()
+    looking = Task(look)
+    for _ in range(FILES_WAITS):
+        before = files.answers
+        if (found := looking.result(FILES_MS)) is not None or files.answers == before:
+            return found
+    return None
+
+
+def _read(few: Sequence[Ranked], store: Store, files: Files) -> list[Passage]:
+    """Read the texts of chunks, except those of a source that was added after this search began."""
+    stored = store.catalog.read([row.chunk_id for row in few])
+    passages = [Passage(row, *stored[row.chunk_id]) for row in few if row.chunk_id in stored]
+    return [passage for passage in passages if files.knows(passage.document)]
+
+
+def _without_excluded(passages: Sequence[Passage], query: Query) -> list[Passage]:
+    """Drop passages whose text, title, tags or headings hold an excluded word: vectors know no NOT."""
+    if not query.excluded:
+        return list(passages)
+    texts = ((passage, indexed(passage.chunk, passage.document)) for passage in passages)
+    return [passage for passage, text in texts if not any(contains(text, term) for term in query.excluded)]
+
+
+def indexed(chunk: Chunk, document: Document) -> str:
+    """Return all that words find a passage by."""
+    return "\n".join((document.title, *chunk.heading, *document.tags, chunk.text))
+
+
+def collapse(passages: Sequence[Passage], query: Query) -> list[Passage]:
+    """Make one of passages that say the same; the best stays and names where the others are."""
+    kept: list[Passage] = []
+    asked = frozenset(word.casefold() for word in query.words)
+    for passage in passages:
+        words = word_set(passage.chunk.text)
+        at = next((at for at, other in enumerate(kept) if _says_the_same(words, other, asked)), None)
+        if at is None:
+            kept.append(passage)
+        else:
+            kept[at] = replace(kept[at], also_at=(*kept[at].also_at, cite(passage.document, passage.chunk)))
+    return kept
+
+
+def _says_the_same(words: frozenset[str], other: Passage, asked: frozenset[str]) -> bool:
+    """Whether two word sets are nearly equal, and what only one has is no number, negation or asked word."""
+    theirs = word_set(other.chunk.text)
+    if min(len(words), len(theirs)) < DUPLICATE * max(len(words), len(theirs)):
+        return False
+    if jaccard(words, theirs) < DUPLICATE:
+        return False
+    return not any(
+        word in asked or word in word_list("negation") or any(map(str.isdigit, word))
+        for word in words ^ theirs
+    )
+
+
+@lru_cache(maxsize=128)
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text, case and signs aside; of scripts without spaces, pairs of characters."""
+    folded = text.casefold()
+    if has_unspaced(folded):
+        runs = (match[0] for match in _runs().finditer(folded))
+        return frozenset(part for run in runs for part in _pairs(run))
+    return frozenset(_WORD.findall(folded)) or frozenset([" ".join(folded.split())])
+
+
+@cache
+def _runs() -> re.Pattern[str]:  # costs milliseconds to compile: most texts do not need it
+    return re.compile(f"[{UNSPACED}]+|[^\\W{UNSPACED}]+")
+
+
+def _pairs(run: str) -> Iterable[str]:
+    return [run[at : at + 2] for at in range(len(run) - 1)] if has_unspaced(run) and len(run) > 2 else [run]
+
+
+def jaccard(words: frozenset[str], others: frozenset[str]) -> float:
+    """Return the Jaccard similarity of two word sets; 0 where both are empty."""
+    shared = len(words & others)
+    union = len(words) + len(others) - shared
+    return shared / union if union else 0.0
+
+
+def diversify(
+    passages: Sequence[Passage], relevance: Sequence[float], limit: int, *, trade: float, per_document: int
+) -> list[Passage]:
+    """Choose `limit` passages that say most together; one that moved says from which rank.
+
+    Maximal marginal relevance (Carbonell and Goldstein 1998), then at most `per_document` passages of a
+    document before all others have had their turn; 0 sets no such limit.
+    """
+    picked = _mmr(passages, relevance, trade, limit if not per_document else len(passages))
+    order = _others_first(passages, picked, per_document)[:limit] if per_document else picked
+    return [
+        _moved(passages[was], was + 1, now)
+        for now, was in enumerate(order, 1)
+    ]
+
+
+def _mmr(passages: Sequence[Passage], relevance: Sequence[float], trade: float, limit: int) -> list[int]:
+    """Pick greedily by λ·relevance − (1 − λ)·similarity to what is picked.
+
+    Relevance is stretched to [0, 1] within the list: a fused score near 0.016 would leave λ without meaning.
+    """
+    worth = stretched(relevance, min(relevance[:READ_AT_LEAST], default=0.0))
+    words = [word_set(passage.chunk.text) for passage in passages]
+    nearest = [0.0] * len(passages)
+    compared = [0] * len(passages)  # with so many of those that are picked
+    remaining = sorted(range(len(passages)), key=lambda at: -worth[at])
+    picked: list[int] = []
+    while remaining and len(picked) < limit:
+        best, most = remaining[0], -math.inf
+        for at in remaining:
+            if trade * worth[at] <= most:
+                break  # even if it repeated nothing it would not be better, nor would any after it
+            for other in picked[compared[at] :]:
+                shared = jaccard(words[other], words[at])
+                nearest[at] = max(nearest[at], shared if shared >= REPETITION else 0.0)
+            compared[at] = len(picked)
+            score = trade * worth[at] - (1 - trade) * nearest[at]
+            if score > most:  # of equals the first, which was ranked higher
+                best, most = at, score
+        remaining.remove(best)
+        picked.append(best)
+    return picked
+
+
+def _others_first(passages: Sequence[Passage], picked: Sequence[int], per_document: int) -> list[int]:
+    """Put passages beyond the first few of their document behind those of other documents."""
+    first: list[int] = []
+    waiting: list[int] = []
+    counts: dict[str, int] = {}
+    for at in picked:
+        document = passages[at].document.id
+        counts[document] = counts.get(document, 0) + 1
+        (first if counts[document] <= per_document else waiting).append(at)
+    return [*first, *waiting]
+
+
+def _moved(passage: Passage, was: int, now: int) -> Passage:
+    if was == now:
+        return passage
+    return replace(passage, ranked=replace(passage.ranked, moved_from=was))
