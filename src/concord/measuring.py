@@ -12,16 +12,15 @@ from msgspec.structs import replace
 
 from concord.errors import BackendDown, CorruptStore
 from concord.parts import Parts
-from concord.search_parts import SearchParts
+from concord.search_parts import Searching
 from concord.types import Request, silent
 
 if TYPE_CHECKING:
-    from concord.answering.tools import SearchTools
     from concord.protocols import Progress
     from concord.quality.collection import Collection
-    from concord.quality.evaluate import Evaluation
-    from concord.quality.opinions import Review
-    from concord.quality.refit import Refit
+    from concord.quality.evaluate import Evaluation, Review
+    from concord.quality.fit import Refit
+    from concord.search.tools import Tools
 
 
 class Measuring:
@@ -67,29 +66,29 @@ class Measuring:
             BadValue: a file of it cannot be read, it has too few judged queries to learn from, or it is
                 called unanswerable from itself.
         """
-        from concord.quality.calibration import save_calibration
-        from concord.quality.opinions import judged_outcomes
-        from concord.quality.refit import refit
+        from concord.quality.evaluate import feedback_outcomes
+        from concord.quality.fit import refit
+        from concord.search.calibration import save_calibration
 
         collection, others = _asked_of(folder, unanswerable, split, limit)
         identity = self._parts.model_identity
-        judged = judged_outcomes(self._own_tools(), progress)
+        judged = feedback_outcomes(self._own_tools(), progress)
         with self.indexed_apart(collection, progress) as tools:
             fitted = refit(collection, tools, identity, others, progress, judged)
         folder = Path(self._parts.settings.paths.data)
         return replace(fitted, path=save_calibration(fitted.calibration, identity, folder))
 
-    def review(self, progress: Progress = silent) -> Review:
-        """Tell how search does on the results that somebody called good or bad."""
-        from concord.quality.opinions import review
+    def review(self) -> Review:
+        """Return how search does on the results that somebody called good or bad."""
+        from concord.quality.evaluate import review
 
-        return review(self._own_tools(), progress)
+        return review(self._own_tools())
 
-    def _own_tools(self) -> SearchTools:
-        return SearchParts(self._parts).tools(Request(""), wait_for_model=True)
+    def _own_tools(self) -> Tools:
+        return Searching(self._parts).tools(Request(""), wait_for_model=True)
 
     @contextmanager
-    def indexed_apart(self, collection: Collection, progress: Progress) -> Iterator[SearchTools]:
+    def indexed_apart(self, collection: Collection, progress: Progress) -> Iterator[Tools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
         from concord.indexing.embedding import embed_pending
         from concord.quality.collection import complete, index_collection, settings_apart
@@ -99,7 +98,7 @@ class Measuring:
         with closing(Parts(apart, apart["org"])) as other:
             with _kept_in_the_cache():
                 index_collection(collection, other.store, other.tokenizer(), other.limits().chunk, progress)
-                searching = SearchParts(other)
+                searching = Searching(other)
                 tools = searching.for_words()
                 if other.embedder is not None:
                     complete(embed_pending(other.store, other.embedder, progress))

@@ -104,7 +104,7 @@ class Strategy(Protocol):
     leg: Leg
 
     def search(self, query: Query) -> RankedList:
-        """Return what this strategy finds, best first: `query.candidates` chunks, and scores of more if known.
+        """Return `query.candidates` chunks, best first, and behind them the scores of more if known.
 
         Raises:
             Exception: whatever its engine raises; the answer names the strategy and goes on.

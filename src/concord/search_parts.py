@@ -14,11 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord import plugins
-from concord.search.tools import Tools
 from concord.errors import BadValue, KBError, Unavailable
 from concord.parts import NONE, Parts
 from concord.search.legs import is_built_in
-from concord.types import ChunkId, Degraded, Leg, Identity, Request, Space
+from concord.search.tools import Tools
+from concord.types import ChunkId, Degraded, Identity, Leg, Request, Space
 
 if TYPE_CHECKING:
     from concord.protocols import Embedder, Reranker, Semantic, Strategy
@@ -160,7 +160,7 @@ class Searching:
         return semantic
 
     def _new_semantic(self, identity: Identity, embedder: Embedder) -> Semantic:
-        from concord.search.legs import LATE_S
+        from concord.search.deadline import LATE_S
 
         if self._parts.outside:
             self._parts.outside.warm()  # now, so that no search's deadline pays for it

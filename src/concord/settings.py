@@ -267,7 +267,7 @@ SETTINGS: tuple[Setting, ...] = (
         "search.per_document",
         2,
         "passages of a document before others have their turn in auto; 0 sets no limit",
-        "one file must not fill the list: on link texts to long pages nDCG@10 .642 without a limit, .658 with 2",
+        "one file must not fill the list: on link texts to long pages nDCG@10 is .642 without, .658 with 2",
         minimum=0,
     ),
     Setting(

@@ -334,7 +334,9 @@ class Query(Struct, frozen=True):
     chunks: int = 0  # how many chunks there are in all
     names: tuple[str, ...] = ()  # name tokens that are looked up
     absent_names: tuple[str, ...] = ()  # names that the query asks for and no chunk defines
-    changes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # unknown word → words searched instead
+    changes: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # unknown word → words searched instead
     dropped: Match | None = None  # what a hit must not match
     ef_search: int | None = None
     nothing_wanted: bool = False  # it only excludes (-word), so its words are looked for instead

@@ -16,8 +16,8 @@ from concord.text.surrogates import encodable
 from concord.visible import json_text
 
 if TYPE_CHECKING:
-    from concord.search.explain import Explanation
     from concord.outcomes import Passage
+    from concord.search.explain import Explanation
     from concord.types import Answer, Document, Hit, Source
 
 LEFT_OUT = "{} did not fit into the token budget"

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
         SyncReport,
         VectorIndexState,
     )
-    from concord.quality.evaluate import Evaluation
-    from concord.quality.opinions import Review
-    from concord.quality.refit import Refit
-    from concord.quality.reliability import Promises, Reliability
+    from concord.quality.evaluate import Evaluation, Review
+    from concord.quality.fit import Refit
+    from concord.quality.metrics import Promises, Reliability
     from concord.types import Feedback, Identity
 
 SUMMED = (*FILE_COUNTS, "chunks", "embedded", "reused", "pending")

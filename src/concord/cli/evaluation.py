@@ -13,10 +13,9 @@ from concord.cli import output, progress
 from concord.cli.command import Flags, command, opened
 
 if TYPE_CHECKING:
-    from concord.quality.evaluate import Evaluation
-    from concord.quality.opinions import Review
-    from concord.quality.refit import Refit
-    from concord.quality.reliability import LabelPrecision, Promises
+    from concord.quality.evaluate import Evaluation, Review
+    from concord.quality.fit import Refit
+    from concord.quality.metrics import LabelPrecision, Promises
 
 _folder = click.Path(path_type=Path)
 
@@ -64,7 +63,7 @@ def evaluate(
         found = knowledge.measuring.evaluate(
             folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
         )
-        judged = knowledge.measuring.review(meter)
+        judged = knowledge.measuring.review()
     _write(found, run, report)
     if as_json:
         from concord.wire_outcomes import evaluation_to_json
@@ -132,8 +131,7 @@ def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
 
 
 def _sections(found: Evaluation) -> Iterator[str]:
-    from concord.quality.latency import SAMPLE
-    from concord.quality.tables import LATENCY, milliseconds, missing_told, mode_table
+    from concord.quality.report import LATENCY, SAMPLE, milliseconds, missing_told, mode_table
 
     yield (
         f"{found.name}: {found.documents:,} documents, {found.chunks:,} chunks, "
@@ -172,7 +170,7 @@ def _feedback(judged: Review) -> Iterator[str]:
 
 
 def _confidence(found: Evaluation) -> Iterator[str]:
-    from concord.quality.tables import answerability_table
+    from concord.quality.report import answerability_table
 
     uncalibrated = "" if found.calibrated else " (uncalibrated: scores are stand-ins, not probabilities)"
     yield f"confidence{uncalibrated}\n" + output.table(

@@ -69,9 +69,9 @@ def _hit(hit: Hit, dress: Dress, light_up: Callable[[str], str], scale: str, *, 
     lines += [INDENT + light_up(line) for line in _wrapped(hit.snippet, dress.width)]
     lines += [INDENT + dress.faint(line) for told in warnings for line in _wrapped(told, dress.width)]
     if explain and (numbers := hit.explanation):
-        from concord.cli.arithmetic import arithmetic, votes
+        from concord.cli.arithmetic import arithmetic, ranks
 
-        lines += [INDENT + dress.faint(line) for line in (*votes(numbers), *arithmetic(numbers))]
+        lines += [INDENT + dress.faint(line) for line in (*ranks(numbers), *arithmetic(numbers))]
     return "\n".join(lines)
 
 
@@ -125,11 +125,10 @@ def _wrapped(snippet: str, width: int | None) -> list[str]:
     return textwrap.wrap(text, max(20, width - len(INDENT)))
 
 
-def _highlighter(query: str, dress: Dress, sought: Sequence[str]) -> Callable[[str], str]:
+def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Callable[[str], str]:
     """Return a function that highlights the words of the query in a line, or those found in their place."""
     if dress.match is str:
         return str
-    from concord.ranking.politeness import without_politeness
     from concord.text.contains import contains
     from concord.text.stopwords import significant
     from concord.text.terms import index_terms, tokenize
@@ -139,12 +138,10 @@ def _highlighter(query: str, dress: Dress, sought: Sequence[str]) -> Callable[[s
         parts = () if has_marks(word) else tokenize(word)
         return {*parts, *tokenize(index_terms(word))}
 
-    wanted = {
-        token for word in significant(_WORD.findall(without_politeness(query))) for token in tokens(word)
-    }
+    wanted = {token for word in significant(_WORD.findall(query)) for token in tokens(word)}
 
     def is_wanted(word: str) -> bool:
-        return not wanted.isdisjoint(tokens(word)) or any(contains(word, one) for one in sought)
+        return not wanted.isdisjoint(tokens(word)) or any(contains(word, one) for one in searched)
 
     return lambda line: _WORD.sub(
         lambda found: dress.match(found[0]) if is_wanted(found[0]) else found[0], line

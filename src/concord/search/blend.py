@@ -148,8 +148,8 @@ WEIGHTS: Mapping[QueryType, Weights] = {
 def z_of(row: Candidate, given: Contribution, pool: Collection[ChunkId], context: Context) -> float:
     """Return how far a candidate stands above the others, as evidence: its blended score without gains.
 
-    A z-score needs others to compare with. Where there are few, it is pulled to the cosines of a usual search,
-    because a few texts do not tell how rare a word is.
+    A z-score needs others to compare with. Where there are few, it is pulled to the cosines of a usual
+    search, because a few texts do not tell how rare a word is.
     """
     own = given.lexical + given.semantic
     if len(pool) >= FEW or context.usual is None or row.cosine is None:
@@ -161,7 +161,9 @@ def z_of(row: Candidate, given: Contribution, pool: Collection[ChunkId], context
 
 def pool_of(candidates: Sequence[Candidate]) -> set[ChunkId]:
     """Return the candidates that z-scores are measured on: the same, however many results are asked for."""
-    first = {row.chunk_id for row in candidates if _is_first(row.lexical_rank) or _is_first(row.semantic_rank)}
+    first = {
+        row.chunk_id for row in candidates if _is_first(row.lexical_rank) or _is_first(row.semantic_rank)
+    }
     return first or {row.chunk_id for row in candidates}
 
 
@@ -212,7 +214,7 @@ def _margin(scores: Iterable[float]) -> float:
 def smoothed_idfs(chunks: int, frequencies: Mapping[str, int]) -> dict[str, float]:
     """Return what each word of a query is worth as evidence: its idf, as if some more texts lacked it.
 
-    Otherwise, in a store of few texts, a word would be worth nothing if all hold it, and everything if none does.
+    Otherwise, in a store of few texts, a word would be worth nothing if all hold it, and all if none does.
     """
     return idfs(chunks + SMOOTHING, frequencies)
 

@@ -52,7 +52,9 @@ def boost(passages: Sequence[Passage], query: Query, accesses: Mapping[str, Acce
     """
     has_words = any(passage.ranked.candidate.lexical_rank for passage in passages)
     close = closeness_in(query) if has_words else lambda _: 0.0
-    passages = [replace(passage, closeness=close(passage), line=_line(passage, query)) for passage in passages]
+    passages = [
+        replace(passage, closeness=close(passage), line=_line(passage, query)) for passage in passages
+    ]
     rare = 1.0 if _is_question(query) else rareness(query.chunks, query.frequencies)
     reach, now = score_range([passage.ranked for passage in passages]), time.time()
     shares = [_share(passage, query, rare, accesses, now) for passage in passages]
@@ -68,9 +70,7 @@ def in_order(passages: Sequence[Passage], scores: Sequence[float]) -> list[Passa
     return sorted(scored, key=lambda p: (-p.ranked.score, -len(p.ranked.candidate.ranks), p.chunk.id))
 
 
-def _share(
-    passage: Passage, query: Query, rare: float, accesses: Mapping[str, Access], now: float
-) -> float:
+def _share(passage: Passage, query: Query, rare: float, accesses: Mapping[str, Access], now: float) -> float:
     share = NEIGHBOURS * passage.closeness + (VERBATIM * rare if passage.closeness == 1 else 0.0)
     share += ENTITY if mentions(query.entities, passage.chunk.text) else 0.0
     access = accesses.get(passage.document.id)

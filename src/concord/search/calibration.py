@@ -88,7 +88,9 @@ UNFITTED = Cuts()
 class Calibration(Struct, frozen=True):
     """What was fitted for one embedding model."""
 
-    model: str  # `model_key` of the embedder it was fitted with; empty: of none, so words alone are calibrated
+    model: (
+        str  # `model_key` of the embedder it was fitted with; empty: of none, so words alone are calibrated
+    )
     heads: Mapping[str, Heads]  # by Evidence
     cuts: Cuts
     other_scripts: float = 1.0  # how well the model reads scripts other than Latin, from 0 to 1
@@ -222,7 +224,13 @@ def _check(head: Head, known: tuple[str, ...]) -> None:
         raise _malformed(f"names features that this version does not compute: {', '.join(strange)}")
     if not len(head.features) == len(head.coef) == len(head.mean) == len(head.scale):
         raise _malformed("has not one coefficient, mean and scale for each feature")
-    numbers = (*head.coef, *head.mean, *head.scale, head.intercept, *(x for pair in head.isotonic for x in pair))
+    numbers = (
+        *head.coef,
+        *head.mean,
+        *head.scale,
+        head.intercept,
+        *(x for pair in head.isotonic for x in pair),
+    )
     if not all(map(math.isfinite, numbers)):
         raise _malformed("holds what is no number")
     after = [after for _, after in head.isotonic]

@@ -22,7 +22,7 @@ HEADLINE_WORDS = 4  # this many capitalised words and no others: a headline, who
 NAMED_NUMBER_DIGITS = 3  # "top 10" counts something; 386, 404 and 8080 name something
 
 _AROUND = "\"'`“”„‟«»‹›「」『』＂‘’([{¿¡*,;:!?….。，！？、；：)]}–—（）"
-_BREAK = frozenset("()[]{},;:!?….。，！？、；：（）–—\"“”„«»「」`")
+_BREAK = frozenset('()[]{},;:!?….。，！？、；：（）–—"“”„«»「」`')
 _QUOTED = pattern(  # an inch sign (5" disk) opens no quote: a word touches it
     r"(?<!\w)[\"＂][^\"＂\w]*\w[^\"＂]*[\"＂](?!\w)|“[^“”„\w]*\w[^“”„]*”|[„‟][^“”„‟\w]*\w[^“”„‟]*[“”]"
     r"|«[^«»\w]*\w[^«»]*»|»[^«»\w]*\w[^«»]*«|「[^「」\w]*\w[^「」]*」|『[^『』\w]*\w[^『』]*』"
@@ -32,21 +32,24 @@ _QUOTED = pattern(  # an inch sign (5" disk) opens no quote: a word touches it
 IDENTIFIER = pattern(
     r"_*[^\W_]+(?:_+[^\W_]+)+_*|__[^\W_]+__"  # snake_case
     r"|[a-z]+[0-9]*(?:[A-Z]+[a-z0-9]+)+[A-Z]*|[a-z]{4,}[A-Z]{2,}"  # getUserName, userID
-    r"|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+|[A-Z]{2,}[a-z][a-z0-9]+(?:[A-Z][a-z0-9]+)*"  # UserService, HTTPServer
+    r"|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+|[A-Z]{2,}[a-z][a-z0-9]+(?:[A-Z][a-z0-9]+)*"  # HTTPServer
 )
 _SURE = pattern(
-    r"\w+(?:(?:\.|::|->|#)\w+)*\(\)|\w+(?:::\w+)+|[A-Za-z_]\w*(?:->[A-Za-z_]\w*)+"  # list.append(), std::vector
+    r"\w+(?:(?:\.|::|->|#)\w+)*\(\)|\w+(?:::\w+)+|[A-Za-z_]\w*(?:->[A-Za-z_]\w*)+"  # std::vector
     r"|--[A-Za-z][\w-]*(?:=\S*)?|\$\{?[A-Za-z_]\w*\}?|@[A-Za-z_][\w.]*|#[0-9]+|0[xX][0-9A-Fa-f]+"
     r"|\.?[^\W\d][\w-]*(?:\.[\w-]+)+|\.[a-z][\w-]*"  # a.b.c, config.yaml, .gitignore
     r"|[A-Za-z][A-Za-z0-9+.-]*://\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"  # addresses
     r"|(?:/[\w.@+-]+){2,}/?|(?:~|\.{1,2})(?:/[\w.@+-]+)+/?|[\w.@+-]+/(?:[\w.@+-]+/)+[\w.@+-]*"  # paths
     r"|[\w.@+-]+/[\w@+-]*\.[A-Za-z]\w*|[A-Za-z]:[\\/]\S*"
-    r"|[vV][0-9]+(?:\.[0-9]+)*(?:[-+.]?[a-z]+\.?[0-9]*)?|[0-9]+(?:\.[0-9]+){2,}(?:[-+.:]?[a-z0-9]+)?"  # versions
+    r"|[vV][0-9]+(?:\.[0-9]+)*(?:[-+.]?[a-z]+\.?[0-9]*)?"  # versions
+    r"|[0-9]+(?:\.[0-9]+){2,}(?:[-+.:]?[a-z0-9]+)?"
     r"|[0-9]+\.[0-9]+[-+]?(?:alpha|beta|rc|dev)\.?[0-9]*"
     r"|[A-Z]{2}[A-Z0-9]*(?:-[0-9]{2,}){2,}|[A-Z]{2,}-[0-9]{2,}"  # CVE-2024-1234, BUG-89
 )
 _ABBREVIATION = pattern(r"(?:[A-Za-z]\.)+[A-Za-z]?|[A-Za-z]{1,2}\.[A-Za-z]{1,2}", re.IGNORECASE)  # e.g, Ph.D
-_ACRONYM = pattern(r"[a-z]{0,3}[A-Z]{2,}(?:s|ed|ing)?|(?:Mc|Mac|De|Le|La|Van|Di)[A-Z][a-z]+")  # APIs, McKinley
+_ACRONYM = pattern(
+    r"[a-z]{0,3}[A-Z]{2,}(?:s|ed|ing)?|(?:Mc|Mac|De|Le|La|Van|Di)[A-Z][a-z]+"
+)  # APIs, McKinley
 _MIXED = pattern(r"(?=[^\W_]*\d)(?=[^\W_]*[^\W\d_])[^\W_]+(?:[-.][^\W_]+)*")  # mp3, x86-64, COVID-19
 _COMPOUND = pattern(r"\d+(?:[.,]\d+)?-[^\W\d_]{2,}\S*|\d+[dDxXkKG]\d*|\d+(?:st|nd|rd|th)")  # 24-hour, 3D, 5th
 _RUNS = pattern(r"[0-9]+|[^\W\d_]+")
@@ -121,7 +124,9 @@ def asks(words: Sequence[str]) -> bool:
 def plain(word: str) -> str:
     """Return a word in lower case without its clitic: What's → what, l'accès → l."""
     head, mark, tail = word.lower().replace("’", "'").partition("'")
-    return head if not mark or tail in ("s", "re", "ve", "ll", "d", "m") or len(head) < 3 else head + mark + tail
+    return (
+        head if not mark or tail in ("s", "re", "ve", "ll", "d", "m") or len(head) < 3 else head + mark + tail
+    )
 
 
 def is_time(word: str) -> bool:

@@ -47,6 +47,7 @@ class Stages:
         self.ms: dict[str, float] = {}
 
     def __call__(self, name: str) -> _Stage:
+        """Measure a stage."""
         return _Stage(name, self.ms)
 
     def total_ms(self) -> float:

@@ -149,9 +149,7 @@ def explain(request: Request, reference: str, tools: Tools) -> Explanation:
     return Explanation(answer, chunk, located.document, citation, stage, why, known, arithmetic)
 
 
-def with_explanations(
-    examined: Examined, fusion: str, calibration: Calibration | None
-) -> tuple[Hit, ...]:
+def with_explanations(examined: Examined, fusion: str, calibration: Calibration | None) -> tuple[Hit, ...]:
     """Return the hits of an answer, each with the arithmetic behind it."""
     judged = {row.passage.chunk.id: row for row in examined.verdict.judged}
     return tuple(
@@ -164,8 +162,9 @@ def _arithmetic(
     hit: Hit, judged: Judged, examined: Examined, fusion: str, calibration: Calibration | None
 ) -> dict[str, Json]:
     passage, fits = judged.passage, row_of(judged.clues)
-    _, heads = heads_for(passage.ranked.candidate, examined.candidates, calibration)
-    added = contributions(heads.hit, judged.features) if heads and examined.verdict.evidence else {}
+    verdict = examined.verdict
+    _, heads = heads_for(verdict.evidence, examined.candidates, calibration)
+    added = contributions(heads.hit, judged.features) if heads and verdict.head else {}
     return {
         **_fused_arithmetic(hit.chunk.id, examined.candidates, fusion),
         "closeness": passage.closeness,
@@ -174,7 +173,7 @@ def _arithmetic(
         "relevance": {
             "relevance": judged.score,
             "calibrated": bool(added),
-            "evidence": examined.verdict.evidence,
+            "evidence": verdict.head,
             "intercept": heads.hit.intercept if heads and added else None,
             "features": [
                 {"name": name, "value": value, "added": added.get(name)}
@@ -268,7 +267,9 @@ def _nearest(chunks: Sequence[Chunk], answer: Answer, deep: Retrieved) -> Chunk:
         for rank, row in enumerate(ranked.found, 1):
             best[row.chunk_id] = min(rank, best.get(row.chunk_id, rank))
     last = DEPTH + len(returned)
-    return min(chunks, key=lambda chunk: (returned.get(chunk.id, last), best.get(chunk.id, last), chunk.index))
+    return min(
+        chunks, key=lambda chunk: (returned.get(chunk.id, last), best.get(chunk.id, last), chunk.index)
+    )
 
 
 def _strategy_ranks(chunk: Chunk, query: Query, deep: Retrieved, tools: Tools) -> Iterator[StrategyRank]:

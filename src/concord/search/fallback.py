@@ -1,4 +1,4 @@
-"""What if words find nothing? Two looser searches, each with a time limit, and suggestions of what else to ask.
+"""What if words find nothing? Two looser searches with time limits, and suggestions of what else to ask.
 
 `prefix` looks for words that begin like those typed, `partial` for words near them and for their parts. A
 step adds a ranked list under a name of its own; the search goes on from there as ever, and a note says so.
@@ -50,7 +50,9 @@ RELATED = 10  # chunks whose documents may be suggested
 LEAST_SWAPPED, MOST_SWAPPED = 5, 20  # letters of a word in which two may have changed places
 _WORD = pattern(rf"(?:[^\W_]|[{MARKS}])+")
 
-SimilarWords = Callable[[str], Sequence[tuple[str, int]]]  # known words like one, with how many chunks hold each
+SimilarWords = Callable[
+    [str], Sequence[tuple[str, int]]
+]  # known words like one, with how many chunks hold each
 
 
 class Fallback(Struct, frozen=True):
@@ -210,7 +212,9 @@ def _suggested_words(query: Query, index: LexicalIndex) -> dict[str, list[str]]:
     """Return each word of the query that no chunk holds, with words like it that the filter lets through."""
     similar: SimilarWords = cache(lambda word: index.similar_words(word, SIMILAR_WORDS))
     return {
-        written(word): [written(like) for like in _like(word, similar, index) if _is_found(like, query, index)]
+        written(word): [
+            written(like) for like in _like(word, similar, index) if _is_found(like, query, index)
+        ]
         for word in unknown_words(query)
     }
 

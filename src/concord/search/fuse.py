@@ -71,7 +71,7 @@ def above_floor(ranked: Sequence[Ranked], rrf: Mapping[ChunkId, float], minimum:
 
 
 def rrf_scores(rows: Sequence[Candidate], k: float) -> dict[ChunkId, float]:
-    """Return the scores of reciprocal rank fusion: the scale of floor and threshold, whichever fusion orders."""
+    """Return the scores of reciprocal rank fusion, which floor and threshold are measured on."""
     return {chunk_id: given.score for chunk_id, given in _rrf(rows, k, EQUAL).items()}
 
 
@@ -118,9 +118,7 @@ def _rrf(rows: Sequence[Candidate], k: float, weights: Weights) -> Contributions
 def _adaptive(rows: Sequence[Candidate], type: QueryType) -> Contributions:
     reciprocal = _rrf(rows, 0, WEIGHTS[type])
     return {
-        row.chunk_id: replace(
-            reciprocal[row.chunk_id], factor=1 + AGREEMENT_BONUS * agreement(row.ranks)
-        )
+        row.chunk_id: replace(reciprocal[row.chunk_id], factor=1 + AGREEMENT_BONUS * agreement(row.ranks))
         for row in rows
     }
 
@@ -200,7 +198,7 @@ def _convex(semantic: float) -> Weights:
 
 
 class Fusion(NamedTuple):
-    """One way to make an order: what each leg adds, and the weights, if they do not follow from the scores."""
+    """One way to make an order: what each leg adds, and its weights, unless scores decide."""
 
     contributions: Callable[[Sequence[Candidate], Context], Contributions]
     weights: Callable[[Sequence[Candidate], Context], Weights | None]

@@ -26,7 +26,9 @@ from concord.text.contains import contains
 from concord.types import Candidate, Passage, Query, QueryType, Ranked
 
 Label = Literal["very_high", "high", "medium_high", "medium", "low", "speculative", "no_results", "fts_only"]
-Step = Literal["prefix", "partial"]  # of the fallback: prefix, stem, lower floor; then partial and fuzzy words
+Step = Literal[
+    "prefix", "partial"
+]  # of the fallback: prefix, stem, lower floor; then partial and fuzzy words
 
 LABELS: tuple[Label, ...] = ("very_high", "high", "medium_high", "medium", "low", "speculative", "no_results")
 PRELIMINARY: Label = "fts_only"  # words have answered, meaning has not yet: outside the order, never capped
@@ -36,6 +38,8 @@ DEPTH = 10  # how deep margins and overlap look: the default number of results
 # Where the tenth candidate of a usual search stands: what the first is compared with where there are fewer.
 TENTH_Z = 0.8
 SMALL_STORE = 200  # chunks, in which that a word is nowhere says half of what it says in a large store
+
+DOCUMENT_FEATURES = ("cosine", "z", "coverage")  # of which the best in the document counts as well
 
 _PLACE = {label: place for place, label in enumerate(LABELS)}
 _BY_MEANING: frozenset[QueryType] = frozenset({"conceptual", "exploratory"})
@@ -127,7 +131,8 @@ class Judged(Struct, frozen=True):
     """A passage, and how far to trust it."""
 
     passage: Passage
-    score: float  # P(relevant)
+    score: float  # P(relevant), counting better passages of its document
+    passage_score: float  # by its own evidence alone
     label: Label
     clues: Clues
     features: Mapping[str, float]
@@ -140,7 +145,8 @@ class Verdict(Struct, frozen=True):
     confidence_score: float
     answerable: bool | None
     label: Label
-    evidence: Evidence | None  # which heads judged; None: no head fits, so that scores are no probabilities
+    evidence: Evidence  # what there is to judge by
+    head: Evidence | None  # which heads judged; None: no head fits, so that scores are no probabilities
     features: Mapping[str, float]  # of the answer
 
 
@@ -156,7 +162,8 @@ def judge(
 
     Hits that only a fallback step has found get that step's label.
     """
-    evidence, heads = heads_for(passages[0].ranked.candidate if passages else None, candidates, calibration)
+    evidence = evidence_of(passages[0].ranked.candidate if passages else None, candidates)
+    head, heads = heads_for(evidence, candidates, calibration)
     cuts = calibration.cuts if calibration else UNFITTED
     features = with_documents([features_of(p, candidates, query) for p in passages], passages)
     clues = [_clues(p, candidates.context, query, cuts, step) for p in passages]
@@ -172,6 +179,7 @@ def judge(
         score >= heads.answerable if heads else None,
         _capped(best_label(row.label for row in judged), score, cuts.answer),
         evidence,
+        head,
         answer,
     )
 
@@ -186,26 +194,29 @@ def is_answerable(
     if not ranked:
         return False
     first = ranked[0].candidate
-    evidence, heads = heads_for(first, candidates, calibration)
+    head, heads = heads_for(evidence_of(first, candidates), candidates, calibration)
     cuts = calibration.cuts if calibration else UNFITTED
-    if heads is None or evidence != "hybrid":
+    if heads is None or head != "hybrid":
         return (first.cosine or 0.0) >= cuts.weak
     own = {**dict.fromkeys(_ZEROS, 0.0), **_measured(ranked[0], candidates, query)}
-    own |= {f"document_{name}": own[name] for name in ("cosine", "z", "coverage")}
+    own |= _alone(own)
     return probability(heads.answer, {**own, **search_features(ranked, candidates)}) >= heads.answerable
 
 
-def heads_for(
-    first: Candidate | None, candidates: Candidates, calibration: Calibration | None
-) -> tuple[Evidence | None, Heads | None]:
-    """Return which evidence there is, and the heads that were fitted for it."""
-    if calibration is None:
-        return None, None
+def evidence_of(first: Candidate | None, candidates: Candidates) -> Evidence:
+    """Return what there is to judge by; meaning only if the model reads the query and the hit."""
     has_meaning = any(row.semantic_rank for row in candidates.rows) and is_read(candidates.context)
-    if has_meaning and first is not None and first.cosine is not None and "hybrid" in calibration.heads:
-        return "hybrid", calibration.heads["hybrid"]
-    if any(row.lexical_rank for row in candidates.rows) or first is None:
-        return "words", calibration.heads.get("words")
+    return "hybrid" if has_meaning and first is not None and first.cosine is not None else "words"
+
+
+def heads_for(
+    evidence: Evidence, candidates: Candidates, calibration: Calibration | None
+) -> tuple[Evidence | None, Heads | None]:
+    """Return the heads that were fitted for some evidence; those of words serve any model."""
+    if calibration and evidence in calibration.heads:
+        return evidence, calibration.heads[evidence]
+    if calibration and "words" in calibration.heads and any(row.lexical_rank for row in candidates.rows):
+        return "words", calibration.heads["words"]
     return None, None
 
 
@@ -281,19 +292,20 @@ def with_documents(
     Worse passages are left out, so that asking for more results does not change the score of the first.
     """
     best: dict[str, tuple[float, ...]] = {}
-    names = ("cosine", "z", "coverage")
     for at in sorted(range(len(passages)), key=lambda at: -features[at]["z"]):
-        own = tuple(features[at][name] for name in names)
+        own = tuple(features[at][name] for name in DOCUMENT_FEATURES)
         document = passages[at].document.id
         best[document] = tuple(map(max, own, best.get(document, own)))
-        features[at].update(zip((f"document_{name}" for name in names), best[document], strict=True))
+        features[at].update(
+            zip((f"document_{name}" for name in DOCUMENT_FEATURES), best[document], strict=True)
+        )
     return [*features]
 
 
 def search_features(ranked: Sequence[Ranked], candidates: Candidates) -> dict[str, float]:
     """Return the features of a search beside those of its best hit."""
     falling = sorted((row.z for row in ranked), reverse=True)
-    lexical = sorted((row.bm25 or 0.0 for row in candidates.rows if _is_first(row.lexical_rank, POOL)))[::-1]
+    lexical = sorted(row.bm25 or 0.0 for row in candidates.rows if _is_first(row.lexical_rank, POOL))[::-1]
     first = [row for row in candidates.rows if _is_first(row.lexical_rank, DEPTH)]
     shared = sum(_is_first(row.semantic_rank, DEPTH) for row in first)
     return {
@@ -318,8 +330,19 @@ def _judged(
     cuts: Cuts,
     candidates: Candidates,
 ) -> Judged:
-    score = probability(heads.hit, features) if heads else stand_in(passage.ranked.candidate, candidates.context)
-    return Judged(passage, score, cap(label(clues), score, cuts), clues, features)
+    if heads is None:
+        score = own = stand_in(passage.ranked.candidate, candidates.context)
+    else:
+        score, own = (
+            probability(heads.hit, features),
+            probability(heads.hit, {**features, **_alone(features)}),
+        )
+    return Judged(passage, score, own, cap(label(clues), score, cuts), clues, features)
+
+
+def _alone(features: Mapping[str, float]) -> dict[str, float]:
+    """Return what would be known of a passage's document without other passages."""
+    return {f"document_{name}": features[name] for name in DOCUMENT_FEATURES}
 
 
 def _confidence(judged: Sequence[Judged], features: Mapping[str, float], heads: Heads | None) -> float:
@@ -339,7 +362,10 @@ def _clues(passage: Passage, context: Context, query: Query, cuts: Cuts, step: S
     is_lexical = bool({*LEXICAL, NAMES}.intersection(row.ranks))
     return Clues(
         exact="fts_exact" in row.ranks or passage.closeness == 1,
-        relaxed="fts_relaxed" in row.ranks or NAMES in row.ranks or plugin_leg and row.lexical_rank is not None,
+        relaxed="fts_relaxed" in row.ranks
+        or NAMES in row.ranks
+        or plugin_leg
+        and row.lexical_rank is not None,
         semantic=row.semantic_rank is not None,
         entity=mentions(query.entities, text),
         verbatim=bool(query.phrases) and all(contains(text, phrase) for phrase in query.phrases),
@@ -363,5 +389,3 @@ def first_judged(verdict: Verdict, passages: Sequence[Passage]) -> Verdict:
     by_id = {row.passage.chunk.id: row for row in verdict.judged}
     rows = [replace(by_id[passage.chunk.id], passage=passage) for passage in passages]
     return replace(verdict, judged=tuple(rows))
-
-

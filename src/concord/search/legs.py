@@ -27,7 +27,7 @@ STRATEGIES = (*LEXICAL, "semantic")  # the order in which they are always named
 # is among them: both scores of a candidate are known without asking again.
 KNOWN = 1000
 CACHE_ENTRIES, CACHE_SECONDS = 50, 60.0
-# Of a query. What is asked for is said in that much; a pasted file would keep the model busy for half a minute.
+# Of a query. What is asked for is said in that much; a pasted file would keep a model busy for half a minute.
 MAX_TOKENS = 512
 _SHARE = 7 / 8  # of a window: the rest is for what a model wants before a query, and for estimated tokens
 _TOKEN_CHARACTERS = 8  # more than a token has in any language, except for runs of one letter or of blanks
@@ -53,9 +53,7 @@ class ExactWords:
 
     def search(self, query: Query) -> RankedList:
         """Return the chunks that hold all of the query's words."""
-        return RankedList(
-            self.name, self.leg, _matching(self._index, query.exact, query, query.candidates)
-        )
+        return RankedList(self.name, self.leg, _matching(self._index, query.exact, query, query.candidates))
 
 
 class RelaxedWords:

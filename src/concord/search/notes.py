@@ -186,7 +186,9 @@ def _nothing_stored(sources: Sequence[Source]) -> str:
 def _only_like(sources: Sequence[Source]) -> str:
     """Return the end of a sentence that says of which sources only some files are taken."""
     chosen = [
-        f"of {source.name} only files like {', '.join(source.patterns)}" for source in sources if source.patterns
+        f"of {source.name} only files like {', '.join(source.patterns)}"
+        for source in sources
+        if source.patterns
     ]
     return f"; {', '.join(chosen)} are taken: `kb add PATH --pattern '**'` takes all" if chosen else ""
 
@@ -203,7 +205,11 @@ def _all_left_out(said: Said) -> str | None:
         what = "1 result is" if low == 1 else f"all {low} results are"
         return f"{what} under the score of {answer.request.min_score:g} that was asked for"
     if deleted := omitted["deleted"]:
-        what = "the only passage found is in a file" if deleted == 1 else f"all {deleted} passages found are in files"
+        what = (
+            "the only passage found is in a file"
+            if deleted == 1
+            else f"all {deleted} passages found are in files"
+        )
         return f"{what} deleted since: `kb sync` brings the index up to date"
     return None
 

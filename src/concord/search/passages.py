@@ -1,4 +1,4 @@
-"""Which texts are read, which repeat, which come? Candidates become passages, and passages the few to show."""
+"""Which texts are read, which repeat, which come? Candidates become passages, these the few to show."""
 
 from __future__ import annotations
 
@@ -176,10 +176,7 @@ def diversify(
     """
     picked = _mmr(passages, relevance, trade, limit if not per_document else len(passages))
     order = _others_first(passages, picked, per_document)[:limit] if per_document else picked
-    return [
-        _moved(passages[was], was + 1, now)
-        for now, was in enumerate(order, 1)
-    ]
+    return [_moved(passages[was], was + 1, now) for now, was in enumerate(order, 1)]
 
 
 def _mmr(passages: Sequence[Passage], relevance: Sequence[float], trade: float, limit: int) -> list[int]:

@@ -1,7 +1,7 @@
 """How is a question answered? Read `examine` top to bottom: each line is a stage, each stage one file.
 
-Understanding searches nothing, fusion happens once, the judge looks up nothing. Candidates carry no text: it is
-read once, after fusion, for the few that are left.
+Understanding searches nothing, fusion happens once, the judge looks up nothing. Candidates carry no text: it
+is read once, after fusion, for the few that are left.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class Examined(Struct, frozen=True):
     """An answer and the evidence behind it, by which it is explained and confidence is fitted."""
 
     answer: Answer
-    verdict: Verdict
+    verdict: Verdict  # on all passages that were read
+    shown: Verdict  # on those that are shown, in their order
     candidates: Candidates
-    ranked: Sequence[Ranked]
     query: Query
 
 
@@ -128,7 +128,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         confidence=chosen.label,
         confidence_score=chosen.confidence_score,
         answerable=chosen.answerable,
-        calibrated=chosen.evidence is not None,
+        calibrated=chosen.head is not None,
         strategies_matched=_matched(hits, tools),
         degraded=_degraded(candidates, late, read, query, tools),
         searched=fallback.searched,
@@ -137,7 +137,7 @@ def examine(request: Request, tools: Tools) -> Examined:
     answer = _with_notes(answer, query, candidates, fallback, tools)
     took = {**retrieved.timings_ms, **stages.ms}
     answer = replace(answer, timings_ms=took, search_time_ms=stages.total_ms())
-    examined = Examined(answer, verdict, candidates, ranked, query)
+    examined = Examined(answer, verdict, chosen, candidates, query)
     return _explained(examined, options, tools) if request.explain else examined
 
 

@@ -77,7 +77,7 @@ def _hit(rank: int, row: Judged, source: Source, rrf: float | None, shown: Excer
         source=source,
         rank=rank,
         score=row.score,
-        passage_score=row.score,
+        passage_score=row.passage_score,
         scores={
             "rrf": rrf,
             "bm25": candidate.bm25,
@@ -120,7 +120,9 @@ def with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
 def with_warnings(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return hits with a warning on each that tries to be more than data, or that nobody vouches for."""
     texts = [
-        "\n".join((hit.chunk.text, hit.document.path, hit.document.title, *hit.document.tags, *hit.chunk.heading))
+        "\n".join(
+            (hit.chunk.text, hit.document.path, hit.document.title, *hit.document.tags, *hit.chunk.heading)
+        )
         for hit in hits
     ]
     found = warnings_about_each(texts)

@@ -1,4 +1,4 @@
-"""Does the request make sense? Callers of the library may pass anything: all fields are checked here, once."""
+"""Does the request make sense? Callers of the library may pass anything: all fields are checked here."""
 
 from __future__ import annotations
 

@@ -52,7 +52,9 @@ def retrieve(query: Query, mode: Mode, tools: Tools, deadline: Deadline) -> Retr
         Unavailable: meaning cannot be searched, and nothing else was asked for.
     """
     asked = [strategy for strategy in tools.strategies if strategy.leg in LEGS[mode]]
-    names = Task(partial(_named, query, tools)) if "lexical" in LEGS[mode] and _names_something(query) else None
+    names = (
+        Task(partial(_named, query, tools)) if "lexical" in LEGS[mode] and _names_something(query) else None
+    )
     retrieved = ask(asked, query, deadline)
     _refuse_without_words(retrieved, mode)
     if mode == "semantic" and query.chunks:
@@ -122,7 +124,9 @@ def _place(query: Query, catalog: Catalog) -> tuple[ChunkId, int | None] | None:
     from concord.text.line_places import places_in  # late: few queries name a file
 
     for place in places_in(query.meaning)[:MAX_PLACES]:
-        known = [document for document in _documents(place.path, catalog) if _passes(document, query, catalog)]
+        known = [
+            document for document in _documents(place.path, catalog) if _passes(document, query, catalog)
+        ]
         chunk = _chunk_at(place, catalog.chunks_of(known[0].id)) if len(known) == 1 else None
         if chunk:
             return chunk.id, place.lines[0] if place.lines else None
@@ -176,7 +180,9 @@ def _refuse_without_words(retrieved: Retrieved, mode: Mode) -> None:
 
 def _refuse_without_meaning(retrieved: Retrieved, absent: Degraded | None) -> None:
     """Refuse to answer if meaning alone was asked for and failed: the store would seem to hold nothing."""
-    failures = [failed for failed in (*retrieved.degraded, absent) if failed and failed.strategy == "semantic"]
+    failures = [
+        failed for failed in (*retrieved.degraded, absent) if failed and failed.strategy == "semantic"
+    ]
     if not failures:
         return
     message = f"the knowledge base cannot be searched by meaning: {failures[0].reason}"

@@ -80,7 +80,9 @@ def merge(
     ]
 
 
-def _best_scores(lists: Sequence[RankedList], leg: str, wanted: Mapping[ChunkId, object]) -> dict[ChunkId, float]:
+def _best_scores(
+    lists: Sequence[RankedList], leg: str, wanted: Mapping[ChunkId, object]
+) -> dict[ChunkId, float]:
     best: dict[ChunkId, float] = {}
     for ranked in _of_leg(lists, leg):
         for row in ranked.found:
@@ -121,7 +123,10 @@ def _comparison(
 ) -> tuple[Comparison | None, tuple[Degraded, ...]]:
     """Compare all candidates with the query; None where meaning was not searched, or found nothing."""
     sent: dict[ChunkId, Vector] = {
-        row.chunk_id: row.vector for ranked in _of_leg(lists, "semantic") for row in ranked.found if row.vector
+        row.chunk_id: row.vector
+        for ranked in _of_leg(lists, "semantic")
+        for row in ranked.found
+        if row.vector
     }
     similarity = tools.similarity
     if similarity is None or not any(ranked.found for ranked in _of_leg(lists, "semantic")):
@@ -166,7 +171,9 @@ def _search_harder(retrieved: Retrieved, query: Query, tools: Tools, deadline: D
     if (query.ef_search or 0) >= MAX_EF_SEARCH or not deadline.left_ms():
         return None
     known = {ranked.strategy: ranked for ranked in retrieved.lists}
-    meaning = [strategy for strategy in tools.strategies if strategy.leg == "semantic" and strategy.name in known]
+    meaning = [
+        strategy for strategy in tools.strategies if strategy.leg == "semantic" and strategy.name in known
+    ]
     second = ask(meaning, replace(query, ef_search=MAX_EF_SEARCH), deadline)
     if not second.lists:
         return None

@@ -91,9 +91,7 @@ def _counted(parsed: Parsed, filter: Filter, tools: Tools) -> _Words:
     return _Words(tuple(searched), frequencies, chunks, changes, loose and with_forms(loose, changes))
 
 
-def _forms(
-    parsed: Parsed, frequencies: Mapping[str, int], tools: Tools
-) -> dict[str, tuple[str, ...]]:
+def _forms(parsed: Parsed, frequencies: Mapping[str, int], tools: Tools) -> dict[str, tuple[str, ...]]:
     quoted = {word for phrase in parsed.phrases for word in loose_words(phrase)}  # asked for as they are
     unknown = [word for word in parsed.words if not frequencies.get(word) and word not in quoted]
     if not unknown:
@@ -110,7 +108,7 @@ def _forms(
 
 
 def with_forms(match: Match, changes: Mapping[str, tuple[str, ...]]) -> Match:
-    """Return a match in which unknown words are also looked for by their forms, all parts of a word together."""
+    """Return a match in which unknown words are also looked for by their forms, all parts together."""
     if isinstance(match, Word) and not match.prefix and match.text in changes:
         forms = all_of([form for text in changes[match.text] if (form := word_match(text))])
         return AnyOf((match, forms)) if forms else match

@@ -52,7 +52,7 @@ def _known_parts(word: str, pairs: Sequence[tuple[str, ...]], held: set[str]) ->
     if len(pairs) == 1 and any(map(str.isdigit, word)):
         known = tuple(part for part in pairs[0] if part in held)
         return known if any(part.isdigit() for part in known) else ()
-    return likeliest([pair for pair in pairs if len(pair) == 2], held) or ()  # type: ignore[arg-type, misc]
+    return likeliest([pair for pair in pairs if len(pair) == 2], held) or ()
 
 
 def _corrections(word: str, similar: Sequence[tuple[str, int]]) -> list[str]:

@@ -1,24 +1,56 @@
-"""Does confidence hold? What was said against what was true: probabilities, labels, refusals.
+"""How good is a ranking, how long does it take, and does confidence hold? Figures of what was answered.
 
+Rankings are measured by ir-measures, not by arithmetic of our own.
 The expected calibration error is the mean distance between what is promised and what comes true, over ten
-bins of equal width (Naeini et al. 2015). Every figure comes with its number of cases. This error also comes
-with the one that chance alone would make: with few cases even true probabilities have an error.
+bins of equal width (Naeini et al. 2015). This error comes with
+the one that chance alone would make: with few cases even true probabilities have an error.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from statistics import median
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median, quantiles
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from concord.answering.judge import Judgement
-from concord.ranking.agreement import LABELS
+from concord.quality.collection import Qrels
+from concord.search.judge import LABELS, Verdict
 
+MEASURES = ("nDCG@10", "R@5", "R@10", "R@100", "RR", "P@1")
 BINS = 10
 TOP = 3  # an answer's label is right if one of so many first hits is relevant: few readers look further
+
+Run = dict[str, dict[str, float]]  # query → document → score
+Latency = Mapping[str, float]  # p50 and p95, in milliseconds; nothing where nothing was measured
+
+
+def measure(qrels: Qrels, run: Run, measures: Sequence[str] = MEASURES) -> dict[str, float]:
+    """Return the mean of each measure over the queries of a run."""
+    import ir_measures  # only evaluation pays for it
+
+    wanted = {name: _measure_called(name) for name in measures}
+    judged = {query: dict(qrels[query]) for query in run}
+    values = ir_measures.calc_aggregate(list(wanted.values()), judged, run)
+    return {name: float(values[wanted[name]]) for name in measures}
+
+
+def _measure_called(name: str) -> Any:
+    """Return a measure by its name, as nDCG@10. The library's parser uses what Python 3.14 removes."""
+    import ir_measures
+
+    kind, _, depth = name.partition("@")
+    measure = getattr(ir_measures, kind)
+    return measure @ int(depth) if depth else measure
+
+
+def percentiles(took_ms: Iterable[float]) -> Latency:
+    """Return the median and the 95th percentile, neither beyond what was measured."""
+    known = sorted(took_ms)
+    if len(known) < 2:
+        return dict.fromkeys(("p50", "p95"), known[0]) if known else {}
+    return {"p50": median(known), "p95": quantiles(known, n=20, method="inclusive")[-1]}
 
 
 class Bin(NamedTuple):
@@ -77,20 +109,20 @@ class Gibberish(Struct, frozen=True):
 
 
 # What was said of an answer, and whether each of its hits is relevant.
-Judged = tuple[Judgement, Sequence[bool]]
+Judged = tuple[Verdict, Sequence[bool]]
 
 
 def promises(judged: Sequence[Judged]) -> Promises:
     """Measure scores and labels of answered queries."""
     hits = [
-        (verdict, bool(relevant))
-        for judgement, truths in judged
-        for verdict, relevant in zip(judgement.verdicts, truths, strict=True)
+        (hit, bool(relevant))
+        for verdict, truths in judged
+        for hit, relevant in zip(verdict.judged, truths, strict=True)
     ]
     return Promises(
-        score=reliability((verdict.relevance, relevant) for verdict, relevant in hits),
+        score=reliability((hit.score, relevant) for hit, relevant in hits),
         confidence_score=reliability((said.confidence_score, any(truths)) for said, truths in judged),
-        hit_labels=precisions((verdict.label, relevant) for verdict, relevant in hits),
+        hit_labels=precisions((hit.label, relevant) for hit, relevant in hits),
         answer_labels=precisions((said.label, any(truths[:TOP])) for said, truths in judged),
     )
 
@@ -125,18 +157,21 @@ def precisions(cases: Iterable[tuple[str, bool]]) -> tuple[LabelPrecision, ...]:
     )
 
 
-def answerability(answered: Sequence[Judgement], foreign: Sequence[Judgement]) -> Answerability:
+def answerability(answered: Sequence[Verdict], foreign: Sequence[Verdict]) -> Answerability:
     """Measure how well answered queries are told from foreign ones."""
     return Answerability(
         own=len(answered),
         foreign=len(foreign),
-        auroc=auroc([one.confidence_score for one in answered], [one.confidence_score for one in foreign]),
+        auroc=auroc(
+            [verdict.confidence_score for verdict in answered],
+            [verdict.confidence_score for verdict in foreign],
+        ),
         foreign_flagged=_flagged(foreign),
         own_flagged=_flagged(answered),
     )
 
 
-def gibberish(own: Sequence[Judgement], nonsense: Sequence[Judgement]) -> Gibberish:
+def gibberish(own: Sequence[Verdict], nonsense: Sequence[Verdict]) -> Gibberish:
     """Compare the top hits of nonsense with those of real queries; an answer without a hit scores 0."""
     return Gibberish(
         n=len(nonsense),
@@ -166,9 +201,9 @@ def _missed_by_chance(inside: Sequence[tuple[float, bool]]) -> float:
     return math.sqrt(2 / math.pi * math.fsum(promised * (1 - promised) for promised, _ in inside))
 
 
-def _flagged(judgements: Sequence[Judgement]) -> float:
-    return sum(one.answerable is False for one in judgements) / len(judgements) if judgements else 0.0
+def _flagged(verdicts: Sequence[Verdict]) -> float:
+    return sum(verdict.answerable is False for verdict in verdicts) / len(verdicts) if verdicts else 0.0
 
 
-def _top_score(judgement: Judgement) -> float:
-    return judgement.verdicts[0].relevance if judgement.verdicts else 0.0
+def _top_score(verdict: Verdict) -> float:
+    return verdict.judged[0].score if verdict.judged else 0.0
