@@ -10,8 +10,8 @@ import click
 from msgspec import Struct
 
 from concord.cli import output
-from concord.text.pattern import pattern
-from concord.text.vowel_signs import MARKS
+from concord.text.scripts import MARKS
+from concord.text.tokens import pattern
 from concord.visible import one_line
 
 if TYPE_CHECKING:
@@ -129,10 +129,11 @@ def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Callable[
     """Return a function that highlights the words of the query in a line, or those found in their place."""
     if dress.match is str:
         return str
-    from concord.text.contains import contains
+    from concord.text.held import contains
+    from concord.text.scripts import has_marks
     from concord.text.stopwords import significant
-    from concord.text.terms import index_terms, tokenize
-    from concord.text.vowel_signs import has_marks
+    from concord.text.terms import index_terms
+    from concord.text.tokens import tokenize
 
     def tokens(word: str) -> set[str]:
         parts = () if has_marks(word) else tokenize(word)
@@ -154,12 +155,10 @@ def missing(answer: Answer) -> Iterator[str]:
 
 
 def _doubt(answer: Answer) -> str:
-    """Return that no probability stands behind the labels of an answer, and why."""
-    if answer.calibrated is not False or not answer.hits:
-        return ""
-    from concord.cli.arithmetic import why_uncalibrated
-
-    return f" (uncalibrated: {why_uncalibrated(answer.hits[0].scores.get('cosine'))})"
+    """Return that no probability stands behind the labels of an answer."""
+    return (
+        " (uncalibrated: nothing was fitted for this)" if answer.calibrated is False and answer.hits else ""
+    )
 
 
 def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:

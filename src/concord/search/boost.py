@@ -19,10 +19,10 @@ from concord.search.blend import rareness
 from concord.search.classify import mentions
 from concord.search.fuse import score_range
 from concord.text.bm25 import idfs
-from concord.text.contains import contains, may_contain, neighbours
+from concord.text.held import contains, neighbours
 from concord.text.names import line_of
-from concord.text.pattern import pattern
 from concord.text.stopwords import significant
+from concord.text.tokens import pattern
 from concord.types import Access, Passage, Query
 
 if TYPE_CHECKING:
@@ -83,12 +83,11 @@ def closeness_in(query: Query) -> Callable[[Passage], float]:
     words = [pair for pair in pairwise(query.words[: MAX_PAIRS + 1]) if pair[0] != pair[1]]
     pairs = {pair: min(weights.get(word, 0.0) for word in pair) for pair in words}
     is_bare, is_question = _is_bare(query), is_sentence(query)
-    rarest_first = sorted(filter(str.isascii, query.words), key=lambda word: query.frequencies.get(word, 0))
 
     def close(passage: Passage) -> float:
         text = f"{passage.document.title}\n{passage.chunk.text}"
         # Its words need not stand close: "node is not the leader" has three others between them.
-        if is_question and may_contain(text, rarest_first) and contains(text, query.meaning):
+        if is_question and contains(text, query.meaning):
             return 1.0
         near = neighbours(text, pairs)
         if len(near) == len(pairs) and near:

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 
-from concord.text.pattern import pattern
-from concord.text.unspaced import has_unspaced
+from concord.text.scripts import has_unspaced
+from concord.text.tokens import pattern
 from concord.text.word_lists import word_list
 from concord.types import QueryType
 

@@ -28,7 +28,7 @@ from concord.search.scores import merge
 from concord.search.tools import Tools
 from concord.search.understand import prune_limit
 from concord.text.citation import cite
-from concord.text.contains import contains
+from concord.text.held import contains
 from concord.text.terms import phrase_match, written
 from concord.types import Answer, Chunk, ChunkId, Document, Filter, Hit, Json, Leg, Mode, Query, Request
 

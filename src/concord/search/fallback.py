@@ -24,16 +24,14 @@ from concord.search.retrieve import LEGS, Retrieved, ask
 from concord.search.scores import complete_scores
 from concord.search.tools import Tools
 from concord.search.understand import MAX_UNKNOWN, unknown_words
-from concord.text.characters import folded
-from concord.text.contains import contains
+from concord.text.held import contains
 from concord.text.nearness import MIN_LETTERS, MIN_PART, distance
-from concord.text.pattern import pattern
+from concord.text.scripts import MARKS, characters, has_unspaced, is_form
 from concord.text.slips import is_slip
-from concord.text.stem import stem
-from concord.text.terms import any_of, sought, word_match, written
+from concord.text.terms import any_of, word_match, written
+from concord.text.terms import searched as searched_words
+from concord.text.tokens import folded, pattern, stem
 from concord.text.trust import warnings_about
-from concord.text.unspaced import characters, has_unspaced
-from concord.text.vowel_signs import MARKS, is_form
 from concord.types import Document, Leg, Match, Query, RankedList, Request, Without, Word
 
 if TYPE_CHECKING:
@@ -77,7 +75,7 @@ class _LooserWords(Struct):
 
     def search(self, query: Query) -> RankedList:
         match = self.match(query)
-        self.searched = tuple(sought(match)) if match else ()
+        self.searched = tuple(searched_words(match)) if match else ()
         found = self.index.search(match, query.filter, query.candidates) if match else []
         return RankedList(self.name, self.leg, found)
 

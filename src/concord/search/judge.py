@@ -22,7 +22,7 @@ from concord.search.fuse import Candidates, agreement, dominant
 from concord.search.legs import LEXICAL, is_built_in
 from concord.search.retrieve import NAMES
 from concord.search.scores import is_read
-from concord.text.contains import contains
+from concord.text.held import contains
 from concord.types import Candidate, Passage, Query, QueryType, Ranked
 
 Label = Literal["very_high", "high", "medium_high", "medium", "low", "speculative", "no_results", "fts_only"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from concord.errors import wrong_dimension
 from concord.search.deadline import LATE_S, Breaker
-from concord.text.pattern import pattern
+from concord.text.tokens import pattern
 from concord.types import FLOAT_BYTES, ChunkId, Leg, Match, Query, RankedList, Scored, Vector
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from concord.search.fuse import Candidates, rrf_scores
 from concord.search.scores import MAX_EF_SEARCH, is_read
 from concord.search.tools import Tools
 from concord.search.understand import unknown_words
+from concord.text.scripts import has_unspaced
 from concord.text.stopwords import is_stop_word
 from concord.text.terms import written
-from concord.text.unspaced import has_unspaced
 from concord.types import Answer, Filter, Query, Source
 
 if TYPE_CHECKING:

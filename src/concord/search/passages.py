@@ -15,8 +15,8 @@ from concord.files.freshness import Files
 from concord.search.deadline import Task
 from concord.search.fuse import stretched
 from concord.text.citation import cite
-from concord.text.contains import contains
-from concord.text.unspaced import UNSPACED, has_unspaced
+from concord.text.held import contains
+from concord.text.scripts import UNSPACED, has_unspaced
 from concord.text.word_lists import word_list
 from concord.types import Chunk, ChunkId, Degraded, Document, Passage, Query, Ranked
 

@@ -15,7 +15,7 @@ from concord.search.passages import unless_disk_hangs
 from concord.search.tools import Tools
 from concord.text.citation import cite
 from concord.text.headings import MARKDOWN_TYPES, heading_at
-from concord.text.snippet import Excerpt, excerpt
+from concord.text.snippet import Snippet, snippet
 from concord.text.symbols import symbol_at
 from concord.text.trust import warnings_about_each
 from concord.types import Chunk, ChunkId, Hit, Passage, Query, Source
@@ -44,20 +44,19 @@ def present(
     hits = []
     for rank, row in enumerate(verdict.judged, 1):
         source = by_id[row.passage.document.source_id]
-        shown = _excerpt(row.passage, words, width, worths)
+        shown = _snippet(row.passage, words, width, worths)
         more = more_in_document.get(row.passage.document.id, 0)
         hits.append(_hit(rank, row, source, rrf.get(row.passage.chunk.id), shown, more))
     return tuple(hits)
 
 
-def _excerpt(passage: Passage, words: Sequence[str], width: int, worths: Mapping[str, float]) -> Excerpt:
-    return excerpt(
+def _snippet(passage: Passage, words: Sequence[str], width: int, worths: Mapping[str, float]) -> Snippet:
+    return snippet(
         passage.chunk.text,
         words,
         width,
         worths,
         is_table=_begins_table(passage),
-        has_headings=passage.document.type in MARKDOWN_TYPES,
         line=passage.line,
     )
 
@@ -68,7 +67,7 @@ def _begins_table(passage: Passage) -> bool:
     return is_table and passage.document.type == "data" and passage.chunk.index == 0
 
 
-def _hit(rank: int, row: Judged, source: Source, rrf: float | None, shown: Excerpt, more: int) -> Hit:
+def _hit(rank: int, row: Judged, source: Source, rrf: float | None, shown: Snippet, more: int) -> Hit:
     passage, candidate = row.passage, row.passage.ranked.candidate
     known = [name for name in STRATEGIES if name in candidate.ranks]
     return Hit(

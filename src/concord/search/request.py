@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.errors import BadValue, NotFound, did_you_mean, nearest, shown
-from concord.text.pattern import pattern
+from concord.text.tokens import pattern
 from concord.types import DOCUMENT_TYPES, MODES, DocumentType, Filter, Mode, Request, Source
 
 if TYPE_CHECKING:

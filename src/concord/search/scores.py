@@ -22,8 +22,8 @@ from concord.search.legs import STRATEGIES
 from concord.search.retrieve import NAMES, Retrieved, ask
 from concord.search.tools import Tools
 from concord.text.bm25 import idfs
-from concord.text.characters import latin_share
 from concord.text.stopwords import shows_english
+from concord.text.tokens import latin_share
 from concord.types import Candidate, ChunkId, Degraded, Query, RankedList, Scored, Vector
 
 if TYPE_CHECKING:

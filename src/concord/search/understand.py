@@ -15,7 +15,7 @@ from concord.search.request import Options, filter_of
 from concord.search.scores import MAX_EF_SEARCH
 from concord.search.tools import Tools
 from concord.text.names import Asked, asked_names
-from concord.text.parse import Parsed, dashed, parse, prune
+from concord.text.query_language import Parsed, dashed, parse, prune
 from concord.text.terms import all_of, loose_words, word_match, written
 from concord.types import AllOf, AnyOf, Filter, Match, Query, Request, Source, Without, Word
 

@@ -10,7 +10,7 @@ import re
 
 from msgspec import Struct
 
-from concord.text.pattern import pattern
+from concord.text.tokens import pattern
 from concord.types import Chunk, Document
 
 _LINES = pattern(r"^(?P<path>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?$", re.DOTALL)

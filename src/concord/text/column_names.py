@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from concord.text.pattern import pattern
+from concord.text.tokens import pattern
 
 _NUMBER = pattern(r"[-+(]?[$€£]?\d[\d.,:/ -]*+[%)]?(?:[eE][-+]?\d+)?")
 _YEAR = pattern(r"(?:1[5-9]|20)\d\d")

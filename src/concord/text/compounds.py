@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from concord.text.characters import folded
-from concord.text.stem import stem
-from concord.text.unspaced import has_unspaced
+from concord.text.scripts import has_unspaced
+from concord.text.tokens import folded, stem
 
 LEAST_PART = 4  # letters: shorter words stand in too many others by chance
 LEAST_STEM = 3  # letters of a part's stem: iing, of a mistyped settliing, has the stem i, which is everywhere

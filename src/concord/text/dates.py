@@ -13,8 +13,7 @@ from itertools import product
 
 from msgspec import Struct
 
-from concord.text.characters import folded, has_digit
-from concord.text.pattern import pattern
+from concord.text.tokens import folded, has_digit, pattern
 
 # Without their accents, as the index has them; one month after the other.
 _ENGLISH = """

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.text.pattern import pattern
 from concord.text.terms import all_of, any_of, exclusion_match, phrase_match, word_match
+from concord.text.tokens import pattern
 from concord.types import AnyOf, Match, Without
 
 OPERATORS = ("AND", "OR", "NOT")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from concord.text.pattern import pattern
+from concord.text.tokens import pattern
 
 _LONGEST = 200  # characters; what is longer is a paragraph
 _LONGEST_READ = 1_000  # characters: addresses of badges are long, and are read to be left out

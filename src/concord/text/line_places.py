@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from concord.text.citation import Citation
-from concord.text.pattern import pattern
+from concord.text.tokens import pattern
 
 LONGEST = 400  # characters of a path; what is longer is none
 _AROUND = "\"'`“”‘’()[]<>{},;!?"

@@ -12,10 +12,8 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.text.characters import folded
-from concord.text.stem import stem
-from concord.text.unspaced import has_unspaced
-from concord.text.vowel_signs import is_form
+from concord.text.scripts import has_unspaced, is_form
+from concord.text.tokens import folded, stem
 
 MIN_LETTERS = 3  # of a word, and of a token: shorter ones are near everything
 ONE_EDIT_FROM, TWO_EDITS_FROM = 4, 6  # letters a word must have to be one or two edits off

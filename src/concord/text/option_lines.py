@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from concord.text.pattern import pattern
+from concord.text.tokens import pattern
 
 ENTRY, LISTED, BEGUN = 1.0, 0.3, 0.0  # how surely a line is what describes an option
 

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from concord.text.column_names import are_names
-from concord.text.pattern import pattern
+from concord.text.tokens import pattern
 
 _BETWEEN_CELLS = pattern(r"(?<!\\)\|")
 _RULE_MARKS = frozenset("|:- \t")

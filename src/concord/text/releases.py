@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from concord.text.characters import has_digit
-from concord.text.pattern import pattern
+from concord.text.tokens import has_digit, pattern
 
 SEVERAL = 2  # a changelog has at least two: a single one may be anything, such as the version of a licence
 

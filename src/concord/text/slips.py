@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from concord.text.characters import folded
 from concord.text.nearness import distance
 from concord.text.stopwords import is_stop_word
+from concord.text.tokens import folded
 
 SHORTEST = 4  # letters of a word that can be told to be mistyped
 LETTER_MORE_FROM = 6  # letters of a word that may have one too many, or lack any

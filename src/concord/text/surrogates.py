@@ -7,7 +7,7 @@ replace one character by one, so that offsets stay.
 
 from __future__ import annotations
 
-from concord.text.pattern import pattern
+from concord.text.tokens import pattern
 
 _LONE = pattern(r"[\ud800-\udfff]")
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from concord.text.pattern import pattern
+from concord.text.tokens import pattern
 
 if TYPE_CHECKING:
     from concord.text.outline import Heading

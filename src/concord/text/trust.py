@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 
-from concord.text.characters import beyond_ascii
-from concord.text.pattern import pattern
+from concord.text.tokens import beyond_ascii, pattern
 
 HIDDEN = "hidden characters"
 BIDIRECTIONAL = "bidirectional controls"

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from concord.text.characters import folded
 from concord.text.compounds import likeliest, splits
-from concord.text.identifiers import identifier_parts
 from concord.text.nearness import distance
+from concord.text.scripts import has_unspaced
 from concord.text.stopwords import is_stop_word
-from concord.text.terms import written
-from concord.text.unspaced import has_unspaced
+from concord.text.terms import identifier_parts, written
+from concord.text.tokens import folded
 
 MAX_WORDS = 4  # of a query that are given forms: who mistypes more has pasted something
 ONE_EDIT_FROM, TWO_EDITS_FROM = 5, 8  # letters of a word that may be one or two edits off

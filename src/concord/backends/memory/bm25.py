@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from concord.text.bm25 import K1, B, idf
-from concord.text.characters import separated
-from concord.text.terms import tokenize
+from concord.text.tokens import separated, tokenize
 from concord.types import AllOf, ChunkId, Match, Phrase, Without, Word
 
 

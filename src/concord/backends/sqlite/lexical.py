@@ -10,7 +10,7 @@ from concord.backends.sql_values import list_column
 from concord.backends.sqlite.connections import Connection, Readers
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
 from concord.backends.sqlite.match import to_match
-from concord.text.terms import tokenize
+from concord.text.tokens import tokenize
 from concord.types import Filter, Match, Phrase, Scored
 
 # `ORDER BY rank` would let FTS5 sort, which is slower than SQLite's own top-k and leaves ties open.

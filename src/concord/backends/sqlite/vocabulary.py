@@ -12,8 +12,8 @@ from typing import Any
 
 from concord.backends.sql_values import LAST_CHARACTER, list_column
 from concord.backends.sqlite.connections import Connection
-from concord.text.characters import separated
 from concord.text.nearness import ALIKE, SPELLINGS, Typed, similar, typed
+from concord.text.tokens import separated
 
 # An index of so few chunks is read through, which alone finds words by their middle or two slips early on:
 # 5 ms of work, where 100,000 chunks would take a second.

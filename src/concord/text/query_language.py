@@ -7,15 +7,13 @@ words and phrases, so that no text is an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.text.characters import has_digit
-from concord.text.dates import days_of
 from concord.text.expression import (
     OPERATORS,
     DoesNotParse,
@@ -26,10 +24,17 @@ from concord.text.expression import (
     read,
     tokens_of,
 )
-from concord.text.identifiers import is_version, joined_names
-from concord.text.pattern import pattern
 from concord.text.stopwords import is_stop_word, significant
-from concord.text.terms import all_of, any_of, loose_match, loose_words, phrase_match
+from concord.text.terms import (
+    all_of,
+    any_of,
+    is_version,
+    joined_names,
+    loose_match,
+    loose_words,
+    phrase_match,
+)
+from concord.text.tokens import pattern
 from concord.types import Match, Without
 
 MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its longest words, and stays fast
@@ -126,29 +131,8 @@ def _literals(tokens: Sequence[Token]) -> Node | None:
     phrases = dict.fromkeys(token.text for token in tokens if token.kind == "phrase")
     asked = [Token("word", term) for term in terms] + [Token("phrase", text) for text in phrases][:MAX_TERMS]
     found = {token: match for token in asked if (match := match_of(token))}
-    match = all_of(_with_times(found))
+    match = all_of([*found.values()])
     return Node(match, tuple(found)) if match else None
-
-
-def _with_times(found: Mapping[Token, Match]) -> list[Match]:
-    """Return the matches that must all hold; for the words of a time, these or another form of that time."""
-    by_word = {token.text: match for token, match in found.items() if token.kind == "word"}
-    timed: list[Match] = []
-    for words, match in _times(by_word):
-        as_typed = all_of([by_word.pop(word) for word in words if word in by_word])
-        timed += [alternatives] if as_typed and (alternatives := any_of([as_typed, match])) else []
-    phrases = [match for token, match in found.items() if token.kind != "word"]
-    return [*by_word.values(), *timed, *phrases]
-
-
-def _times(words: Iterable[str]) -> list[tuple[list[str], Match]]:
-    """Return the words of each date, quarter or month among some words, with a match of its other forms."""
-    text = " ".join(words)
-    if not has_digit(text):
-        return []
-    from concord.text.written_times import times_in  # late: few queries have a number
-
-    return [(written.split(), match) for written, match in times_in(text)]
 
 
 def _parsed(node: Node | None) -> Parsed:
@@ -160,7 +144,6 @@ def _parsed(node: Node | None) -> Parsed:
     words = _loose_words([*(term for term in terms if term not in begun), *_words_of(phrases)])
     whole = [token for token in node.asked if token.kind == "phrase" or token.is_prefix or _is_whole(token)]
     kept = [match for token in whole if (match := match_of(token))]
-    kept += [match for _, match in _times(terms)]
     kept += _names(term for term in terms if term not in begun)
     return Parsed(
         terms=tuple(terms),
@@ -175,8 +158,8 @@ def _parsed(node: Node | None) -> Parsed:
 
 
 def _is_whole(token: Token) -> bool:
-    """Whether a word is a version or a date: the numbers of 8.32 say little apart."""
-    return token.kind == "word" and (is_version(token.text) or bool(days_of(token.text)))
+    """Whether a word is a version: the numbers of 8.32 say little apart."""
+    return token.kind == "word" and is_version(token.text)
 
 
 def _names(terms: Iterable[str]) -> list[Match]:
