@@ -51,7 +51,8 @@ def _tokenizer(name: str, *arguments: str) -> apsw.FTS5Tokenizer:
 
 def _ask(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
     data = text.encode("utf-8", "replace")  # a lone surrogate is a separator, and so is a question mark
-    return tokenizer(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
+    found = tokenizer(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
+    return cast("list[str]", found)
 
 
 def tokenize(text: str) -> list[str]:
