@@ -23,7 +23,7 @@ from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import ask_one
 from concord.quality.reliability import auroc
 from concord.search import Examined
-from concord.text.contains import contains
+from concord.text.held import contains
 from concord.types import Query, silent
 
 QUERIES = sized(400, 4)  # of each set

@@ -23,7 +23,7 @@ from concord.backends.postgres.store import PostgresStore
 from concord.backends.postgres.vector_form import Embedding, register_vectors
 from concord.embedders.bundled import BundledEmbedder
 from concord.knowledge import KnowledgeBase
-from concord.text.terms import tokenize
+from concord.text.tokens import tokenize
 from concord.types import Document, Filter, Identity, Piece, Source, Vector, silent
 
 # Fewer than the library remembers the vectors of: both sides search with a vector that is there.

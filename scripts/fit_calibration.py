@@ -29,7 +29,7 @@ from concord.quality.fitting import fit
 from concord.ranking.agreement import Cuts
 from concord.ranking.blend import blend
 from concord.ranking.calibrate import Calibration, Logistic, model_key
-from concord.text.characters import latin_share
+from concord.text.tokens import latin_share
 from concord.types import Identity, Request, silent
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)

@@ -6,7 +6,7 @@ import pytest
 
 from concord.ranking.absent_names import absent_names
 from concord.search import search
-from concord.text.parse import parse
+from concord.text.query_language import parse
 from concord.types import Filter, Query, Request
 from support.small_library import fitted, library, titles, tools
 

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from concord.ranking.calibrate import Logistic
 from concord.search import search
-from concord.text.contains import contains
+from concord.text.held import contains
 from concord.text.dates import Day, dates_in, days_of, yearless_in
-from concord.text.parse import parse
+from concord.text.query_language import parse
 from concord.types import Request
 from support.small_library import fitted, library, titles, tools
 

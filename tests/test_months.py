@@ -12,7 +12,7 @@ from concord.ranking.named.kinds import FoundTexts
 from concord.ranking.named.months import KIND
 from concord.search import search
 from concord.text.months import Month, is_of, month_of, months_in, months_told
-from concord.text.parse import parse
+from concord.text.query_language import parse
 from concord.types import Filter, Query, Request
 from support.small_library import fitted, library, titles, tools
 

@@ -12,7 +12,7 @@ from concord.ranking import named
 from concord.ranking.entities import entities
 from concord.ranking.missing import missing_things
 from concord.ranking.named.kinds import KINDS, FoundTexts, Kind, kinds_in
-from concord.text.parse import parse
+from concord.text.query_language import parse
 from concord.types import Filter, Query
 
 # A kind; a query that names one; a text that has another of its kind; and one that holds what was named,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.text.nearness import distance, nearest, shown, similar, typed, variants
-from concord.text.stem import stem
+from concord.text.tokens import stem
 
 WORDS = st.text(alphabet="abcdeé", max_size=7)
 

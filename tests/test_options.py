@@ -10,7 +10,7 @@ from concord.answering.dashes import MAX_BUNDLE, is_option
 from concord.answering.remarks import ONLY_EXCLUDES
 from concord.ranking.named.options import AskedOption, asked_option, writes
 from concord.text.option_lines import description
-from concord.text.parse import Dashed, parse
+from concord.text.query_language import Dashed, parse
 from concord.types import Filter, Query
 from support.recorders import write
 from support.small_library import library, opened, titles

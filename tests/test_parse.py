@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.backends.sqlite.match import to_match
-from concord.text.contains import contains
-from concord.text.parse import MAX_NAMES, MAX_TERMS, dashed, parse, prune
-from concord.text.terms import index_terms, phrase_match, sought, tokenize, word_match
+from concord.text.held import contains
+from concord.text.query_language import MAX_NAMES, MAX_TERMS, dashed, parse, prune
+from concord.text.terms import index_terms, phrase_match, sought, word_match
+from concord.text.tokens import tokenize
 from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
 
 _PIECES = """

@@ -14,7 +14,7 @@ from concord.files.freshness import Files
 from concord.ranking.lift import lifted
 from concord.ranking.proximity import MOST_PAIRS, NEIGHBOURS, VERBATIM, closeness, lifts, neighbouring
 from concord.ranking.rarity import rareness
-from concord.text.contains import neighbours
+from concord.text.held import neighbours
 from concord.types import Candidate, Family, Ranked
 from support.small_library import library, opened, survivors, titles, understood
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from concord.ranking.calibrate import Logistic
 from concord.search import search
-from concord.text.parse import parse
+from concord.text.query_language import parse
 from concord.text.quarters import Quarter, is_of, quarter_of, quarters_in
 from concord.types import Request
 from support.small_library import fitted, library, titles, tools

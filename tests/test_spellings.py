@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from concord.search import search
-from concord.text.contains import contains, neighbours
+from concord.text.held import contains, neighbours
 from concord.text.snippet import excerpt
 from concord.text.spellings import other_spellings
-from concord.text.stem import stem
+from concord.text.tokens import stem
 from concord.types import Request
 from support.postgres_server import fresh_org, server_url
 from support.small_library import library, titles, tools

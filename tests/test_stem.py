@@ -19,8 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.contains import contains
-from concord.text.stem import beginning, candidates, stem
+from concord.text.held import contains
+from concord.text.stem import beginning, candidates
+from concord.text.tokens import stem
 
 SUFFIXES = re.findall(
     r"\w+",

