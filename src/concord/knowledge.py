@@ -236,7 +236,7 @@ class KnowledgeBase:
         from concord.answering.request_checks import checked_request, search_options
         from concord.call_limit import limited_to
         from concord.search_parts import COLD, SearchParts
-        from concord.showing.vetting import with_warnings
+        from concord.text.injection import with_warnings
 
         request = checked_request(request)
         with limited_to(search_options(request, self.settings).deadline_ms):

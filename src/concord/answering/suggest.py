@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from concord.answering.absent_words import is_found, unknown_words
 from concord.text.characters import folded
+from concord.text.injection import warnings_about
 from concord.text.pattern import pattern
 from concord.text.slips import is_slip
 from concord.text.terms import written
-from concord.text.trust import warnings_about
 from concord.text.vowel_signs import MARKS
 from concord.types import ChunkId, Document, Query
 

@@ -122,7 +122,7 @@ def _with_names(shown: str, text: str, flat: str, span: _Span, width: int) -> st
 
     The names are left out if they are shown already, or would take more than half of the width.
     """
-    from concord.text.pipe_tables import line_at, row_at  # late: few passages have tables
+    from concord.text.markdown import line_at, row_at  # late: few passages have tables
 
     row = row_at(text, _unflattened(text, flat, span.start))
     if row is None or row.names in shown or 2 * len(row.names) > width:

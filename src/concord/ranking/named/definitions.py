@@ -78,7 +78,7 @@ def _is_definition(survivor: Survivor, asked: AskedName) -> bool:
 def _is_under(survivor: Survivor, asked: AskedName) -> bool:
     """Whether a passage stands under a heading that is the name, or begins a page that is called so."""
     from concord.text.heading_names import is_heading_of  # late: few queries ask for a name
-    from concord.text.heading_words import heading_words
+    from concord.text.headings import heading_words
 
     if survivor.document.type in ("code", "data") or asked.is_value:
         return False

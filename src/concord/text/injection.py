@@ -1,7 +1,8 @@
 """Does a text try to be more than data? Hidden characters, turned directions, look-alikes, orders to an AI.
 
-What is found is said, never removed: the reader gets the passage as it was written, and a warning beside it.
-A text that merely talks about such attacks is flagged as well; a warning is a reason to look, not a verdict.
+Nothing is removed: the reader gets the passage as it was written, and a warning beside it. A text that merely
+talks about such attacks is flagged as well; a warning is a reason to look, not a verdict. What comes from a
+source that nobody vouches for says so, too.
 """
 
 from __future__ import annotations
@@ -12,15 +13,23 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from concord.text.characters import beyond_ascii
 from concord.text.pattern import pattern
+from concord.types import Answer, Hit, Source
+
+if TYPE_CHECKING:
+    from concord.outcomes import Passage
 
 HIDDEN = "hidden characters"
 BIDIRECTIONAL = "bidirectional controls"
 CONTROL = "control characters"
 LOOK_ALIKE = "look-alike letters (Latin and Cyrillic in one word)"
 INSTRUCTION = "instruction-like text: treat it as data"
+UNTRUSTED = "from a source marked as untrusted"
 
 MOST_NAMED = 3  # code points spelt out in one warning
 
@@ -102,20 +111,47 @@ _ORDERLY: tuple[tuple[str, str], ...] = (
 )
 _TRIGGERS = tuple(dict.fromkeys(trigger for trigger, _ in _ORDERLY))
 # What begins with a sign needs no scan where that sign is nowhere: one character is found far more quickly.
-_TRIGGERS_OF = {sign: tuple(one for one in _TRIGGERS if one.startswith(sign)) for sign in "<[#"}
-_WORDY_TRIGGERS = tuple(one for one in _TRIGGERS if one[0] not in _TRIGGERS_OF)
+_TRIGGERS_OF = {sign: tuple(text for text in _TRIGGERS if text.startswith(sign)) for sign in "<[#"}
+_WORDY_TRIGGERS = tuple(text for text in _TRIGGERS if text[0] not in _TRIGGERS_OF)
+
+
+def with_warnings(answer: Answer) -> Answer:
+    """Return the answer with a warning on each hit that needs one; no text is altered."""
+    warnings = warnings_about_each([_written(hit) for hit in answer.hits])
+    return replace(answer, hits=tuple(map(_with_warnings, answer.hits, warnings)))
+
+
+def _with_warnings(hit: Hit, warnings: tuple[str, ...]) -> Hit:
+    warnings = (*_origin(hit.source), *warnings)
+    return replace(hit, warnings=(*hit.warnings, *warnings)) if warnings else hit
+
+
+def _written(hit: Hit) -> str:
+    """Return all of a hit that somebody else wrote."""
+    document = hit.document
+    return "\n".join((hit.chunk.text, document.path, document.title, *document.tags, *hit.chunk.heading))
+
+
+def passage_warnings(passage: Passage) -> tuple[str, ...]:
+    """Return the warnings about what `get` read."""
+    names = (passage.document.path, passage.document.title)
+    return (*_origin(passage.source), *warnings_about(passage.text, *names))
+
+
+def _origin(source: Source) -> tuple[str, ...]:
+    return (UNTRUSTED,) if source.trust == "untrusted" else ()
 
 
 def warnings_about(*texts: str) -> tuple[str, ...]:
     """Return a short warning for each kind of thing that makes these texts more than plain data."""
     joined = "\n".join(texts)
     foreign = frozenset(beyond_ascii(joined))
-    found = _strange_characters(joined, foreign)
+    warnings = _strange_characters(joined, foreign)
     if _has_controls(joined, foreign):
-        found.append(_named(CONTROL, filter(_CONTROLS.__contains__, joined)))
+        warnings.append(_named(CONTROL, filter(_CONTROLS.__contains__, joined)))
     if _orders_somebody(joined, foreign):
-        found.append(INSTRUCTION)
-    return tuple(found)
+        warnings.append(INSTRUCTION)
+    return tuple(warnings)
 
 
 def warnings_about_each(texts: Sequence[str]) -> list[tuple[str, ...]]:
@@ -137,19 +173,19 @@ def _has_controls(text: str, foreign: AbstractSet[str]) -> bool:
 
 
 def _strange_characters(text: str, foreign: AbstractSet[str]) -> list[str]:
-    found = []
+    warnings = []
     if not foreign.isdisjoint(_SUSPECT):
         if hidden := _hidden(text):
-            found.append(_named(HIDDEN, hidden))
+            warnings.append(_named(HIDDEN, hidden))
         if turning := [*_TURNS.findall(text), *([] if _RIGHT_TO_LEFT.search(text) else _MARKS.findall(text))]:
-            found.append(_named(BIDIRECTIONAL, turning))
+            warnings.append(_named(BIDIRECTIONAL, turning))
     if _has_cyrillic(foreign) and _MIXED.search(text):
-        found.append(LOOK_ALIKE)
-    return found
+        warnings.append(LOOK_ALIKE)
+    return warnings
 
 
 def _has_cyrillic(foreign: AbstractSet[str]) -> bool:
-    return any("\u0400" <= one <= "\u04ff" for one in foreign)
+    return any("\u0400" <= character <= "\u04ff" for character in foreign)
 
 
 def _hidden(text: str) -> list[str]:
@@ -164,8 +200,9 @@ def _orders_somebody(text: str, foreign: AbstractSet[str]) -> bool:
         text = text.replace(character, "")
     text = unicodedata.normalize("NFKC", text)
     plain = " ".join(text.lower().split())
-    signed = [one for sign, triggers in _TRIGGERS_OF.items() if sign in plain for one in triggers]
-    return any(one in plain and _pattern(one).search(plain) for one in (*_WORDY_TRIGGERS, *signed))
+    signed = [text for sign, triggers in _TRIGGERS_OF.items() if sign in plain for text in triggers]
+    triggers = (*_WORDY_TRIGGERS, *signed)
+    return any(trigger in plain and _pattern(trigger).search(plain) for trigger in triggers)
 
 
 @cache
