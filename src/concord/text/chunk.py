@@ -7,16 +7,12 @@ stay apart, so that no chunk speaks of two things: joining them as well added no
 
 Scraps of pages are the exception. On many pages all headings are top-level (Name, Synopsis, See Also), or the
 title is in the front matter. For 13 of 17 commands of PostgreSQL, asked for by name, a scrap came first, and
-for 4 where scraps are joined. Of 285 link texts of Markdown pages, asked as queries, 28 had a first hit of at
-most 20 words, and 8 have one now (nDCG@10 0.724 and 0.729); of 300 of Kubernetes', 46 and 36 (0.698 and
-0.694).
+for 4 where scraps are joined; of 285 link texts of Markdown pages, asked as queries, for 28 and 8 (nDCG@10
+0.724 and 0.729), and of 300 of Kubernetes' for 46 and 36 (0.698 and 0.694).
 
-In code all neighbours may be joined, because they share a file; but the head of a class stays with its first
-method.
-
-The first chunk of a table begins with the names of its columns; every other one carries them as its heading,
-and is shorter by their length. In Markdown, where a table may be part of a section, they come below the
-section's heading.
+In code all neighbours may be joined, but the head of a class stays with its first method. The first chunk of
+a table begins with the names of its columns; every other one carries them as its heading, in Markdown below
+that of its section, and is shorter by their length.
 """
 
 from __future__ import annotations

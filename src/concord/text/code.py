@@ -84,9 +84,7 @@ def definitions(text: str, language: str | None) -> list[Span]:
     """Return the definitions of a text in order, outer before inner; none if it cannot be parsed."""
     grammar = _grammar(language) if language else None
     data = text.encode(errors="surrogatepass")
-    if grammar is None or len(data) > MAX_BYTES:
-        return []
-    tree = _parsed(data, grammar)
+    tree = _parsed(data, grammar) if grammar and len(data) <= MAX_BYTES else None
     spans = list(_walk(tree.root_node, (), data, _MAX_DEPTH)) if tree else []
     spans.sort(key=lambda span: (span.start, -span.end))
     return spans if text.isascii() else _in_characters(spans, data)

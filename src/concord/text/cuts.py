@@ -1,9 +1,8 @@
 """How a text is divided into sections of blocks, and where a section that is too long is cut.
 
 A long section has many possible cuts, each with a price. Lengths are in the model's tokens, counted by
-bisection in one list of token starts, so that a text is tokenised once. Cuts lie no further apart than a
-chunk may be long, so that a choice is always possible; it looks at each cut about twice, which makes it
-linear.
+bisection in one list of token starts. Cuts lie no further apart than a chunk may be long, so that a choice is
+always possible; it looks at each cut about twice, which makes it linear.
 """
 
 from __future__ import annotations
@@ -33,10 +32,9 @@ Range = tuple[int, int]
 AFTER_HEADING = 1.0
 SENTENCE = 0.35
 SHORT_PARAGRAPH = 0.8  # between the sentences of a paragraph that is best left whole
-BLANK_LINE = 0.3
-LINE = 0.5
+_LINES = (0.5, 0.3)  # below a line, and below a blank line
+_RECORDS = (0.05, 0.05)
 INDENTED = 0.3  # on top, for a line indented by DEEP columns or more
-RECORD = 0.05
 WORD = 1.2
 PAGE_DISCOUNT = 0.1  # a citation names a single page if possible
 DEEP = 12
@@ -119,10 +117,7 @@ class ChunkSize(Struct, frozen=True):
 
     @classmethod
     def for_target(cls, target: int, overlap: int) -> ChunkSize:
-        """Return the sizes of chunks of a target length: a section that is a little longer stays whole.
-
-        With seven fifths of the usual target a chunk and its header fit into a window of 512 tokens.
-        """
+        """Return the sizes of chunks; the usual ones fit, with a header, into a window of 512 tokens."""
         return cls(target, target * 7 // 5, overlap)
 
 
@@ -179,7 +174,7 @@ def _cuts(text: str, blocks: Sequence[Block], tokens: Tokens, size: ChunkSize) -
         if kind == "prose":
             cuts += _between_sentences(text, start, end, tokens, size)
         elif kind == "records":
-            cuts += _between_lines(text, start, end, tokens, size, RECORD, RECORD)
+            cuts += _between_lines(text, start, end, tokens, size, _RECORDS)
         elif tokens.between(start, end) > size.maximum:
             cuts += _between_lines(text, start, end, tokens, size)
         cuts.append(_Cut(end, 0.0, kind == "prose"))
@@ -196,20 +191,14 @@ def _between_sentences(text: str, start: int, end: int, tokens: Tokens, size: Ch
 
 
 def _between_lines(
-    text: str,
-    start: int,
-    end: int,
-    tokens: Tokens,
-    size: ChunkSize,
-    line_price: float = LINE,
-    blank_price: float = BLANK_LINE,
+    text: str, start: int, end: int, tokens: Tokens, size: ChunkSize, prices: tuple[float, float] = _LINES
 ) -> Iterator[_Cut]:
     """Yield cuts before lines: cheap after a blank line, and where little is indented."""
     begin, before = start, ""
     for line in text[start:end].split("\n"):
         offset = begin + len(line) + 1
         if begin > start and (body := line.lstrip()):
-            price = line_price if before.strip() else blank_price
+            price = prices[0] if before.strip() else prices[1]
             yield _Cut(begin, price + INDENTED * min(len(line) - len(body), DEEP) / DEEP)
         if 4 * len(line) > size.maximum and tokens.between(begin, offset) > size.maximum:
             yield from _between_words(text, begin, min(offset, end), tokens, size)
@@ -246,10 +235,10 @@ def _choose(cuts: list[_Cut], start: int, tokens: Tokens, size: ChunkSize) -> It
 
 
 def _cheapest(cuts: list[_Cut], at: list[int], reach: range, begin_at: int, size: ChunkSize) -> int:
-    left = at[-1] - begin_at
-    goal = left / ceil(2 * left / (size.target + size.maximum))
     if not reach:  # a single character of more tokens than a piece may have
         return reach.start
+    left = at[-1] - begin_at
+    goal = left / ceil(2 * left / (size.target + size.maximum))
     return min(reach, key=lambda index: cuts[index].price + abs(at[index] - begin_at - goal) / goal)
 
 

@@ -1,14 +1,12 @@
 """What a document says of itself, what is embedded of it, and which other document has replaced it.
 
-Front matter stands between --- and --- (YAML) or +++ and +++ (TOML) at the head of a Markdown file. If it
-does not parse, it is content, never an error. What it holds is made fit for JSON: dates become ISO strings,
-keys become strings, and what grows out of proportion (a YAML alias bomb) is not read at all.
+Front matter, in YAML or TOML, that does not parse is content, never an error. It is made fit for JSON, and
+what grows out of proportion (a YAML alias bomb) is not read at all.
 
-What has replaced a document is said by front matter (`superseded_by: 0007-queues.md`, `supersedes: [3]`) and
-by the status of a decision record (`Superseded by [ADR-7](0007-queues.md)`, `Accepted, supersedes ADR-3`).
-Another document is named by its path, by a link, by the name or the number of its file, or by its title. A
-name that fits no document, or several, counts for nothing: a document is hidden from searches only where it
-is clear which one holds instead.
+It may say what has replaced a document (`superseded_by: 0007-queues.md`, `supersedes: [3]`), and so may the
+status of a decision record (`Superseded by [ADR-7](0007-queues.md)`, `Accepted, supersedes ADR-3`). Others
+are named by path, link, title, or the name or number of a file. A name that fits no document, or several,
+counts for nothing: a document is hidden from searches only where it is clear which one holds instead.
 """
 
 from __future__ import annotations
@@ -43,7 +41,6 @@ _SEPARATOR = " > "
 
 _BY = frozenset({"superseded_by", "replaced_by"})
 _OF = frozenset({"supersedes", "replaces"})
-_STATUS = "status"
 # What a status says, alone or after something else: Accepted, supersedes ADR-3 · Deprecated. Replaced by …
 _SAID = r"(?:^|[.,;:(–—-])\W{{0,9}}{}\b[*_]{{0,2}}:?[*_\s]{{0,9}}(\S.{{0,300}})"
 _REPLACED = pattern(_SAID.format(r"(?:super[sc]eded|replaced)\s+by"), re.IGNORECASE)
@@ -74,7 +71,6 @@ _LABEL = pattern(r"[*+-]?\s*[*_]{0,2}status\b[*_:\s]{1,9}", re.IGNORECASE)
 _OWN_LABEL = pattern(
     r"[*+-]?\s*[*_]{0,2}(?:(?:super[sc]eded|replaced)\s+by|super[sc]edes|replaces)[*_]{0,2}:", re.IGNORECASE
 )
-_FENCES = ("```", "~~~")
 _SEARCHED_LINES = 100  # a status stands near the top
 _SEARCHED_WIDTH = 500
 
@@ -255,7 +251,7 @@ def declares(details: Mapping[str, Json]) -> bool:
 
 
 def status_of(text: str) -> str | None:
-    """Return what the status of a decision record in Markdown says of others, a line each, if anything.
+    """Return what the status of a decision record says of others, a line each, if anything.
 
     A text with several statuses is a list of records, not a record, and one without says of things what
     replaces which (`Replaces: Redis`); a status in a listing is an example.
@@ -264,7 +260,7 @@ def status_of(text: str) -> str | None:
     statuses, headings, is_status = 0, 0, False  # whether the section is one
     for line in _prose(text):
         if heading := _HEADING.match(line):
-            headings, is_status = headings + 1, heading[1].strip("# ").casefold() == _STATUS
+            headings, is_status = headings + 1, heading[1].strip("# ").casefold() == "status"
             statuses += is_status
         elif label := _LABEL.match(line):
             statuses += 1
@@ -282,7 +278,7 @@ def _prose(text: str) -> Iterator[str]:
     is_listing = False
     for line in text.split("\n", _SEARCHED_LINES)[:_SEARCHED_LINES]:
         line = line[:_SEARCHED_WIDTH].strip()
-        if line.startswith(_FENCES):
+        if line.startswith(("```", "~~~")):
             is_listing = not is_listing
         elif not is_listing:
             yield line
@@ -297,12 +293,10 @@ def successors(documents: Sequence[Document], root: str) -> dict[str, str]:
     said: defaultdict[str, set[str]] = defaultdict(set)  # by documents of themselves
     claimed: defaultdict[str, set[str]] = defaultdict(set)  # by those that replace them
     for document in documents:
-        for name in _named(document.details, _BY):
-            if new := names.meant(name, document):
-                said[document.id].add(new)
-        for name in _named(document.details, _OF):
-            if old := names.meant(name, document):
-                claimed[old].add(document.id)
+        if new := names.meant(_named(document.details, _BY), document):
+            said[document.id] |= new
+        for old in names.meant(_named(document.details, _OF), document):
+            claimed[old].add(document.id)
     named = {**claimed, **said}.items()
     replaced = {old: new for old, (new, *others) in named if new != old and not others}
     circular = _circular(replaced)
@@ -315,7 +309,7 @@ def _named(details: Mapping[str, Json], keys: frozenset[str]) -> Iterator[str]:
     What is only proposed, or was rejected, has replaced nothing, and what is replaced in part still holds.
     """
     values = {key.casefold().replace("-", "_").replace(" ", "_"): value for key, value in details.items()}
-    status = str(values.get(_STATUS, "")).split("\n")
+    status = str(values.get("status", "")).split("\n")
     if keys is _OF and any(map(_PENDING.match, status)):
         return
     for key in values.keys() & keys:
@@ -324,14 +318,9 @@ def _named(details: Mapping[str, Json], keys: frozenset[str]) -> Iterator[str]:
     whole = (line for line in status if not _PARTLY.search(line))
     for match in filter(None, map(replacing.search, whole)):
         name = match[1] if match[1].count(")") <= match[1].count("(") else match[1].rpartition(")")[0]
-        yield from _each(name) if keys is _OF else [name]
-
-
-def _each(names: str) -> list[str]:
-    """Return the names in a list of links or numbers; anything else is one name."""
-    parts = _LISTED.split(names.strip(_AROUND))
-    is_list = all(_WHOLE_LINK.fullmatch(part) or _NUMBER.fullmatch(part) for part in parts)
-    return parts if is_list else [names]
+        parts = _LISTED.split(name.strip(_AROUND))
+        is_list = all(_WHOLE_LINK.fullmatch(part) or _NUMBER.fullmatch(part) for part in parts)
+        yield from parts if is_list and keys is _OF else [name]  # only links or numbers are a list
 
 
 def _texts(value: Json) -> Iterator[str]:
@@ -370,13 +359,15 @@ class _Names:
             if number := _NUMBERED.match(stem):
                 self._by_number[folder, int(number[2])].add(((number[1] or "").casefold(), document.id))
 
-    def meant(self, text: str, document: Document) -> str | None:
-        """Return the one document that another names so."""
+    def meant(self, names: Iterable[str], document: Document) -> set[str]:
+        """Return the documents that another names so."""
+        return {known for name in names if (known := self._meant(name, posixpath.dirname(document.path)))}
+
+    def _meant(self, text: str, folder: str) -> str | None:
         links = [(link[1] or link[2]).replace("%20", " ").strip() for link in _LINK.finditer(text)]
         if len(links) > 1:
             return None
         name = links[0].partition("#")[0] if links else text.lstrip(_QUOTES).rstrip(_AROUND)
-        folder = posixpath.dirname(document.path)
         return self._at(name, folder) or self._called(name, folder)
 
     def _at(self, path: str, folder: str) -> str | None:

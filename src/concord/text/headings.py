@@ -1,8 +1,8 @@
 """Headings: their words without marks, which of them name releases, and which one a place stands under.
 
 A chunk of several sections carries what their headings share. What a place in it stands under is read from
-the lines of the chunk, by a reader that knows less of Markdown than `text.markdown` and is loaded in a
-fraction of the time: where it cannot be sure, the heading that the chunk carries stays.
+its lines, by a reader that knows less of Markdown than `text.markdown`: where it cannot be sure, the heading
+that the chunk carries stays.
 
 Many changelogs in Markdown have a release and its sections at one level, or releases at two (`# 1.3.0` above
 `## 1.2.6`). By their levels alone a section would stand under no release, and one release below another.
@@ -156,16 +156,10 @@ def _level(line: str) -> int:
 
 
 def _above(carried: Heading, paths: Sequence[Heading]) -> Heading | None:
-    """Return the path above a chunk's own headings; None if its stored path does not fit them.
-
-    The stored path ends with what its headings share or, from an earlier version, with the first below that.
-    """
+    """Return the path above a chunk's own headings; None if its path does not end with what they share."""
     common = shared(paths)
-    below = next((path[: len(common) + 1] for path in paths if len(path) > len(common)), common)
-    for known in (below, common):
-        if carried[len(carried) - len(known) :] == known:
-            return carried[: len(carried) - len(known)]
-    return None
+    outer = len(carried) - len(common)
+    return carried[:outer] if carried[outer:] == common else None
 
 
 def line_words(line: str) -> str:

@@ -58,12 +58,11 @@ _UNSEEN = _SUSPECT - frozenset("\u3164\uffa0\ufff9\ufffa\ufffb") | frozenset("\u
 _EARLIER = "(?:previous|prior|above|earlier|preceding|your|system)"
 _ORDERS = "(?:instruction|prompt|direction|directive|guideline|order|command|rule|message)s?"
 _AI_NAMES = (
-    "ai", "ai assistant", "ai agent", "ai model", "llm", "language model", "chatbot", "chat bot", "claude",
-    "chatgpt", "gemini", "copilot",
-)  # fmt: skip
-_AI = f"(?:{'|'.join(_AI_NAMES)})s?"
+    "ai|ai assistant|ai agent|ai model|llm|language model|chatbot|chat bot|claude|chatgpt|gemini|copilot"
+)
+_AI = f"(?:{_AI_NAMES})s?"
 # The same before what has been read already: a pattern that begins with a word of its own is found at once.
-_AI_MUST = "|".join(rf"(?<=\b{name}{plural} must )" for name in _AI_NAMES for plural in ("", "s"))
+_AI_MUST = "|".join(rf"(?<=\b{name}{plural} must )" for name in _AI_NAMES.split("|") for plural in ("", "s"))
 _LEAK = "(?:reveal|print|show|repeat|output|leak|display|share|dump|disclose|tell me)"
 _DO = "(?:ignore|call|invoke|run|execute|send|reply|respond|delete|fetch|visit|download|not)"
 _BEHAVE = "(?:act|respond|answer|reply|behave|obey|ignore|pretend|follow)"
@@ -118,12 +117,11 @@ _WORDY_TRIGGERS = tuple(text for text in _TRIGGERS if text[0] not in _TRIGGERS_O
 def with_warnings(answer: Answer) -> Answer:
     """Return the answer with a warning on each hit that needs one; no text is altered."""
     warnings = warnings_about_each([_written(hit) for hit in answer.hits])
-    return replace(answer, hits=tuple(map(_with_warnings, answer.hits, warnings)))
-
-
-def _with_warnings(hit: Hit, warnings: tuple[str, ...]) -> Hit:
-    warnings = (*_origin(hit.source), *warnings)
-    return replace(hit, warnings=(*hit.warnings, *warnings)) if warnings else hit
+    hits = (
+        replace(hit, warnings=(*hit.warnings, *_origin(hit.source), *own))
+        for hit, own in zip(answer.hits, warnings, strict=True)
+    )
+    return replace(answer, hits=tuple(hits))
 
 
 def _written(hit: Hit) -> str:

@@ -49,23 +49,20 @@ _BACKTICKS = pattern(r"^(?P<marks>`{3,})(?P<about>[^`\n]*+)$", re.MULTILINE)
 # No heading is longer than 200 characters or has more than 20 spaces behind it, and so no line is read again
 # from each of its spaces.
 _MARKED = {
-    markup: pattern(rf"^(?:{source})(?:\n|\Z)", re.MULTILINE)
-    for markup, source in (
-        (
-            "asciidoc",
-            r"(?P<mark>={1,6})[ \t]+(?P<words>\S[^\n]{0,200}?)(?:[ \t]{1,20}={1,6})?[ \t]{0,20}+",
-        ),
-        (
-            "org",
-            r"(?P<mark>\*{1,8})[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#[A-Z0-9]\][ \t]+)?"
-            r"(?P<words>[^\s*][^\n]{0,200}?)(?:[ \t]{1,99}:[\w@#%:]{1,200}:)?[ \t]{0,20}+",
-        ),
-        (
-            "latex",
-            r"[ \t]*+\\(?P<mark>part|chapter|(?:sub){0,2}section|paragraph)\*?(?:\[[^\]\n]*+\])?"
-            r"\{(?P<words>(?:[^{}\n]|\n(?![ \t]*\n)|\{(?:[^{}\n]|\{[^{}\n]*+\})*+\}){1,200}+)\}[^\n]*+",
-        ),
-    )
+    "asciidoc": pattern(
+        r"^(?P<mark>={1,6})[ \t]+(?P<words>\S[^\n]{0,200}?)(?:[ \t]{1,20}={1,6})?[ \t]{0,20}+(?:\n|\Z)",
+        re.MULTILINE,
+    ),
+    "org": pattern(
+        r"^(?P<mark>\*{1,8})[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#[A-Z0-9]\][ \t]+)?"
+        r"(?P<words>[^\s*][^\n]{0,200}?)(?:[ \t]{1,99}:[\w@#%:]{1,200}:)?[ \t]{0,20}+(?:\n|\Z)",
+        re.MULTILINE,
+    ),
+    "latex": pattern(
+        r"^[ \t]*+\\(?P<mark>part|chapter|(?:sub){0,2}section|paragraph)\*?(?:\[[^\]\n]*+\])?\{(?P<words>"
+        r"(?:[^{}\n]|\n(?![ \t]*\n)|\{(?:[^{}\n]|\{[^{}\n]*+\})*+\}){1,200}+)\}[^\n]*+(?:\n|\Z)",
+        re.MULTILINE,
+    ),
 }
 _LATEX_LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
 _LATEX_COMMAND = pattern(r"\\(?:label|index|footnote|thanks)\{[^{}]*+\}|\\[a-zA-Z]+\*?|[{}$~]")
@@ -175,10 +172,8 @@ def _unmarked_headings(text: str) -> Iterator[PlainHeading]:
     in_listings = _listings(text, paragraphs)
     levels: dict[str, int] = {}
     of_releases = ""
-    for start, end in paragraphs:
-        title = None if start in in_listings else _underlined(text, start, end)
-        if not title and is_changelog and start not in in_listings:
-            title = _release(text, start, end)
+    for start, end in (reach for reach in paragraphs if reach[0] not in in_listings):
+        title = _underlined(text, start, end) or (_release(text, start, end) if is_changelog else None)
         while title:
             style = title.style
             if release_at(title.words):
@@ -268,9 +263,8 @@ def marked_headings(text: str, markup: str | None) -> list[PlainHeading]:
     """Return the headings of a text in a light markup; of AsciiDoc none where most are underlined."""
     if markup not in _MARKED:
         return []
-    underlined: list[re.Match[str]] = []
-    if is_asciidoc := markup == "asciidoc":
-        underlined = list(filter(_is_underlined, _ASCIIDOC_UNDERLINED.finditer(text)))
+    is_asciidoc = markup == "asciidoc"
+    underlined = list(filter(_is_underlined, _ASCIIDOC_UNDERLINED.finditer(text))) if is_asciidoc else []
     listings = list(_asciidoc_listings(text, underlined)) if is_asciidoc else []
     headings = []
     for line in _MARKED[markup].finditer(text):
