@@ -55,6 +55,12 @@ def test_what_stands_above_the_chunk_comes_first():
     assert further_on(cut, cut.index("second"), ("FAQ",)) == ("FAQ", "Two?")
 
 
+def test_a_chunk_that_carries_its_first_heading_is_read_all_the_same():
+    assert at_start(FAQ, FAQ.index("second"), ("FAQ", "One?")) == ("FAQ", "Two?")
+    cut = FAQ.removeprefix("# FAQ\n\n")
+    assert further_on(cut, cut.index("second"), ("FAQ", "One?")) == ("FAQ", "Two?")
+
+
 @pytest.mark.parametrize(
     "text",
     [

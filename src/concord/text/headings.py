@@ -156,10 +156,17 @@ def _level(line: str) -> int:
 
 
 def _above(carried: Heading, paths: Sequence[Heading]) -> Heading | None:
-    """Return the path above a chunk's own headings; None if its path does not end with what they share."""
+    """Return the path above a chunk's own headings; None if its path does not fit them.
+
+    Its path ends with what its headings share, or with the first below that: of a heading above nothing but a
+    deeper one, no section is made.
+    """
     common = shared(paths)
-    outer = len(carried) - len(common)
-    return carried[:outer] if carried[outer:] == common else None
+    below = next((path[: len(common) + 1] for path in paths if len(path) > len(common)), common)
+    for known in (below, common):
+        if carried[len(carried) - len(known) :] == known:
+            return carried[: len(carried) - len(known)]
+    return None
 
 
 def line_words(line: str) -> str:
