@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.assemble import MAX_HEADER_BYTES, embeddable_text
 from concord.text.chunk import ChunkSize, chunk
-from concord.text.sentence import sentence_starts
+from concord.text.cuts import sentence_starts
+from concord.text.document import MAX_HEADER_BYTES, embeddable_text
 from concord.types import DocumentType, Extracted, Piece
 
 SMALL = ChunkSize(target=20, maximum=30, overlap=6)

@@ -26,10 +26,9 @@ from concord.reading import find_document, joined
 from concord.search.request import as_texts
 from concord.sources import notes_source
 from concord.storage import Catalog, Store
-from concord.text.assemble import NoteText, note_text
 from concord.text.chunk import ChunkSize, chunk
-from concord.text.clean import clean
-from concord.text.surrogates import without_lone_surrogates
+from concord.text.clean import clean, without_lone_surrogates
+from concord.text.document import NoteText, note_text
 from concord.types import Document, Extracted, Json, Piece, Source, silent
 
 _LISTS = ("tags", "highlights", "aliases")

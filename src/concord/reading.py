@@ -12,7 +12,7 @@ from concord.outcomes import Passage
 from concord.sources import holder
 from concord.storage import Catalog
 from concord.text.citation import Citation, cite, page_span, parse_citation, parse_place
-from concord.text.surrogates import encodable
+from concord.text.clean import encodable
 from concord.types import Chunk, Document, Source
 
 _LISTED = "`kb list SOURCE` shows what is indexed"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from concord.showing.budget import BYTES_PER_TOKEN, Costs, are_slight, choose
-from concord.text.surrogates import encodable
+from concord.text.clean import encodable
 from concord.visible import json_text
 
 if TYPE_CHECKING:

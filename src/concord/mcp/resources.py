@@ -11,7 +11,7 @@ from mcp_types import ListResourcesResult, Resource
 
 from concord.errors import BadValue, NotFound
 from concord.mcp.cursors import cursor_after, name_before
-from concord.text.surrogates import encodable
+from concord.text.clean import encodable
 from concord.types import Document, DocumentType
 
 if TYPE_CHECKING:

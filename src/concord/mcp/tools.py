@@ -89,7 +89,7 @@ def get(state: ServerState, kb: KnowledgeBase, asked: given.GetArguments) -> Rep
 
 
 def _page(page: Page) -> Reply:
-    from concord.showing.vetting import passage_warnings
+    from concord.text.injection import passage_warnings
 
     wire = {
         **passage_to_json(page.passage),

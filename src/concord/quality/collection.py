@@ -20,8 +20,7 @@ from concord.indexing.reading_files import READER_VERSION
 from concord.protocols import Embedder, Progress
 from concord.storage import Store
 from concord.text.chunk import ChunkSize, chunk
-from concord.text.clean import clean
-from concord.text.surrogates import without_lone_surrogates
+from concord.text.clean import clean, without_lone_surrogates
 from concord.types import Document, DocumentType, Extracted, Identity, Source
 
 Qrels = Mapping[str, Mapping[str, int]]  # query → document → how relevant

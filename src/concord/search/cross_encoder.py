@@ -31,7 +31,7 @@ from concord.onnx_models import (
     strange_inputs,
 )
 from concord.search.rerank import weighed
-from concord.text.surrogates import encodable
+from concord.text.clean import encodable
 from concord.types import ChunkId, Ranked
 
 if TYPE_CHECKING:

@@ -25,13 +25,13 @@ from concord.search.scores import complete_scores
 from concord.search.tools import Tools
 from concord.search.understand import MAX_UNKNOWN, unknown_words
 from concord.text.held import contains
+from concord.text.injection import warnings_about
 from concord.text.nearness import MIN_LETTERS, MIN_PART, distance
 from concord.text.scripts import MARKS, characters, has_unspaced, is_form
 from concord.text.slips import is_slip
 from concord.text.terms import any_of, word_match, written
 from concord.text.terms import searched as searched_words
 from concord.text.tokens import folded, pattern, stem
-from concord.text.trust import warnings_about
 from concord.types import Document, Leg, Match, Query, RankedList, Request, Without, Word
 
 if TYPE_CHECKING:

@@ -15,12 +15,10 @@ from concord.search.passages import unless_disk_hangs
 from concord.search.tools import Tools
 from concord.text.citation import cite
 from concord.text.headings import MARKDOWN_TYPES, heading_at
+from concord.text.injection import origin_warnings, warnings_about_each
 from concord.text.snippet import Snippet, snippet
 from concord.text.symbols import symbol_at
-from concord.text.trust import warnings_about_each
 from concord.types import Chunk, ChunkId, Hit, Passage, Query, Source
-
-UNTRUSTED = "from a source marked as untrusted"
 
 
 def present(
@@ -129,8 +127,3 @@ def with_warnings(hits: Sequence[Hit]) -> tuple[Hit, ...]:
         replace(hit, warnings=(*hit.warnings, *origin_warnings(hit.source), *warnings))
         for hit, warnings in zip(hits, found, strict=True)
     )
-
-
-def origin_warnings(source: Source) -> tuple[str, ...]:
-    """Return the warning about an untrusted source."""
-    return (UNTRUSTED,) if source.trust == "untrusted" else ()

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from concord.text.outline import Block, Heading, Section
+from concord.text.cuts import Block, Heading, Section, line_start
 from concord.text.plain import read_unknown_code
 from concord.text.word_lists import listed
 
@@ -22,17 +22,11 @@ if TYPE_CHECKING:
 # Language by tree-sitter's name → the grammar's module and the function in it. Grammars were left out whose
 # parser takes minutes over text that is not of their language (swift, lua) or trips over its own (kotlin).
 LANGUAGES = {
-    "bash": ("tree_sitter_bash", "language"),
-    "c": ("tree_sitter_c", "language"),
-    "c_sharp": ("tree_sitter_c_sharp", "language"),
-    "cpp": ("tree_sitter_cpp", "language"),
-    "go": ("tree_sitter_go", "language"),
-    "java": ("tree_sitter_java", "language"),
-    "javascript": ("tree_sitter_javascript", "language"),
+    **{
+        name: (f"tree_sitter_{name}", "language")
+        for name in ("bash", "c", "c_sharp", "cpp", "go", "java", "javascript", "python", "ruby", "rust")
+    },
     "php": ("tree_sitter_php", "language_php"),
-    "python": ("tree_sitter_python", "language"),
-    "ruby": ("tree_sitter_ruby", "language"),
-    "rust": ("tree_sitter_rust", "language"),
     "tsx": ("tree_sitter_typescript", "language_tsx"),
     "typescript": ("tree_sitter_typescript", "language_typescript"),
 }
@@ -46,7 +40,6 @@ _MAX_PROBE_ERRORS = 100
 
 _MAX_DEPTH = 8  # of definitions within definitions
 _MAX_NAME = 80  # characters
-
 
 # The grammars name their nodes alike: a name that several of them have means the same in all.
 _CONTAINERS = listed(
@@ -91,15 +84,10 @@ def definitions(text: str, language: str | None) -> list[Span]:
     """Return the definitions of a text in order, outer before inner; none if it cannot be parsed."""
     grammar = _grammar(language) if language else None
     data = text.encode(errors="surrogatepass")
-    if grammar is None or len(data) > MAX_BYTES:
-        return []
-    tree = _parsed(data, grammar)
-    found = sorted(_walk(tree.root_node, (), data, _MAX_DEPTH), key=_outer_first) if tree else []
-    return _in_characters(found, data, is_ascii=text.isascii())
-
-
-def _outer_first(span: Span) -> tuple[int, int]:
-    return span.start, -span.end
+    tree = _parsed(data, grammar) if grammar and len(data) <= MAX_BYTES else None
+    spans = list(_walk(tree.root_node, (), data, _MAX_DEPTH)) if tree else []
+    spans.sort(key=lambda span: (span.start, -span.end))
+    return spans if text.isascii() else _in_characters(spans, data)
 
 
 def read_code(text: str, language: str | None) -> list[Section]:
@@ -121,7 +109,7 @@ def _leaves(spans: Sequence[Span], text: str) -> Iterator[Span]:
     position = 0
     around = [Span(0, len(text), ())]
     for span in (*spans, Span(len(text), len(text), ())):
-        start = max(position, _line_start(text, span.start))
+        start = max(position, line_start(text, span.start))
         while around and around[-1].end <= start:
             inner = around.pop()
             end = min(start, max(position, _line_end(text, inner.end)))
@@ -132,12 +120,6 @@ def _leaves(spans: Sequence[Span], text: str) -> Iterator[Span]:
             yield Span(position, start, around[-1].path)
         position = start
         around.append(span)
-
-
-def _line_start(text: str, offset: int) -> int:
-    """Return the start of the line, if nothing but indentation lies between."""
-    start = text.rfind("\n", 0, offset) + 1
-    return offset if text[start:offset].strip() else start
 
 
 def _line_end(text: str, offset: int) -> int:
@@ -162,11 +144,9 @@ def _parsed(data: bytes, grammar: Language) -> Tree | None:
     from tree_sitter import Parser
 
     parser = Parser(grammar)
-    if len(data) > _PROBE_BYTES:
-        bad = sum(_has_too_many_errors(parser.parse(probe), grammar) for probe in _probes(data))
-        if bad > 1:
-            return None
-    return parser.parse(data)
+    probes = _probes(data) if len(data) > _PROBE_BYTES else ()
+    bad = sum(_has_too_many_errors(parser.parse(probe), grammar) for probe in probes)
+    return parser.parse(data) if bad <= 1 else None
 
 
 def _probes(data: bytes) -> Iterator[bytes]:
@@ -252,10 +232,8 @@ def _words(node: Node, data: bytes) -> str:
     return " ".join(data[node.start_byte : node.end_byte].decode(errors="replace").split())[:_MAX_NAME]
 
 
-def _in_characters(spans: Sequence[Span], data: bytes, *, is_ascii: bool) -> list[Span]:
+def _in_characters(spans: Sequence[Span], data: bytes) -> list[Span]:
     """Turn byte offsets into string indices, in one pass over the bytes."""
-    if is_ascii:
-        return list(spans)
     index, position, characters = {}, 0, 0
     for offset in sorted({offset for span in spans for offset in span[:2]}):
         characters += len(data[position:offset].translate(None, _CONTINUATION_BYTES))

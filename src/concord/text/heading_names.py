@@ -18,8 +18,10 @@ def headed_at(name: str, owner: str, text: str) -> int | None:
     """Return where in a chunk of several sections that one begins whose heading is a name."""
     if name not in text:
         return None
-    from concord.text.heading_words import line_words  # late: few passages that are read have headings inside
-    from concord.text.headings import heading_lines
+    from concord.text.headings import (
+        heading_lines,
+        line_words,  # late: few passages that are read have headings inside
+    )
 
     found = (
         start for start, end in heading_lines(text) if is_heading_of(name, owner, line_words(text[start:end]))

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
-from concord.text.heading_words import heading_words, line_words
-from concord.text.headings import heading_lines
+from concord.text.headings import heading_lines, heading_words, line_words
 from concord.text.symbols import definitions_in
 from concord.text.tokens import pattern
 from concord.types import DocumentType

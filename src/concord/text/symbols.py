@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from concord.text.tokens import pattern
 
 if TYPE_CHECKING:
-    from concord.text.outline import Heading
+    from concord.text.cuts import Heading
 
 _NAME = r"(?P<{}>[^\W\d][\w$]*+[?!]?)"
 _BY_KEYWORD = (

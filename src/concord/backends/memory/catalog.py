@@ -12,7 +12,7 @@ from concord.backends.columns import chunk_names, columns_of
 from concord.backends.memory.contents import Contents, allows
 from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
 from concord.backends.supersession import rerouted
-from concord.text.assemble import embedded_tags
+from concord.text.document import embedded_tags
 from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
 
 

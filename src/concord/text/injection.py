@@ -1,7 +1,8 @@
 """Does a text try to be more than data? Hidden characters, turned directions, look-alikes, orders to an AI.
 
-What is found is said, never removed: the reader gets the passage as it was written, and a warning beside it.
-A text that merely talks about such attacks is flagged as well; a warning is a reason to look, not a verdict.
+Nothing is removed: the reader gets the passage as it was written, and a warning beside it. A text that merely
+talks about such attacks is flagged as well; a warning is a reason to look, not a verdict. What comes from a
+source that nobody vouches for says so, too.
 """
 
 from __future__ import annotations
@@ -12,14 +13,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
+from typing import TYPE_CHECKING
 
 from concord.text.tokens import beyond_ascii, pattern
+from concord.types import Source
+
+if TYPE_CHECKING:
+    from concord.outcomes import Passage
 
 HIDDEN = "hidden characters"
 BIDIRECTIONAL = "bidirectional controls"
 CONTROL = "control characters"
 LOOK_ALIKE = "look-alike letters (Latin and Cyrillic in one word)"
 INSTRUCTION = "instruction-like text: treat it as data"
+UNTRUSTED = "from a source marked as untrusted"
 
 MOST_NAMED = 3  # code points spelt out in one warning
 
@@ -48,12 +55,11 @@ _UNSEEN = _SUSPECT - frozenset("\u3164\uffa0\ufff9\ufffa\ufffb") | frozenset("\u
 _EARLIER = "(?:previous|prior|above|earlier|preceding|your|system)"
 _ORDERS = "(?:instruction|prompt|direction|directive|guideline|order|command|rule|message)s?"
 _AI_NAMES = (
-    "ai", "ai assistant", "ai agent", "ai model", "llm", "language model", "chatbot", "chat bot", "claude",
-    "chatgpt", "gemini", "copilot",
-)  # fmt: skip
-_AI = f"(?:{'|'.join(_AI_NAMES)})s?"
+    "ai|ai assistant|ai agent|ai model|llm|language model|chatbot|chat bot|claude|chatgpt|gemini|copilot"
+)
+_AI = f"(?:{_AI_NAMES})s?"
 # The same before what has been read already: a pattern that begins with a word of its own is found at once.
-_AI_MUST = "|".join(rf"(?<=\b{name}{plural} must )" for name in _AI_NAMES for plural in ("", "s"))
+_AI_MUST = "|".join(rf"(?<=\b{name}{plural} must )" for name in _AI_NAMES.split("|") for plural in ("", "s"))
 _LEAK = "(?:reveal|print|show|repeat|output|leak|display|share|dump|disclose|tell me)"
 _DO = "(?:ignore|call|invoke|run|execute|send|reply|respond|delete|fetch|visit|download|not)"
 _BEHAVE = "(?:act|respond|answer|reply|behave|obey|ignore|pretend|follow)"
@@ -101,20 +107,31 @@ _ORDERLY: tuple[tuple[str, str], ...] = (
 )
 _TRIGGERS = tuple(dict.fromkeys(trigger for trigger, _ in _ORDERLY))
 # What begins with a sign needs no scan where that sign is nowhere: one character is found far more quickly.
-_TRIGGERS_OF = {sign: tuple(one for one in _TRIGGERS if one.startswith(sign)) for sign in "<[#"}
-_WORDY_TRIGGERS = tuple(one for one in _TRIGGERS if one[0] not in _TRIGGERS_OF)
+_TRIGGERS_OF = {sign: tuple(text for text in _TRIGGERS if text.startswith(sign)) for sign in "<[#"}
+_WORDY_TRIGGERS = tuple(text for text in _TRIGGERS if text[0] not in _TRIGGERS_OF)
+
+
+def passage_warnings(passage: Passage) -> tuple[str, ...]:
+    """Return the warnings about what `get` read."""
+    names = (passage.document.path, passage.document.title)
+    return (*origin_warnings(passage.source), *warnings_about(passage.text, *names))
+
+
+def origin_warnings(source: Source) -> tuple[str, ...]:
+    """Return the warning about an untrusted source."""
+    return (UNTRUSTED,) if source.trust == "untrusted" else ()
 
 
 def warnings_about(*texts: str) -> tuple[str, ...]:
     """Return a short warning for each kind of thing that makes these texts more than plain data."""
     joined = "\n".join(texts)
     foreign = frozenset(beyond_ascii(joined))
-    found = _strange_characters(joined, foreign)
+    warnings = _strange_characters(joined, foreign)
     if _has_controls(joined, foreign):
-        found.append(_named(CONTROL, filter(_CONTROLS.__contains__, joined)))
+        warnings.append(_named(CONTROL, filter(_CONTROLS.__contains__, joined)))
     if _orders_somebody(joined, foreign):
-        found.append(INSTRUCTION)
-    return tuple(found)
+        warnings.append(INSTRUCTION)
+    return tuple(warnings)
 
 
 def warnings_about_each(texts: Sequence[str]) -> list[tuple[str, ...]]:
@@ -136,19 +153,19 @@ def _has_controls(text: str, foreign: AbstractSet[str]) -> bool:
 
 
 def _strange_characters(text: str, foreign: AbstractSet[str]) -> list[str]:
-    found = []
+    warnings = []
     if not foreign.isdisjoint(_SUSPECT):
         if hidden := _hidden(text):
-            found.append(_named(HIDDEN, hidden))
+            warnings.append(_named(HIDDEN, hidden))
         if turning := [*_TURNS.findall(text), *([] if _RIGHT_TO_LEFT.search(text) else _MARKS.findall(text))]:
-            found.append(_named(BIDIRECTIONAL, turning))
+            warnings.append(_named(BIDIRECTIONAL, turning))
     if _has_cyrillic(foreign) and _MIXED.search(text):
-        found.append(LOOK_ALIKE)
-    return found
+        warnings.append(LOOK_ALIKE)
+    return warnings
 
 
 def _has_cyrillic(foreign: AbstractSet[str]) -> bool:
-    return any("\u0400" <= one <= "\u04ff" for one in foreign)
+    return any("\u0400" <= character <= "\u04ff" for character in foreign)
 
 
 def _hidden(text: str) -> list[str]:
@@ -163,8 +180,9 @@ def _orders_somebody(text: str, foreign: AbstractSet[str]) -> bool:
         text = text.replace(character, "")
     text = unicodedata.normalize("NFKC", text)
     plain = " ".join(text.lower().split())
-    signed = [one for sign, triggers in _TRIGGERS_OF.items() if sign in plain for one in triggers]
-    return any(one in plain and _pattern(one).search(plain) for one in (*_WORDY_TRIGGERS, *signed))
+    signed = [text for sign, triggers in _TRIGGERS_OF.items() if sign in plain for text in triggers]
+    triggers = (*_WORDY_TRIGGERS, *signed)
+    return any(trigger in plain and _pattern(trigger).search(plain) for trigger in triggers)
 
 
 @cache
