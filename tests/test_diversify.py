@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.ranked_texts import FOX, TEXTS, WHALE, alike, ids, ranked
 
 from concord.ranking.diversify import REPETITION, STRETCH, mmr
 from concord.ranking.duplicates import Likeness, similarity
 from concord.settings import TABLE
 from concord.types import Ranked
-from support.ranked_texts import FOX, TEXTS, WHALE, alike, ids, ranked
 
 TRADE = float(TABLE["search.diversity"].default)
 

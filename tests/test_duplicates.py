@@ -8,9 +8,9 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.ranked_texts import FOX, TEXTS, WHALE, alike, ranked, sets
 
 from concord.ranking.duplicates import DUPLICATE, Likeness, collapse, says_the_same, similarity, word_set
-from support.ranked_texts import FOX, TEXTS, WHALE, alike, ranked, sets
 from support.small_library import library
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from support.ranked_texts import ids, ranked
 
 from concord.ranking.floor import above_floor
 from concord.settings import TABLE
 from concord.types import Ranked
-from support.ranked_texts import ids, ranked
 
 FLOOR = float(TABLE["search.floor"].default)
 

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.text.characters import aligned
-from concord.text.tokens import beyond_ascii, latin_share
 from concord.text.stopwords import is_stop_word, shows_english, significant
 from concord.text.terms import exclusion_match, index_terms, loose_words, phrase_match, word_match
-from concord.text.tokens import tokenize
+from concord.text.tokens import beyond_ascii, latin_share, tokenize
 from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
 
 SCRIPTS = (

@@ -15,10 +15,10 @@ from concord.cli.hits import Dress, _highlighter
 from concord.ranking.duplicates import word_set
 from concord.text.held import contains
 from concord.text.query_language import parse
+from concord.text.scripts import has_marks
 from concord.text.snippet import excerpt
 from concord.text.terms import index_terms, loose_words, phrase_match, word_match, written
 from concord.text.tokens import tokenize
-from concord.text.scripts import has_marks
 from concord.types import Match, Word
 from support.small_library import library, titles
 from test_terms import Shelf
