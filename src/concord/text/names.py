@@ -160,8 +160,8 @@ def _asked_owners(named: Sequence[str], others: Iterable[str]) -> list[str]:
 
 def _single_words(*headings: str) -> list[str]:
     """Return those headings that are one word, in lower case."""
-    words = [heading.strip("`").removesuffix("()").lower() for heading in headings]
-    return list(dict.fromkeys(filter(_is_name, words)))
+    words = dict.fromkeys(heading.strip("`").removesuffix("()").lower() for heading in headings)
+    return [word for word in words if _is_name(word) and word[0] != "-"]
 
 
 def _numbers(heading: str) -> Iterator[str]:
