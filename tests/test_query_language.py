@@ -117,9 +117,7 @@ def test_an_expression_that_does_not_parse_is_read_as_words(query: str, exact: s
     assert (shown(parsed.exact), parsed.excluded) == (exact, ())
 
 
-@pytest.mark.parametrize(
-    "query", ["", " ", "-", "*", "(((", "!?", '""', '"..."', "👍", "\0", "\ud800", "() ()"]
-)
+@pytest.mark.parametrize("query", ["", " ", "-", "(((", "!?", '""', '"..."', "👍", "\0", "\ud800", "() ()"])
 def test_a_query_without_letter_or_digit_asks_for_nothing(query: str):
     parsed = parse(query)
     assert (parsed.exact, parsed.loose, parsed.terms, parsed.phrases) == (None, None, (), ())
