@@ -19,7 +19,7 @@ from concord.search.blend import rareness
 from concord.search.classify import mentions
 from concord.search.fuse import score_range
 from concord.text.bm25 import idfs
-from concord.text.held import contains, neighbours
+from concord.text.held import contains, neighbours, token_set
 from concord.text.names import line_of
 from concord.text.stopwords import significant
 from concord.text.tokens import pattern
@@ -80,17 +80,21 @@ def closeness_in(query: Query) -> Callable[[Passage], float]:
     weights = idfs(query.chunks, query.frequencies)
     words = [pair for pair in pairwise(query.words[: MAX_PAIRS + 1]) if pair[0] != pair[1]]
     pairs = {pair: min(weights.get(word, 0.0) for word in pair) for pair in words}
+    in_order, total = tuple(pairs), sum(pairs.values()) or 1.0
     is_bare, is_question = _is_bare(query), is_sentence(query)
+    asked = token_set(query.meaning)
 
     def close(passage: Passage) -> float:
-        texts = (passage.chunk.text, passage.document.title)
+        text, title = passage.chunk.text, passage.document.title
         # Its words need not stand close: "node is not the leader" has three others between them.
-        if is_question and any(contains(text, query.meaning) for text in texts):
+        if is_question and token_set(text).issuperset(asked) and contains(text, query.meaning):
             return 1.0
-        near = {pair for text in texts for pair in neighbours(text, pairs)}
-        if len(near) == len(pairs) and near:
+        near = neighbours(text, in_order)
+        if len(near) < len(pairs):
+            near += [pair for pair in neighbours(title, in_order) if pair not in near]
+        if near and len(near) == len(pairs):
             return 1.0 if is_bare else SUBJECT
-        return sum(pairs[pair] for pair in near) / (sum(pairs.values()) or 1.0)
+        return sum(pairs[pair] for pair in near) / total
 
     return close
 

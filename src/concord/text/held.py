@@ -22,22 +22,37 @@ def contains(text: str, term: str) -> bool:
 
 
 def held_words(words: Iterable[str], text: str) -> set[str]:
-    """Return the words that a text holds."""
-    tokens = token_set(text)
-    return {word for word in words if _token(word) in tokens and _is_single(word) or contains(text, word)}
+    """Return the words that a text holds: most are told by its tokens alone."""
+    tokens, lowered, is_ascii = token_set(text), _lowered(text), text.isascii()
+    held: set[str] = set()
+    for word in words:
+        token = _single_token(word)
+        if token in tokens or (not is_ascii or not token or token[:-1] in lowered) and contains(text, word):
+            held.add(word)
+    return held
 
 
-@lru_cache(maxsize=256)
-def _is_single(word: str) -> bool:
-    return len(_tokens(word)) == 1
+@lru_cache(maxsize=512)
+def _single_token(word: str) -> str:
+    """Return the token of a word; empty if it has several."""
+    tokens = tokenize(word)
+    return tokens[0] if len(tokens) == 1 else ""
 
 
-def neighbours(text: str, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def neighbours(text: str, pairs: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     """Return the pairs whose second word follows the first in a text, at once or after one other word."""
     held = token_set(text)
-    tokens = ((pair, _token(pair[0]), _token(pair[1])) for pair in pairs)
-    likely = [(pair, first, second) for pair, first, second in tokens if first in held and second in held]
+    likely = [
+        (pair, first, second)
+        for pair, first, second in _with_tokens(pairs)
+        if first in held and second in held
+    ]
     return [pair for pair, first, second in likely if _are_close(_tokens_of(text), first, second)]
+
+
+@lru_cache(maxsize=16)
+def _with_tokens(pairs: tuple[tuple[str, str], ...]) -> list[tuple[tuple[str, str], str, str]]:
+    return [(pair, _first_token(pair[0]), _first_token(pair[1])) for pair in pairs]
 
 
 def _are_close(tokens: Sequence[str], first: str, second: str) -> bool:
@@ -50,7 +65,7 @@ def _are_close(tokens: Sequence[str], first: str, second: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _token(word: str) -> str:
+def _first_token(word: str) -> str:
     return "".join(_tokens(word)[:1])
 
 
