@@ -28,6 +28,7 @@ from concord.mcp import http as served
 from concord.mcp import start
 from concord.mcp.access_tokens import add_token, grant_for, read_grants
 from concord.mcp.server import build
+from concord.mcp.table import TOOLS
 from support import kb_process
 from support.mcp_session import (
     BOUND_S,
@@ -118,6 +119,8 @@ def test_an_agent_works_over_http_in_either_era(server: str, era: str):
             assert "session token" in (await call(client, "kb_get", citation="docs/auth.md"))["text"]
             assert (await client.list_resources()).resources
             assert "outside" in await refusal(client, "kb_add_source", path="/etc")
+            for row in TOOLS:
+                assert "has no argument 'nonsense'" in await refusal(client, row.name, nonsense=1)
 
     run(scene)
 

@@ -110,9 +110,10 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 async def refusal(client: Client, tool: str, **arguments: Any) -> str:
-    """Call a tool that must refuse, and return what it says."""
+    """Call a tool that must refuse, and return what it says; that is text alone."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error
+    assert result.structured_content is None
     return said(result)
 
 
