@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import select
 import signal
 import socket
@@ -334,7 +335,7 @@ def test_an_organisation_is_told_how_long_its_own_calls_took(tmp_path: Path, era
 @pytest.mark.promise("mcp.http.orgs", "mcp.roots")
 def test_the_folders_of_an_organisation_and_of_its_clients_are_closed_to_another(tmp_path: Path):
     red, blue = (add_token(tmp_path / "tokens", org) for org in ("red", "blue"))
-    work, shared = (write_docs(tmp_path / name / "docs").parent for name in ("work", "shared"))
+    work, shared, own = (write_docs(tmp_path / name / "docs").parent for name in ("work", "shared", "own"))
     announced = write_docs(tmp_path / "announced")
 
     async def roots(context: object) -> ListRootsResult:
@@ -347,12 +348,15 @@ def test_the_folders_of_an_organisation_and_of_its_clients_are_closed_to_another
         ):
             assert (await call(ours, "kb_add_source", path=str(work / "docs")))["added"] == 3
             refused = await refusal(theirs, "kb_add_source", path=str(work / "docs"))
-            assert f"outside the folders that may be indexed ({shared})" in refused
+            assert f"outside the folders that may be indexed ({shared}, {own})" in refused
             assert (await call(theirs, "kb_add_source", path=str(shared / "docs")))["added"] == 3
+            assert (await call(theirs, "kb_add_source", path=str(own / "docs")))["added"] == 3
+            assert "outside" in await refusal(ours, "kb_add_source", path=str(own / "docs"))
             for client in (ours, theirs):
                 assert "outside" in await refusal(client, "kb_add_source", path=str(announced))
 
-    settings = {"KB_SERVE_TOKENS": str(tmp_path / "tokens"), "KB_MCP_ROOTS": str(shared), "KB_ORG": "red"}
+    allowed = os.pathsep.join([str(shared), f"blue={own}"])
+    settings = {"KB_SERVE_TOKENS": str(tmp_path / "tokens"), "KB_MCP_ROOTS": allowed, "KB_ORG": "red"}
     with serving(tmp_path / "home", work, **settings) as url:
         run(scene)
 

@@ -30,6 +30,16 @@ def test_the_folder_the_server_was_started_in_is_for_its_own_organisation_alone(
     assert roots_of("another", allowed) == (place / "other",)
 
 
+@pytest.mark.promise("mcp.roots")
+def test_a_configured_folder_may_be_for_one_organisation_alone(place: Path):
+    (place / "a=b").mkdir()
+    parts = (place / "other", f"red={place / 'work'}", f"blue={place / 'outside'}", place / "a=b")
+    allowed = allowed_roots(os.pathsep.join(map(str, parts)), None, "red")
+    assert roots_of("red", allowed) == (place / "other", place / "work", place / "a=b")
+    assert roots_of("blue", allowed) == (place / "other", place / "outside", place / "a=b")
+    assert roots_of("green", allowed) == (place / "other", place / "a=b")
+
+
 def test_the_root_of_the_file_system_is_never_allowed_by_default():
     assert allowed_roots("", Path("/"), "team") == ()
 

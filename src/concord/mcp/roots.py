@@ -1,9 +1,9 @@
 """Where `kb_add_source` may read: an agent chooses the path, so whoever started the server draws the line.
 
 The folder in which the server was started is allowed to its own organisation, because that is where its
-client works, and what `mcp.roots` lists besides, to everybody. The root of the file system never is by
-default: several desktop clients start their servers there. A server that others reach over the network has
-`mcp.roots` alone.
+client works. What `mcp.roots` lists besides is allowed to everybody or, as `ORG=PATH`, to one organisation.
+The root of the file system never is by default: several desktop clients start their servers there. A server
+that others reach over the network has `mcp.roots` alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from concord.errors import BadValue, NotFound
 from concord.sources import absolute_path
+from concord.text.organisations import without_org
 
 HINT = "set mcp.roots (KB_MCP_ROOTS) to the folders that may be indexed, or let a person add it with kb"
 
@@ -32,7 +33,7 @@ def allowed_roots(configured: str, started_in: Path | None, org: str) -> tuple[R
     Raises:
         NotFound: a configured one does not exist.
     """
-    given = [Root(absolute_path(part)) for part in configured.split(os.pathsep) if part.strip()]
+    given = [_configured(part) for part in configured.split(os.pathsep) if part.strip()]
     return (*given, *(Root(folder, org) for folder in _working_folder(started_in)))
 
 
@@ -55,6 +56,11 @@ def permitted(path: str, roots: Sequence[Path]) -> Path:
         if any(found.is_relative_to(root) for root in roots):
             return found
     raise _refusal(path, given, roots)
+
+
+def _configured(entry: str) -> Root:
+    org, path = without_org(entry)
+    return Root(absolute_path(path), org)
 
 
 def _existing(candidates: Iterable[Path]) -> Iterator[Path]:
