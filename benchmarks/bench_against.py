@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -25,6 +24,7 @@ from benchmarks.measure import Cost, Row, absent, at_most, command_cost, cpu_ms,
 from benchmarks.sides import (
     Searching,
     Side,
+    commit_of,
     earlier,
     searching,
     side_variables,
@@ -50,11 +50,11 @@ Sides = Mapping[str, Side]
 def run() -> Iterator[Row]:
     """Compare searches, memory, disk, indexing and start-up."""
     revision = os.environ.get(REVISION) or "HEAD"
-    try:
-        sides = {"ours": working_tree(), "baseline": earlier(revision)}
-    except (FileNotFoundError, subprocess.CalledProcessError):
+    commit = commit_of(revision)
+    if commit is None:
         yield absent("the working tree", f"git knows no revision {revision}")
         return
+    sides = {"ours": working_tree(), "baseline": earlier(commit)}
     yield from _searches("hashed vectors", sides, _tree(TEXTS), HASHING)
     yield from _searches("bundled model", sides, _tree(TEXTS_EMBEDDED), BUNDLED)
     yield from _indexing(sides, _tree(TEXTS_INDEXED))

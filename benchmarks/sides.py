@@ -57,13 +57,16 @@ def side_variables(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
     return {**plain, "KB_HOME": str(home), **settings}
 
 
-def earlier(revision: str) -> Side:
-    """Return a revision of this repository, unpacked and installed.
+def commit_of(revision: str) -> str | None:
+    """Return which commit a revision is; None if git knows none, or is not there."""
+    try:
+        return _git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        return None
 
-    Raises:
-        CalledProcessError: there is no such revision, or this is no repository.
-    """
-    commit = _git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
+
+def earlier(commit: str) -> Side:
+    """Return a commit of this repository, unpacked and installed."""
     folder = cache_folder().absolute() / "against" / commit[:12]
     if not (folder / "source").is_dir():
         with tarfile.open(fileobj=BytesIO(_git("archive", commit))) as archive:
