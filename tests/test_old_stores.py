@@ -64,6 +64,7 @@ IN_FILES = (
     Written("json-1-03bb415.json.xz"),
     Written("json-1-9482f1c.json.xz", deploy="1-11"),
 )
+IN_QDRANT = Written("sqlite-4-qdrant-9482f1c.db.xz", deploy="1-11")
 IN_POSTGRESQL = (
     Written("postgres-1-74e99dc.sql.xz", (HASHING,), "", 0),
     Written("postgres-1-9e45a49.sql.xz"),
@@ -109,10 +110,18 @@ def _record(embedder: Any, texts: list[str], monkeypatch: pytest.MonkeyPatch) ->
 def test_a_store_in_a_file_opens_migrates_and_answers(
     written: Written, folder: Path, tmp_path: Path, embedded: list[str]
 ):
-    data = lzma.decompress((FILES / written.file).read_bytes())
-    (folder / f"default.{written.kind}").write_bytes(data)
-    scheme = "json" if written.kind == "json" else "sqlite"
-    assert_answers(written, tmp_path, f"{scheme}://{folder}")
+    assert_answers(written, tmp_path, unpacked(written, folder))
+    assert embedded == []
+
+
+def test_vectors_that_were_kept_in_a_qdrant_that_is_gone_come_back_from_the_cache(
+    folder: Path, tmp_path: Path, embedded: list[str]
+):
+    url = unpacked(IN_QDRANT, folder)
+    with secluded(tmp_path, url, **UNHURRIED) as kb:
+        assert citations(kb, "E4012", "fts5") == ["handbook/ops/deploy.md:1-11"]
+        assert kb.migrate_vectors().embedding.reused == len(DOCUMENTS) + NOTES
+    assert_answers(IN_QDRANT, tmp_path, url)
     assert embedded == []
 
 
@@ -131,8 +140,15 @@ def test_a_store_in_postgresql_opens_migrates_and_answers(
 
 
 def test_every_file_is_tested():
-    files = [store.file for store in (*IN_FILES, *IN_POSTGRESQL)]
+    files = [store.file for store in (*IN_FILES, IN_QDRANT, *IN_POSTGRESQL)]
     assert sorted(files) == sorted(path.name for path in FILES.glob("*.xz"))
+
+
+def unpacked(written: Written, folder: Path) -> str:
+    """Put a store into a folder and return its URL."""
+    data = lzma.decompress((FILES / written.file).read_bytes())
+    (folder / f"default.{written.kind}").write_bytes(data)
+    return f"{'json' if written.kind == 'json' else 'sqlite'}://{folder}"
 
 
 def assert_answers(written: Written, home: Path, url: str) -> None:

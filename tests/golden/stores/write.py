@@ -1,7 +1,8 @@
 """Write a store with the code of a commit: `python tests/golden/stores/write.py COMMIT FILE [URL]`.
 
 FILE ends in .db.xz, .json.xz or .sql.xz; the last needs the URL of an empty PostgreSQL database. The packages
-are those of the interpreter that runs this. KB_EMBED_PROVIDER chooses the model, hashing by default.
+are those of the interpreter that runs this. KB_EMBED_PROVIDER chooses the model, hashing by default, and
+KB_VECTORS_URL where vectors are kept.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Writer:
         with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as code:
             code.extractall(FOLDER, filter="data")
         given = {"PYTHONPATH": str(FOLDER / "src"), "KB_HOME": str(FOLDER / "home"), "KB_STORE_URL": url}
-        self._environment = {"KB_EMBED_PROVIDER": "hashing", **os.environ, **given}
+        self._environment: dict[str, str] = {"KB_EMBED_PROVIDER": "hashing", **os.environ, **given}
 
     def kb(self, *arguments: str) -> str:
         """Run a command and return what it printed; a command or option that did not exist yet is told of."""
@@ -74,6 +75,7 @@ class Writer:
         self.kb("feedback", "handbook/login.md", "good", "--query", "session token")
         if self._environment["KB_EMBED_PROVIDER"] == "hashing":
             self.kb("models", "add", "bundled")
+        self.kb("sync")
         print(self.kb("stats"), self.kb("list", "handbook"), self.kb("search", "session token"))
 
 
