@@ -20,7 +20,7 @@ from concord.cli.models import models
 from concord.mcp.table import TOOLS
 from support.golden_files import GOLDEN, RENEW, Normaliser, assert_golden
 from support.judged import recipes, things
-from support.mcp_session import in_process, run
+from support.mcp_session import BOUND_S, in_process, run
 from support.other_embedders import TABLE
 from support.small_library import UNHURRIED
 
@@ -197,7 +197,7 @@ def called(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """File → what its tool replied; they are called one after the other in one session."""
     scene = Scene(tmp_path_factory.mktemp("called"))
     replies: dict[str, Any] = {}
-    settings: dict[str, Any] = {**UNHURRIED}
+    settings: dict[str, Any] = {**UNHURRIED, "limits_s": {row.name: BOUND_S for row in TOOLS}}
 
     async def session() -> None:
         async with in_process(scene.folder / "home", **settings) as client:

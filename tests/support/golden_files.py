@@ -28,7 +28,7 @@ _IDS = re.compile(r"\b(?:[0-9a-f]{16}|[0-9a-f]{12})\b")
 _SHORT_IDS = re.compile(r"(?<=-)[0-9a-f]{6}\b")  # in the paths of notes: the beginning of an id
 _TEXTS = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|\d{8}-\d{6}\b"), "<time>"),
-    (re.compile(r"\b\d+(?:\.\d+)?(?= (?:ms|s|kB|MB)\b)"), "<number>"),
+    (re.compile(r"\b\d+(?:\.\d+)?(?= (?:ms|s|kB|MB)\b)|(?<=\bgeneration )\d+"), "<number>"),
     (re.compile(re.escape(__version__)), "<version>"),
 )
 _DIGITS = 4  # of a score: what is left of them depends on the processor
