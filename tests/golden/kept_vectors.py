@@ -42,16 +42,19 @@ class KeptEmbedder:
         return self._model.token_starts(text)
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        return [self.embed_query(text) for text in texts]
+        digests = {text: _digest(text) for text in texts}
+        for digest in digests.values():
+            if digest in table():
+                ASKED[digest] = table()[digest]
+        unknown = [text for text, digest in digests.items() if digest not in ASKED]
+        made = self._model.embed_documents(unknown) if unknown else []
+        for text, vector in zip(unknown, made, strict=True):
+            EMBEDDED.add(digests[text])
+            ASKED[digests[text]] = np.frombuffer(vector, "<f4").astype("<f2").tobytes()
+        return [_of_length_one(ASKED[digests[text]]) for text in texts]
 
     def embed_query(self, text: str) -> Vector:
-        digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()[:DIGEST_BYTES]
-        numbers = ASKED.get(digest) or table().get(digest)
-        if numbers is None:
-            EMBEDDED.add(digest)
-            numbers = np.frombuffer(self._model.embed_query(text), "<f4").astype("<f2").tobytes()
-        ASKED[digest] = numbers
-        return _of_length_one(np.frombuffer(numbers, "<f2").astype(np.float64))
+        return self.embed_documents([text])[0]
 
     def warm(self) -> None:
         """Do nothing."""
@@ -75,6 +78,11 @@ def keep(*, only_add: bool) -> int:
     return len(rows)
 
 
-def _of_length_one(numbers: NDArray[np.float64]) -> Vector:
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()[:DIGEST_BYTES]
+
+
+def _of_length_one(kept: bytes) -> Vector:
+    numbers = np.frombuffer(kept, "<f2").astype(np.float64)
     unit: NDArray[np.float32] = (numbers / np.sqrt((numbers * numbers).sum())).astype("<f4")
     return unit.tobytes()
