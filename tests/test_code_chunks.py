@@ -245,6 +245,14 @@ def test_what_is_not_code_at_all_is_not_parsed(language: str):
     assert len(code(xml, language, ChunkSize())) > 10
 
 
+@pytest.mark.parametrize(
+    ("language", "wrapper", "definition"),
+    [("typescript", "declare ", "class A {}"), ("cpp", "template<class T> ", "class A {};")],
+)
+def test_a_definition_inside_thousands_of_wrappers_is_found(language: str, wrapper: str, definition: str):
+    assert [span.path for span in definitions(wrapper * 3000 + definition, language)] == [("A",)]
+
+
 def test_what_is_larger_than_people_write_is_not_parsed():
     text = "def f():\n    return 1\n\n" * (MAX_BYTES // 22)
     assert definitions(text, "python") == []

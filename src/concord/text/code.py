@@ -202,15 +202,12 @@ def _walk(parent: Node, path: Heading, data: bytes, depth: int) -> Iterator[Span
 
 def _unwrapped(node: Node) -> Node | None:
     """Return the definition that a node is, or holds behind `export`, decorators, `const f =` …"""
-    if node.type in _CONTAINERS or node.type in _LEAVES:
-        return node
-    if node.type not in _WRAPPERS or not node.named_children:
-        return None
-    inner = node.named_children[-1]
-    if inner.type in ("variable_declarator", "assignment_expression"):
-        value = inner.child_by_field_name("value") or inner.child_by_field_name("right")
-        return inner if value and value.type in _FUNCTION_VALUES else None
-    return _unwrapped(inner)
+    while node.type in _WRAPPERS and node.named_children:  # a crafted file has thousands inside each other
+        node = node.named_children[-1]
+        if node.type in ("variable_declarator", "assignment_expression"):
+            value = node.child_by_field_name("value") or node.child_by_field_name("right")
+            return node if value and value.type in _FUNCTION_VALUES else None
+    return node if node.type in _CONTAINERS or node.type in _LEAVES else None
 
 
 def _with_comments(siblings: Sequence[Node], index: int, data: bytes) -> Node:
