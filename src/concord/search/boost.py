@@ -18,6 +18,7 @@ from concord.errors import BackendDown, StoreBusy
 from concord.search.blend import rareness
 from concord.search.classify import mentions
 from concord.search.fuse import score_range
+from concord.search.passages import READ_AT_LEAST
 from concord.text.bm25 import idfs
 from concord.text.held import contains, neighbours, token_set
 from concord.text.names import line_of
@@ -54,7 +55,8 @@ def boost(passages: Sequence[Passage], query: Query, accesses: Mapping[str, Acce
     close = closeness_in(query) if has_words else lambda _: 0.0
     passages = [replace(passage, closeness=close(passage)) for passage in passages]
     rare = 1.0 if _is_question(query) else rareness(query.chunks, query.frequencies)
-    reach, now = score_range([passage.ranked for passage in passages]), time.time()
+    # Of the first few, so that asking for more results moves none.
+    reach, now = score_range([passage.ranked for passage in passages[:READ_AT_LEAST]]), time.time()
     shares = [_share(passage, query, rare, accesses, now) for passage in passages]
     return in_order(passages, [p.ranked.score + reach * s for p, s in zip(passages, shares, strict=True)])
 
