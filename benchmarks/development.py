@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from benchmarks.kept_vectors import keep_vectors
 from benchmarks.measure import sized
+from benchmarks.synthetic import cache_folder
 from concord.knowledge import KnowledgeBase
-from concord.quality.collection import foreign_queries, read_collection
+from concord.quality.collection import Collection, Entry, foreign_queries, read_collection
 from concord.quality.evaluate import Evaluation, evaluate
 from concord.quality.fitting import JudgedSet
 from concord.ranking.calibrate import Calibration
@@ -30,6 +33,8 @@ SETS = (
 TRAIN = {"scifact": "train"}  # judgements to tune on, where the others are kept for reporting
 QUERIES = 500  # asked of a set, so that the largest does not take an hour
 ASKED = 1200  # where confidence is measured: all but of one set, for an error to stand out from chance
+
+keep_vectors()
 
 
 def folder() -> Path:
@@ -74,6 +79,16 @@ def measured(
         if calibration is not None:
             tools = replace(tools, calibration=calibration)
         return evaluate(collection, tools, silent, others)
+
+
+def rewritten(collection: Collection, name: str, documents: Iterable[Entry]) -> Collection:
+    """Return a collection with other documents, which are written where benchmarks keep what they make."""
+    place = cache_folder().absolute() / "rewritten" / name
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "corpus.jsonl").open("w", encoding="utf-8") as file:
+        for entry in documents:
+            file.write(json.dumps({"_id": entry.id, "title": entry.title, "text": entry.text}) + "\n")
+    return replace(collection, folder=place)
 
 
 def judged(evaluation: Evaluation) -> JudgedSet:
