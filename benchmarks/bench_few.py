@@ -15,7 +15,7 @@ from statistics import mean
 from msgspec.structs import replace
 
 from benchmarks.copying import copy_documents
-from benchmarks.development import folder, present
+from benchmarks.development import folder, opened, present
 from benchmarks.measure import Row, absent, sized
 from benchmarks.synthetic import SEED
 from concord.answering.tools import SearchTools
@@ -39,7 +39,7 @@ def run() -> Iterator[Row]:
         yield absent("stores of a few documents", f"no set in {folder()}")
         return
     asked: dict[int, list[tuple[Answer, set[str]]]] = {size: [] for size in SIZES}
-    with KnowledgeBase.open() as knowledge:
+    with opened() as knowledge:
         for name in chosen:
             collection = read_collection(folder() / name, None).sampled(QUERIES)
             with knowledge.measuring.indexed_apart(collection, silent) as tools:

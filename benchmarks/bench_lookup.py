@@ -21,7 +21,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from benchmarks.development import folder, present
+from benchmarks.development import folder, opened, present
 from benchmarks.lookups import LookUp, looked_up, sources
 from benchmarks.measure import Row, absent, at_least, sized
 from benchmarks.synthetic import cache_folder
@@ -57,7 +57,7 @@ def run() -> Iterator[Row]:
     if not chosen:
         yield absent("looking up rare words", f"no development set in {folder()}")
         return
-    with KnowledgeBase.open() as knowledge:
+    with opened() as knowledge:
         for name in chosen:
             made = rare_words(read_collection(folder() / name))
             with knowledge.measuring.indexed_apart(made, silent) as tools:
@@ -74,7 +74,7 @@ def _names() -> Iterator[Row]:
     for path, text in texts.items():
         (corpus / path).parent.mkdir(parents=True, exist_ok=True)
         (corpus / path).write_text(text, encoding="utf-8")
-    with KnowledgeBase.open(store__url=f"sqlite://{os.environ['KB_HOME']}/{corpus.name}") as knowledge:
+    with opened(store__url=f"sqlite://{os.environ['KB_HOME']}/{corpus.name}") as knowledge:
         knowledge.add(corpus)
         for kind, made in looked_up(texts).items():
             if made:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from benchmarks.development import SETS, folder, present, rewritten, strangers
+from benchmarks.development import SETS, folder, opened, present, rewritten, strangers
 from benchmarks.measure import Row, absent, sized
 from benchmarks.synthetic import SEED
 from concord.answering.judge import Judgement
@@ -67,7 +67,7 @@ def run() -> Iterator[Row]:
         yield absent("near misses", f"no development set in {folder()}")
         return
     cells = []
-    with KnowledgeBase.open() as knowledge:
+    with opened() as knowledge:
         for told in (told for name in chosen for told in _told(name, chosen, knowledge) if told.near):
             found, rate = answerability(told.own, told.near), _refused_at(OWN_REFUSED, told)
             cases = [(said.confidence_score, True) for said in told.own]

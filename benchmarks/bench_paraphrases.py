@@ -16,10 +16,9 @@ from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
-from benchmarks.development import folder, present, rewritten
+from benchmarks.development import folder, opened, present, rewritten
 from benchmarks.measure import Row, absent, at_least, sized
 from concord.cli.output import table
-from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, Entry, read_collection
 from concord.quality.evaluate import MODES, evaluate
 from concord.types import silent
@@ -40,7 +39,7 @@ def run() -> Iterator[Row]:
     if not chosen:
         yield absent("paraphrases", f"no set of questions in {folder()}")
         return
-    with KnowledgeBase.open() as knowledge:
+    with opened() as knowledge:
         for name, collection in _paraphrases(chosen):
             with knowledge.measuring.indexed_apart(collection, silent) as tools:
                 measures = evaluate(collection, tools, silent).measures

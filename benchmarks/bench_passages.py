@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from benchmarks.development import folder, present, rewritten
+from benchmarks.development import folder, opened, present, rewritten
 from benchmarks.measure import Row, absent, sized
-from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, Entry, read_collection
 from concord.quality.evaluate import ask_one
 from concord.text.clean import clean
@@ -46,7 +45,7 @@ def run() -> Iterator[Row]:
     if not chosen:
         yield absent("passages of long documents", f"no set of articles in {folder()}")
         return
-    with KnowledgeBase.open() as knowledge:
+    with opened() as knowledge:
         for name in chosen:
             paragraphs = read_collection(folder() / name).sampled(QUERIES)
             articles, places = put_together(paragraphs)

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from benchmarks.development import folder, present
+from benchmarks.development import folder, opened, present
 from benchmarks.measure import Row, absent, at_least, sized
 from concord.cli.output import table
-from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import MODES, evaluate
 from concord.types import silent
@@ -36,7 +35,7 @@ def run() -> Iterator[Row]:
         yield absent("two subjects", f"no development set in {folder()}")
         return
     rows = []
-    with KnowledgeBase.open() as knowledge:
+    with opened() as knowledge:
         for name in chosen:
             collection = joined(read_collection(folder() / name), JOINTS[name])
             with knowledge.measuring.indexed_apart(collection, silent) as tools:

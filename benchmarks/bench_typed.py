@@ -14,11 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from benchmarks.development import folder, present
+from benchmarks.development import folder, opened, present
 from benchmarks.measure import Row, absent, sized
 from benchmarks.synthetic import SEED
 from concord.answering.tools import SearchTools
-from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import ask_one
 from concord.types import Answer, silent
@@ -47,7 +46,7 @@ def run() -> Iterator[Row]:
         return
     counts = {kind: (Counter[str](), Counter[str]()) for kind in ("mistyped", "glued")}
     nonsense = Counter[str]()
-    with KnowledgeBase.open() as knowledge:
+    with opened() as knowledge:
         for at, name in enumerate(chosen):
             collection = read_collection(folder() / name)
             with knowledge.measuring.indexed_apart(collection, silent) as tools:

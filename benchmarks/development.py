@@ -34,8 +34,6 @@ TRAIN = {"scifact": "train"}  # judgements to tune on, where the others are kept
 QUERIES = 500  # asked of a set, so that the largest does not take an hour
 ASKED = 1200  # where confidence is measured: all but of one set, for an error to stand out from chance
 
-keep_vectors()
-
 
 def folder() -> Path:
     """Return where the sets are: KB_BENCH_DATA, else beside the project.
@@ -43,6 +41,12 @@ def folder() -> Path:
     A small run takes none but those it is told of: to embed those beside the project takes hours.
     """
     return Path(os.environ.get("KB_BENCH_DATA") or sized("../shared/data", os.devnull))
+
+
+def opened(**settings: str) -> KnowledgeBase:
+    """Return a knowledge base that embeds no text which a benchmark has embedded before."""
+    keep_vectors()
+    return KnowledgeBase.open(**settings)
 
 
 def present(names: Sequence[str] = SETS) -> list[str]:

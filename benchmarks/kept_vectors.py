@@ -36,7 +36,8 @@ class KeptEmbedder(BundledEmbedder):
             file.execute(_TABLE)
             found = {key: row[0] for key in keys if (row := file.execute(_GET, (model, key)).fetchone())}
             missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-            made = dict(zip(missing, super().embed_documents([*missing.values()]), strict=True))
+            fresh = super().embed_documents([*missing.values()]) if missing else []
+            made = dict(zip(missing, fresh, strict=True))
             file.executemany(_PUT, [(model, key, vector) for key, vector in made.items()])
             file.commit()
         return [{**found, **made}[key] for key in keys]
