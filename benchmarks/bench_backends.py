@@ -16,7 +16,7 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 
 from benchmarks.copying import copy_store
-from benchmarks.development import QUERIES, folder
+from benchmarks.development import QUERIES, folder, opened
 from benchmarks.measure import Row, absent
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
