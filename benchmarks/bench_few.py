@@ -9,7 +9,7 @@ and once without.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import mean
 
 from msgspec.structs import replace
@@ -33,7 +33,7 @@ QUERIES = sized(40, 2)  # of each set
 
 
 def run() -> Iterator[Row]:
-    """Yield what is thought of relevant and of other documents, by how many there are."""
+    """Yield what is called answerable, by how many documents there are."""
     chosen = present(SETS)
     if not chosen:
         yield absent("stores of a few documents", f"no set in {folder()}")
@@ -75,11 +75,10 @@ def _asked(text: str, documents: Sequence[Document], knowledge: KnowledgeBase, t
 
 
 def _rows(what: str, answers: Sequence[tuple[Answer, set[str]]]) -> Iterator[Row]:
-    held = [answer for answer, relevant in answers if _scores(answer, relevant)[True]]
-    lacking = [answer for answer, relevant in answers if not _scores(answer, relevant)[True]]
-    for kind, is_relevant in (("relevant", True), ("other", False)):
-        scores = [score for answer, relevant in answers for score in _scores(answer, relevant)[is_relevant]]
-        yield Row(f"{what}: mean score of {kind} ones", f"{mean(scores or [0]):.3f}", f"n {len(scores)}")
+    held, lacking = (
+        [answer for answer, relevant in answers if _holds(answer, relevant) == is_held]
+        for is_held in (True, False)
+    )
     answered = mean([bool(answer.answerable) for answer in held] or [0])
     refused = mean([not answer.answerable for answer in lacking] or [0])
     row = Row(f"{what}: answerable, where one is relevant", f"{answered:.3f}", f"n {len(held)}")
@@ -87,8 +86,5 @@ def _rows(what: str, answers: Sequence[tuple[Answer, set[str]]]) -> Iterator[Row
     yield Row(f"{what}: not answerable, where none is", f"{refused:.3f}", f"n {len(lacking)}")
 
 
-def _scores(answer: Answer, relevant: set[str]) -> Mapping[bool, list[float]]:
-    found: dict[bool, list[float]] = {True: [], False: []}
-    for hit in answer.hits:
-        found[hit.document.id in relevant].append(hit.score)
-    return found
+def _holds(answer: Answer, relevant: set[str]) -> bool:
+    return any(hit.document.id in relevant for hit in answer.hits)

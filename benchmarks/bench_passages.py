@@ -57,7 +57,7 @@ def run() -> Iterator[Row]:
                     for query, text in articles.judged.items()
                 ]
             yield from _orders(name, answers)
-            yield from _promises(name, [*map(_by_document, answers)])
+            yield from _promises(name, answers)
 
 
 def put_together(paragraphs: Collection) -> tuple[Collection, Mapping[str, Place]]:
@@ -110,20 +110,20 @@ def _orders(name: str, answers: Sequence[Sequence[Found]]) -> Iterator[Row]:
     yield Row(f"{name}: right document first", f"{first:.3f}", n)
 
 
-def _by_document(hits: Sequence[Found]) -> tuple[list[Found], list[Found]]:
-    """Return the best hit of each document, and the others."""
-    ordered = sorted(hits, key=lambda found: -found.hit.passage_score)
-    best = {found.hit.document.id: found for found in reversed(ordered)}
-    return [*best.values()], [found for found in ordered if found is not best[found.hit.document.id]]
+def _promises(name: str, answers: Sequence[Sequence[Found]]) -> Iterator[Row]:
+    """Yield what scores promise of the best hit of each document and of the others, beside what is true."""
+    sides: dict[bool, list[Found]] = {True: [], False: []}
+    for hits in answers:
+        seen: set[str] = set()
+        for found in sorted(hits, key=lambda found: -found.hit.passage_score):
+            sides[found.hit.document.id not in seen].append(found)
+            seen.add(found.hit.document.id)
+    for is_best, some in sides.items():
+        what, n = ("best" if is_best else "other") + " hits of documents", f"n {len(some):,}"
+        means = [mean(values or [0.0]) for values in zip(*map(_figures, some), strict=True)] or [0.0] * 4
+        yield Row(f"{name}, {what}: score", f"{means[0]:.3f}", f"came true {means[1]:.3f}, {n}")
+        yield Row(f"{name}, {what}: passage_score", f"{means[2]:.3f}", f"came true {means[3]:.3f}, {n}")
 
 
-def _promises(name: str, answers: Sequence[tuple[list[Found], list[Found]]]) -> Iterator[Row]:
-    for at, what in enumerate(("best hits of documents", "their other hits")):
-        some = [found for sides in answers for found in sides[at]]
-        pairs = (
-            ("score", [f.hit.score for f in some], [f.is_document for f in some]),
-            ("passage_score", [f.hit.passage_score for f in some], [f.is_passage for f in some]),
-        )
-        for score, promised, true in pairs:
-            came = f"came true {mean(true or [0]):.3f}, n {len(some):,}"
-            yield Row(f"{name}, {what}: {score}", f"{mean(promised or [0.0]):.3f}", came)
+def _figures(found: Found) -> tuple[float, float, float, float]:
+    return found.hit.score, found.is_document, found.hit.passage_score, found.is_passage

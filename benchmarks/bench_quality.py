@@ -98,15 +98,6 @@ def rankings(tested: Mapping[str, Evaluation]) -> Iterator[Row]:
         means = mean(found[name]["auto"] for name in known), mean(TODAY[name] for name in known)
         yield _kept_up("mean of the sets: auto", *means, 0.0)
     yield at_least("average of the sets", "auto", "better leg", mean(share.values()), AVERAGE_SHARE)
-    for name, one in tested.items():
-        nonsense = one.gibberish
-        yield Row(
-            f"{name}: gibberish's best hit",
-            f"{nonsense.highest:.3f}",
-            f"{nonsense.own_median:.3f}",
-            target="≤ median of own",
-            is_met=nonsense.highest <= nonsense.own_median,
-        )
 
 
 def _kept_up(what: str, auto: float, today: float, lost: float) -> Row:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 from benchmarks.development import folder, opened, present
 from benchmarks.measure import Row, absent, sized
@@ -20,66 +19,66 @@ from benchmarks.synthetic import SEED
 from concord.answering.tools import SearchTools
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import ask_one
-from concord.types import Answer, silent
+from concord.types import silent
 
 SETS = ("squad2-dev", "datatalks-faq", "scifact")
-MISTYPED, GLUED, NONSENSE = (sized(full, 2) for full in (60, 30, 20))  # in all sets together
-LETTERS, SHORTEST = "bcdfghjklmnpqrstvwxz", 6
+COUNTS = {kind: sized(full, 3) for kind, full in (("mistyped", 60), ("glued", 30), ("nonsense", 20))}
+FORMS = {"mistyped": re.compile("[a-z]{6,}"), "glued": re.compile(r"(?:1[5-9]|20)\d\d")}
+LETTERS = "bcdfghjklmnpqrstvwxz"
 
 _WORD = re.compile(r"\w+")
-
-
-class Typed(NamedTuple):
-    """A question, one word of it typed otherwise."""
-
-    query_id: str
-    question: str
-    word: str
-    instead: str
+Typed = tuple[str, str, str]  # a query's id, a word of it, and what is typed instead
 
 
 def run() -> Iterator[Row]:
-    """Yield what is found and said, beside what it is for the question as it was."""
+    """Yield how many of each kind are found, and what is said of them."""
     chosen = present(SETS)
     if not chosen:
         yield absent("what people type", f"no development set in {folder()}")
         return
-    counts = {kind: (Counter[str](), Counter[str]()) for kind in ("mistyped", "glued")}
-    nonsense = Counter[str]()
+    counts = {kind: (Counter[str](), Counter[str]()) for kind in COUNTS}
     with opened() as knowledge:
-        for at, name in enumerate(chosen):
+        for name in chosen:
             collection = read_collection(folder() / name)
             with knowledge.measuring.indexed_apart(collection, silent) as tools:
-                for kind, some in _typed(collection, len(chosen)).items():
-                    _count(counts[kind], some, collection, tools)
-                if not at:
-                    nonsense = _of_nonsense(tools)
-    for kind, (altered, plain) in counts.items():
-        for what in ("asked", "right first", "right within ten", "answerable", "corrected"):
-            yield Row(f"{kind}: {what}", f"{altered[what]}", f"{plain[what]} as it was")
-    for what in ("asked", "with hits", "answerable"):
-        yield Row(f"nonsense: {what}", f"{nonsense[what]}")
+                for kind, (typed, plain) in counts.items():
+                    for id, word, instead in _typed(kind, collection, COUNTS[kind] // len(chosen)):
+                        text, relevant = collection.queries.get(id, word), collection.relevant(id)
+                        altered = re.sub(rf"\b{word}\b", instead, text, flags=re.IGNORECASE)
+                        typed.update(_said(altered, word, relevant, tools))
+                        plain.update(_said(text, word, relevant, tools))
+    for kind, (typed, plain) in counts.items():
+        for what in ("asked", "with hits", "right first", "right within ten", "answerable", "corrected"):
+            yield Row(f"{kind}: {what}", f"{typed[what]}", f"{plain[what]} as it was")
 
 
-def _typed(collection: Collection, sets: int) -> dict[str, list[Typed]]:
-    """Return a share of the questions with a slip in a word, and of those with a glued year."""
+def _said(text: str, word: str, relevant: Sequence[str], tools: SearchTools) -> Iterator[str]:
+    """Yield what is true of the answer to a query."""
+    answer = ask_one(text, tools).answer
+    right = [hit.document.id in relevant for hit in answer.hits]
+    facts = (True, right, any(right[:1]), any(right), answer.answerable, word in answer.sought)
+    names = ("asked", "with hits", "right first", "right within ten", "answerable", "corrected")
+    yield from (name for name, fact in zip(names, facts, strict=True) if fact)
+
+
+def _typed(kind: str, collection: Collection, wanted: int) -> Iterator[Typed]:
     chance = random.Random(SEED)
+    if kind == "nonsense":
+        for _ in range(wanted):
+            made = "".join(chance.choices(LETTERS, k=chance.randint(5, 9)))
+            yield "", made, made
+        return
     texts = {one.id: {*_words(f"{one.title} {one.text}")} for one in collection.documents()}
     holding = Counter(word for words in texts.values() for word in words)
-    kinds: dict[str, tuple[int, re.Pattern[str], Callable[[str], str]]] = {
-        "mistyped": (MISTYPED, re.compile(rf"[a-z]{{{SHORTEST},}}"), lambda word: slip(word, chance)),
-        "glued": (GLUED, re.compile(r"(?:1[5-9]|20)\d\d"), "FY{}".format),
-    }
-    found: dict[str, list[Typed]] = {}
-    for kind, (wanted, form, alter) in kinds.items():
-        some = found.setdefault(kind, [])
-        for id, question in sorted(collection.sampled(2000).judged.items(), key=lambda _: chance.random()):
-            held = set().union(*(texts.get(document, set()) for document in collection.relevant(id)))
-            words = [word for word in _words(question) if word in held and form.fullmatch(word)]
-            rarest = min(words, key=holding.__getitem__, default=None)
-            if rarest and not holding[instead := alter(rarest)] and len(some) < wanted // sets:
-                some.append(Typed(id, question, rarest, instead))
-    return found
+    judged = collection.judged
+    for id in chance.sample([*judged], len(judged)):
+        held = set().union(*(texts.get(document, set()) for document in collection.relevant(id)))
+        words = [word for word in _words(judged[id]) if word in held and FORMS[kind].fullmatch(word)]
+        word = min(words, key=holding.__getitem__, default="")
+        instead = slip(word, chance) if kind == "mistyped" and word else f"FY{word}"
+        if word and wanted > 0 and not holding[instead]:
+            wanted -= 1
+            yield id, word, instead
 
 
 def slip(word: str, chance: random.Random) -> str:
@@ -92,40 +91,3 @@ def slip(word: str, chance: random.Random) -> str:
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
-
-
-def _count(
-    counts: tuple[Counter[str], Counter[str]],
-    typed: Sequence[Typed],
-    collection: Collection,
-    tools: SearchTools,
-) -> None:
-    for one in typed:
-        altered = re.sub(rf"\b{one.word}\b", one.instead, one.question, flags=re.IGNORECASE)
-        for count, text in zip(counts, (altered, one.question), strict=True):
-            answer = ask_one(text, tools).answer
-            count.update(_said(answer, collection.relevant(one.query_id)))
-            count["corrected"] += one.word in answer.sought
-
-
-def _said(answer: Answer, relevant: Sequence[str]) -> Counter[str]:
-    right = [hit.document.id in relevant for hit in answer.hits]
-    true = {
-        "asked": True,
-        "with hits": bool(right),
-        "right first": any(right[:1]),
-        "right within ten": any(right),
-        "answerable": answer.answerable,
-    }
-    return Counter(what for what, is_so in true.items() if is_so)
-
-
-def _of_nonsense(tools: SearchTools) -> Counter[str]:
-    chance = random.Random(SEED)
-    count = Counter[str]()
-    for _ in range(NONSENSE):
-        words = (
-            "".join(chance.choices(LETTERS, k=chance.randint(5, 9))) for _ in range(chance.randint(1, 3))
-        )
-        count.update(_said(ask_one(" ".join(words), tools).answer, ()))
-    return count
