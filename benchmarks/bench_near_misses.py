@@ -67,7 +67,7 @@ def run() -> Iterator[Row]:
         return
     print(HEADS, flush=True)
     with opened() as knowledge:
-        for told in (told for name in chosen for told in _told(name, chosen, knowledge) if told.near):
+        for told in (told for name in chosen for told in _told(name, knowledge) if told.near):
             found = answerability(told.own, told.near)
             sides = ((told.own, True), (told.near, False))
             ece = reliability((said.confidence_score, true) for side, true in sides for said in side).ece
@@ -89,14 +89,14 @@ def _refused_at(share: float, told: Told) -> float:
     return sum(said.confidence_score < cut for said in told.near) / max(1, len(told.near))
 
 
-def _told(name: str, names: Sequence[str], knowledge: KnowledgeBase) -> Iterator[Told]:
+def _told(name: str, knowledge: KnowledgeBase) -> Iterator[Told]:
     if name == BY_HAND:
         yield from _by_hand(knowledge)
         return
     whole = unshared(read_collection(folder() / name))
     kept, lost = left_out(whole)
     with knowledge.measuring.indexed_apart(whole, silent) as tools:
-        foreign = foreign_queries(strangers(name, [one for one in names if one != BY_HAND]), QUERIES)
+        foreign = foreign_queries(strangers(name, present(SETS)), QUERIES)
         asked = [text for texts in foreign.values() for text in texts]
         yield Told(f"{name}, foreign", _answered(whole.sampled(QUERIES), tools), _asked(asked, tools))
         pairs = [] if name.endswith("-zh") else [*_swapped(whole.sampled(QUERIES), tools)]
