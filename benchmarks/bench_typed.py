@@ -21,9 +21,10 @@ from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import ask_one
 from concord.types import silent
 
-SETS = ("squad2-dev", "datatalks-faq", "scifact")
+SETS = ("scifact", "datatalks-faq", "squad2-dev")
 COUNTS = {kind: sized(full, 3) for kind, full in (("mistyped", 60), ("glued", 30), ("nonsense", 20))}
 FORMS = {"mistyped": re.compile("[a-z]{6,}"), "glued": re.compile(r"(?:1[5-9]|20)\d\d")}
+FACTS = ("asked", "with hits", "right first", "right within ten", "answerable", "corrected", "suggested")
 LETTERS = "bcdfghjklmnpqrstvwxz"
 
 _WORD = re.compile(r"\w+")
@@ -38,17 +39,20 @@ def run() -> Iterator[Row]:
         return
     counts = {kind: (Counter[str](), Counter[str]()) for kind in COUNTS}
     with opened() as knowledge:
-        for name in chosen:
+        for at, name in enumerate(chosen):
             collection = read_collection(folder() / name)
             with knowledge.measuring.indexed_apart(collection, silent) as tools:
                 for kind, (typed, plain) in counts.items():
-                    for id, word, instead in _typed(kind, collection, COUNTS[kind] // len(chosen)):
+                    wanted = (COUNTS[kind] - typed["asked"]) // (
+                        len(chosen) - at
+                    )  # its share of what is left
+                    for id, word, instead in _typed(kind, collection, wanted):
                         text, relevant = collection.queries.get(id, word), collection.relevant(id)
                         altered = re.sub(rf"\b{word}\b", instead, text, flags=re.IGNORECASE)
                         typed.update(_said(altered, word, relevant, tools))
                         plain.update(_said(text, word, relevant, tools))
     for kind, (typed, plain) in counts.items():
-        for what in ("asked", "with hits", "right first", "right within ten", "answerable", "corrected"):
+        for what in FACTS:
             yield Row(f"{kind}: {what}", f"{typed[what]}", f"{plain[what]} as it was")
 
 
@@ -56,9 +60,9 @@ def _said(text: str, word: str, relevant: Sequence[str], tools: SearchTools) -> 
     """Yield what is true of the answer to a query."""
     answer = ask_one(text, tools).answer
     right = [hit.document.id in relevant for hit in answer.hits]
-    facts = (True, right, any(right[:1]), any(right), answer.answerable, word in answer.sought)
-    names = ("asked", "with hits", "right first", "right within ten", "answerable", "corrected")
-    yield from (name for name, fact in zip(names, facts, strict=True) if fact)
+    corrected = word in answer.sought, word in answer.suggestions
+    facts = (True, right, any(right[:1]), any(right), answer.answerable, *corrected)
+    yield from (name for name, fact in zip(FACTS, facts, strict=True) if fact)
 
 
 def _typed(kind: str, collection: Collection, wanted: int) -> Iterator[Typed]:
