@@ -75,16 +75,11 @@ def _asked(text: str, documents: Sequence[Document], knowledge: KnowledgeBase, t
 
 
 def _rows(what: str, answers: Sequence[tuple[Answer, set[str]]]) -> Iterator[Row]:
-    held, lacking = (
-        [answer for answer, relevant in answers if _holds(answer, relevant) == is_held]
-        for is_held in (True, False)
-    )
-    answered = mean([bool(answer.answerable) for answer in held] or [0])
-    refused = mean([not answer.answerable for answer in lacking] or [0])
-    row = Row(f"{what}: answerable, where one is relevant", f"{answered:.3f}", f"n {len(held)}")
-    yield row._replace(target=f"≥ {LEAST:g}", is_met=answered >= LEAST)
-    yield Row(f"{what}: not answerable, where none is", f"{refused:.3f}", f"n {len(lacking)}")
-
-
-def _holds(answer: Answer, relevant: set[str]) -> bool:
-    return any(hit.document.id in relevant for hit in answer.hits)
+    sides: dict[bool, list[bool]] = {True: [], False: []}
+    for answer, relevant in answers:
+        is_held = any(hit.document.id in relevant for hit in answer.hits)
+        sides[is_held].append(bool(answer.answerable) == is_held)
+    right, refused = (mean(side or [False]) for side in sides.values())
+    row = Row(f"{what}: answerable, where one is relevant", f"{right:.3f}", f"n {len(sides[True])}")
+    yield row._replace(target=f"≥ {LEAST:g}", is_met=right >= LEAST)
+    yield Row(f"{what}: not answerable, where none is", f"{refused:.3f}", f"n {len(sides[False])}")

@@ -74,12 +74,8 @@ def run() -> Iterator[Row]:
             refused = (found.foreign_flagged, found.own_flagged, _refused_at(OWN_REFUSED, told))
             figures = "".join(f"{figure:13.3f}" for figure in (found.auroc, *refused, ece))
             print(f"{told.what:24}{found.foreign:5}{found.own:5}{figures}", flush=True)
-            yield _auroc(told.what, found.auroc)
-
-
-def _auroc(what: str, auroc: float) -> Row:
-    least = TODAY.get(what, LOST) - LOST
-    return Row(f"{what}: AUROC", f"{auroc:.3f}", target=f"≥ {least:.3f}", is_met=auroc >= least)
+            least, auroc = TODAY.get(told.what, LOST) - LOST, found.auroc
+            yield Row(f"{told.what}: AUROC", f"{auroc:.3f}", target=f"≥ {least:.3f}", is_met=auroc >= least)
 
 
 def _refused_at(share: float, told: Told) -> float:
@@ -174,7 +170,7 @@ def _swapped(collection: Collection, tools: SearchTools) -> Iterator[tuple[Judge
         right = [hit for hit in answered.answer.hits if hit.document.id in collection.relevant(query)]
         word = _rarest(answered.retrieved.query, [hit.chunk.text for hit in right])
         if word:
-            other = _other_number(word) if word.isdecimal() else chance.choice(names)
+            other = str(int(word) + 7) if word.isdecimal() else chance.choice(names)
             other = other.lower() if text.islower() else other
             altered = re.sub(rf"\b{re.escape(word)}\b", other, text)
             yield answered.judgement, ask_one(altered, tools).judgement
@@ -185,7 +181,3 @@ def _rarest(query: Query, texts: Sequence[str]) -> str | None:
     typed = [word for word in query.words if re.search(rf"\b{re.escape(word)}\b", query.text)]
     there = [word for word in typed if word.isalnum() and any(contains(text, word) for text in texts)]
     return min(there, key=lambda word: query.frequencies.get(word, 0), default=None)
-
-
-def _other_number(number: str) -> str:
-    return str(int(number) + 7)

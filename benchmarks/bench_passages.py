@@ -120,10 +120,7 @@ def _promises(name: str, answers: Sequence[Sequence[Found]]) -> Iterator[Row]:
             seen.add(found.hit.document.id)
     for is_best, some in sides.items():
         what, n = ("best" if is_best else "other") + " hits of documents", f"n {len(some):,}"
-        means = [mean(values or [0.0]) for values in zip(*map(_figures, some), strict=True)] or [0.0] * 4
-        yield Row(f"{name}, {what}: score", f"{means[0]:.3f}", f"came true {means[1]:.3f}, {n}")
-        yield Row(f"{name}, {what}: passage_score", f"{means[2]:.3f}", f"came true {means[3]:.3f}, {n}")
-
-
-def _figures(found: Found) -> tuple[float, float, float, float]:
-    return found.hit.score, found.is_document, found.hit.passage_score, found.is_passage
+        for score, truth in (("score", "is_document"), ("passage_score", "is_passage")):
+            promised = mean([getattr(found.hit, score) for found in some] or [0.0])
+            true = mean([getattr(found, truth) for found in some] or [False])
+            yield Row(f"{name}, {what}: {score}", f"{promised:.3f}", f"came true {true:.3f}, {n}")

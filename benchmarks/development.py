@@ -10,9 +10,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from benchmarks.kept_vectors import keep_vectors
 from benchmarks.measure import sized
 from benchmarks.synthetic import cache_folder
+from concord import plugins
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, Entry, foreign_queries, read_collection
 from concord.quality.evaluate import Evaluation, evaluate
@@ -45,7 +45,7 @@ def folder() -> Path:
 
 def opened(**settings: str) -> KnowledgeBase:
     """Return a knowledge base that embeds no text which a benchmark has embedded before."""
-    keep_vectors()
+    plugins.TABLES["embedders"]["bundled"] = "benchmarks.kept_vectors:KeptEmbedder"
     return KnowledgeBase.open(**settings)
 
 

@@ -14,7 +14,6 @@ from contextlib import closing
 from msgspec.structs import astuple
 
 from benchmarks.synthetic import cache_folder
-from concord import plugins
 from concord.embedders.bundled import BundledEmbedder
 from concord.types import Vector
 
@@ -41,8 +40,3 @@ class KeptEmbedder(BundledEmbedder):
             file.executemany(_PUT, [(model, key, vector) for key, vector in made.items()])
             file.commit()
         return [{**found, **made}[key] for key in keys]
-
-
-def keep_vectors() -> None:
-    """Have every knowledge base of this process embed by it."""
-    plugins.TABLES["embedders"]["bundled"] = f"{__name__}:{KeptEmbedder.__name__}"

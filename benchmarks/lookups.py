@@ -71,7 +71,7 @@ def sources() -> dict[str, str]:
         read = (
             (f"{folder}/{path.parent.name}/{path.name.removesuffix('.gz')}", _text(path)) for path in some
         )
-        worth = [(name, text) for name, text in read if len(NAMES[folder](text)) >= FEWEST_NAMES]
+        worth = [(name, text) for name, text in read if len(_names(folder, text)) >= FEWEST_NAMES]
         texts |= dict(worth[:FILES])
     return texts
 
@@ -102,13 +102,20 @@ def looked_up(texts: Mapping[str, str]) -> dict[str, list[LookUp]]:
 def _asked(folder: str, texts: Mapping[str, str], forms: tuple[str, ...]) -> Iterator[LookUp]:
     """Yield a look-up for each name; a form takes it with the file's folder and its own name."""
     chance = random.Random(SEED)
-    held = {path: NAMES[folder](text) for path, text in texts.items() if path.startswith(f"{folder}/")}
+    held = {path: _names(folder, text) for path, text in texts.items() if path.startswith(f"{folder}/")}
     files = Counter(name for names in held.values() for name in names)
     for path, names in held.items():
         parent, stem = Path(path).parent.name, Path(path).stem.replace("git-", "git ")
         for name, lines in names.items():
             if files[name] == 1 or folder in ("changelogs", "manuals"):
                 yield LookUp(chance.choice(forms).format(name, parent, stem), path, lines)
+
+
+def _names(folder: str, text: str) -> Lines:
+    lines = defaultdict[str, set[int]](set)
+    for name, number in READERS[folder](text):
+        lines[name].add(number)
+    return lines
 
 
 def _text(path: Path) -> str:
@@ -119,58 +126,50 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _releases(text: str) -> Lines:
-    """Return the lines of each release, from its heading to the next one."""
-    found, release = defaultdict[str, set[int]](set), ""
+def _releases(text: str) -> Iterator[tuple[str, int]]:
+    """Yield each release with its lines, from its heading to the next one."""
+    release = ""
     for number, line in enumerate(text.splitlines(), 1):
         heading = _RELEASE.match(line)
         release = heading[1] if heading else release
-        found[release].add(number)
-    return {release: lines for release, lines in found.items() if release}
+        if release:
+            yield release, number
 
 
-def _command_options(text: str) -> Lines:
-    """Return the options of our own commands, as `kb add --pattern`."""
-    found, command = defaultdict[str, set[int]](set), ""
+def _command_options(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the options of our own commands, as `kb add --pattern`."""
+    command = ""
     for number, line in enumerate(text.splitlines(), 1):
         command = line.removeprefix("## ") if line.startswith("## ") else command
         if option := _COMMAND_OPTION.match(line):
-            found[f"{command} {option[1]}"].add(number)
-    return found
+            yield f"{command} {option[1]}", number
 
 
-def _keys(text: str) -> Lines:
-    """Return the keys of a settings file, also those that are commented out."""
-    found = defaultdict[str, set[int]](set)
-    for number, line in enumerate(text.splitlines(), 1):
-        if key := _KEY.match(line):
-            found[key[1]].add(number)
-    return found
+def _keys(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the keys of a settings file, also those that are commented out."""
+    matches = ((_KEY.match(line), number) for number, line in enumerate(text.splitlines(), 1))
+    yield from ((key[1], number) for key, number in matches if key)
 
 
-def _manual_options(text: str) -> Lines:
-    """Return the long options that lines of a manual page begin with."""
-    found = defaultdict[str, set[int]](set)
+def _manual_options(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the long options that lines of a manual page begin with."""
     for number, line in enumerate(text.splitlines(), 1):
         entry = _ENTRY.match(_FONT.sub("", line.replace("\\-", "-")))
         options = _OPTION.findall(entry[1]) if entry else []
-        for option in options if len(options) <= MOST_OPTIONS else ():
-            found[option].add(number)
-    return found
+        yield from ((option, number) for option in options if len(options) <= MOST_OPTIONS)
 
 
-def _definitions(text: str) -> Lines:
-    """Return what Python code defines, methods as `Class.method`."""
-    found, tree = defaultdict[str, set[int]](set), ast.parse(text)
+def _definitions(text: str) -> Iterator[tuple[str, int]]:
+    """Yield what Python code defines, methods as `Class.method`."""
+    tree = ast.parse(text)
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     owners = {inner: f"{node.name}." for node in classes for inner in node.body}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and "__" not in node.name:
-            found[owners.get(node, "") + node.name].add(node.lineno)
-    return found
+            yield owners.get(node, "") + node.name, node.lineno
 
 
-NAMES: Mapping[str, Callable[[str], Lines]] = {
+READERS: Mapping[str, Callable[[str], Iterator[tuple[str, int]]]] = {
     "docs": _command_options,
     "code": _definitions,
     "changelogs": _releases,
