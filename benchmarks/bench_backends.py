@@ -16,7 +16,7 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 
 from benchmarks.copying import copy_store
-from benchmarks.development import QUERIES, folder
+from benchmarks.development import QUERIES, folder, opened
 from benchmarks.measure import Row, absent
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
@@ -38,7 +38,7 @@ def run() -> Iterator[Row]:
         return
     limit = int(os.environ.get("KB_BENCH_QUERIES", QUERIES))
     collection = read_collection(place, None).sampled(limit)
-    with KnowledgeBase.open() as kb, kb.measuring.indexed_apart(collection, silent) as tools:
+    with opened() as kb, kb.measuring.indexed_apart(collection, silent) as tools:
         expected = evaluate(collection, tools, silent)
         for name, lent in BACKENDS.items():
             yield from _compared(name, lent, collection, tools.store, expected)

@@ -15,7 +15,7 @@ from statistics import mean
 import numpy as np
 
 from benchmarks.copying import copy_store
-from benchmarks.development import folder, present
+from benchmarks.development import folder, opened, present
 from benchmarks.measure import Row, absent
 from benchmarks.synthetic import Floats
 from concord.answering.request_checks import search_options
@@ -56,7 +56,7 @@ def run() -> Iterator[Row]:
 def _fill(kb: KnowledgeBase, names: Sequence[str]) -> dict[str, list[str]]:
     """Store one collection after the other, as folders are added, and return their queries."""
     queries = {}
-    with KnowledgeBase.open() as knowledge:
+    with opened() as knowledge:
         for name in names:
             collection = read_collection(folder() / name, None).sampled(QUERIES)
             with knowledge.measuring.indexed_apart(collection, silent) as tools:

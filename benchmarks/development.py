@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from benchmarks.measure import sized
+from benchmarks.synthetic import cache_folder
+from concord import plugins
 from concord.knowledge import KnowledgeBase
-from concord.quality.collection import foreign_queries, read_collection
+from concord.quality.collection import Collection, Entry, foreign_queries, read_collection
 from concord.quality.evaluate import Evaluation, evaluate
 from concord.quality.fitting import JudgedSet
 from concord.ranking.calibrate import Calibration
@@ -38,6 +41,12 @@ def folder() -> Path:
     A small run takes none but those it is told of: to embed those beside the project takes hours.
     """
     return Path(os.environ.get("KB_BENCH_DATA") or sized("../shared/data", os.devnull))
+
+
+def opened(**settings: str) -> KnowledgeBase:
+    """Return a knowledge base that embeds no text which a benchmark has embedded before."""
+    plugins.TABLES["embedders"]["bundled"] = "benchmarks.kept_vectors:KeptEmbedder"
+    return KnowledgeBase.open(**settings)
 
 
 def present(names: Sequence[str] = SETS) -> list[str]:
@@ -74,6 +83,16 @@ def measured(
         if calibration is not None:
             tools = replace(tools, calibration=calibration)
         return evaluate(collection, tools, silent, others)
+
+
+def rewritten(collection: Collection, name: str, documents: Iterable[Entry]) -> Collection:
+    """Return a collection with other documents, which are written where benchmarks keep what they make."""
+    place = cache_folder().absolute() / "rewritten" / name
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "corpus.jsonl").open("w", encoding="utf-8") as file:
+        for entry in documents:
+            file.write(json.dumps({"_id": entry.id, "title": entry.title, "text": entry.text}) + "\n")
+    return replace(collection, folder=place)
 
 
 def judged(evaluation: Evaluation) -> JudgedSet:

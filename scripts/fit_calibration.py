@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.development import QUERIES, SETS, TRAIN, folder, judged, measured, present
+from benchmarks.development import QUERIES, SETS, TRAIN, folder, judged, measured, opened, present
 
 from concord.answering.request_checks import search_options
 from concord.answering.retrieve import retrieve
@@ -40,7 +40,7 @@ EMPTY = Logistic((), (), 0.0, (), ())
 def main(names: list[str]) -> None:
     """Fit and write the file."""
     chosen = present(names or SETS)
-    with KnowledgeBase.open() as knowledge:
+    with opened() as knowledge:
         embedder = knowledge.embedder
         if embedder is None:
             raise SystemExit("embed.provider is none: there is no model to calibrate")

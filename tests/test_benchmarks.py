@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from benchmarks.bench_quality import precision_falls
 from benchmarks.fitted import fit_line, fit_power
+from benchmarks.kept_vectors import KeptEmbedder
 
 from concord.quality.reliability import LabelPrecision
+from support.folders import cached_in
 from support.judged import recipes, things
 from support.postgres_server import server_url
 
@@ -79,7 +81,7 @@ def test_a_benchmark_prints_its_rows(name: str, kept: Path, collections: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["absent", "fusion", "lookup", "names", "quality"])
+@pytest.mark.parametrize("name", ["fusion", "near_misses", "passages", "quality", "questions", "typed"])
 def test_a_benchmark_without_its_collections_says_so_in_a_row(name: str, kept: Path, tmp_path: Path):
     assert "not measured: " in small(name, kept, tmp_path)
 
@@ -87,6 +89,20 @@ def test_a_benchmark_without_its_collections_says_so_in_a_row(name: str, kept: P
 def test_a_revision_that_git_does_not_know_is_not_compared_with(kept: Path, tmp_path: Path):
     printed = small("against", kept, tmp_path, "no-such-revision")
     assert "not measured: git knows no revision no-such-revision" in printed
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_no_benchmark_embeds_a_text_that_another_has_embedded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_BENCH_CACHE", str(tmp_path))
+    first, second = (KeptEmbedder({"embed.precision": "exact"}, cached_in(tmp_path)) for _ in range(2))
+    made = first.embed_documents(["one text", "another"])
+    assert second.embed_documents(["another", "one text"]) == made[::-1]
+    assert first.is_warm
+    assert not second.is_warm
+    first.close()
 
 
 def test_what_grows_by_a_line_or_a_power_is_fitted_by_it():
