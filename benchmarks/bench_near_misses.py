@@ -30,7 +30,7 @@ from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, foreign_queries, read_collection
 from concord.quality.evaluate import ask, ask_one, ask_own
 from concord.quality.reliability import answerability, reliability
-from concord.text.contains import contains
+from concord.text.held import contains
 from concord.types import Query, silent
 
 BY_HAND = "squad2-dev"
