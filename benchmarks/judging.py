@@ -30,7 +30,7 @@ from concord.types import Document, Mode, Request, silent
 
 Kind = Literal["own", "foreign", "near"]
 
-QUERIES = 300  # own queries of a set, as many foreign ones, half as many near misses
+QUERIES = 300  # own queries of a set; half as many foreign ones and near misses
 LEFT_OUT = 0.25  # of a set's documents, at most, that are taken away to make near misses
 SIZES = {6: 30, 30: 8, 300: 2}  # documents of a small store, and how many such stores of a set
 ASKED_OF_A_STORE = {6: 1, 30: 4, 300: 20}  # queries that it answers, and as many that it does not
@@ -62,7 +62,7 @@ def cases(knowledge: KnowledgeBase, name: str, names: Sequence[str]) -> Iterator
     collection = read_collection(folder() / name, TRAIN.get(name)).sampled(QUERIES)
     with knowledge.measuring.indexed_apart(collection, silent) as tools:
         own = [Asked("own", id, text, collection.qrels[id]) for id, text in collection.judged.items()]
-        others = foreign_queries(strangers(name, names), QUERIES)
+        others = foreign_queries(strangers(name, names), QUERIES // 2)
         foreign = [Asked("foreign", text, text) for texts in others.values() for text in texts]
         yield from _answers(name, [*own, *foreign, *_by_hand(name)], tools)
         documents = {document.id: document for document in tools.store.catalog.documents()}
