@@ -144,9 +144,11 @@ def _parsed(text: str, index: LexicalIndex) -> Parsed:
 
 
 def _absent(names: Asked, index: LexicalIndex) -> tuple[str, ...]:
-    """Return the asked names that no chunk has, of those that can only be names."""
-    held = index.name_frequencies(names.sure) if names.sure else {}
-    return tuple(name for name in names.sure if not held.get(name))
+    """Return the asked names that no chunk defines or mentions, of those that can only be names."""
+    defined = index.name_frequencies(names.sure) if names.sure else {}
+    absent = [name for name in names.sure if not defined.get(name)]
+    mentioned = index.frequencies(absent)[1] if absent else {}
+    return tuple(name for name in absent if not mentioned.get(name))
 
 
 def _is_folder(path: str, catalog: Catalog) -> bool:
