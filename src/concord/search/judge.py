@@ -390,3 +390,9 @@ def first_judged(verdict: Verdict, passages: Sequence[Passage]) -> Verdict:
     by_id = {row.passage.chunk.id: row for row in verdict.judged}
     rows = [replace(by_id[passage.chunk.id], passage=passage) for passage in passages]
     return replace(verdict, judged=tuple(rows))
+
+
+def without_hits(verdict: Verdict) -> Verdict:
+    """Return the verdict on an answer of which nothing is shown."""
+    answerable = None if verdict.answerable is None else False
+    return replace(verdict, judged=(), confidence_score=0.0, answerable=answerable, label=LABELS[-1])

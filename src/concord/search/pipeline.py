@@ -20,7 +20,7 @@ from concord.search.calibration import Calibration
 from concord.search.deadline import Deadline, Stages
 from concord.search.fallback import Fallback, budget_ms, suggestions, with_fallback
 from concord.search.fuse import Candidates, above_floor, fuse, rrf_scores
-from concord.search.judge import LABELS, PRELIMINARY, Verdict, first_judged, judge
+from concord.search.judge import PRELIMINARY, Verdict, first_judged, judge, without_hits
 from concord.search.notes import Said, notes
 from concord.search.passages import UNSEEN, Read, collapse, diversify, read_passages
 from concord.search.present import present, with_freshness, with_warnings
@@ -181,7 +181,7 @@ def _without_noise(verdict: Verdict, options: Options, candidates: Candidates, t
         return verdict
     if best >= tools.settings["search.least_score"]:
         return verdict
-    return replace(verdict, judged=(), confidence_score=0.0, answerable=False, label=LABELS[-1])
+    return without_hits(verdict)
 
 
 def _above_min_score(verdict: Verdict, least: float | None) -> tuple[Verdict, int]:
@@ -189,7 +189,8 @@ def _above_min_score(verdict: Verdict, least: float | None) -> tuple[Verdict, in
     if least is None:
         return verdict, 0
     kept = tuple(row for row in verdict.judged if row.score >= least)
-    return replace(verdict, judged=kept), len(verdict.judged) - len(kept)
+    left_out = len(verdict.judged) - len(kept)
+    return (replace(verdict, judged=kept) if kept else without_hits(verdict)), left_out
 
 
 def _chosen(verdict: Verdict, query: Query, options: Options, tools: Tools) -> Verdict:

@@ -60,7 +60,7 @@ def understand(request: Request, options: Options, tools: Tools, sources: Sequen
         frequencies=words.frequencies,
         chunks=words.chunks,
         names=names.tokens,
-        absent_names=_absent(names, index),
+        absent_names=_absent(names, words.changes, index),
         changes=words.changes,
         dropped=parsed.dropped,
         ef_search=min(request.ef_search or settings["search.ef_search"], MAX_EF_SEARCH),
@@ -148,10 +148,16 @@ def _parsed(text: str, index: LexicalIndex) -> Parsed:
     return parse(text, options) if options else parsed
 
 
-def _absent(names: Asked, index: LexicalIndex) -> tuple[str, ...]:
-    """Return the asked names that no chunk has, of those that can only be names."""
-    held = index.name_frequencies(names.sure) if names.sure else {}
-    return tuple(name for name in names.sure if not held.get(name))
+def _absent(names: Asked, changes: Mapping[str, tuple[str, ...]], index: LexicalIndex) -> tuple[str, ...]:
+    """Return the asked names that no chunk defines or mentions, of those that can only be names.
+
+    What is searched by other forms, as FY2022 by 2022, was no name.
+    """
+    defined = index.name_frequencies(names.sure) if names.sure else {}
+    changed = {word.lower() for word in changes}
+    absent = [name for name in names.sure if not defined.get(name) and name not in changed]
+    mentioned = index.frequencies(absent)[1] if absent else {}
+    return tuple(name for name in absent if not mentioned.get(name))
 
 
 def _is_folder(path: str, catalog: Catalog) -> bool:

@@ -1,22 +1,21 @@
-"""A part that keeps failing is left alone for a while, and asked again without a restart."""
+"""Threads, deadlines and the breaker: nobody waits for what is late, and what keeps failing is left alone."""
 
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 import threading
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from pathlib import Path
 
 import pytest
 
-from concord.answering.breaker import FAILURES, PROMPT_S, Breaker, Guarded
+import concord
 from concord.errors import BackendDown, Unavailable
-from concord.strategies.semantic import Fetched
-from concord.types import Candidate, ChunkId, Family, Query, Vector
-from support.small_library import library, understood
+from concord.search.deadline import FAILURES, MAX_IDLE, Breaker, WorkerThreads, run_within
 
-T = TypeVar("T")
-RETRY_S, LATE_S = 30.0, 5.0
+RETRY_S, LATE_S, BOUND_S = 30.0, 5.0, 60
 DOWN = BackendDown("the store does not answer", hint="start it")
 
 
@@ -173,86 +172,76 @@ def test_who_is_late_says_nothing_once_all_is_closed(breaker: Breaker, caplog: p
     assert breaker.call(lambda: "asked") == "asked"
 
 
-class Halfway:
-    """Meaning of which a part may be down: the model that votes, or the vectors."""
+def done_by(workers: WorkerThreads) -> threading.Thread:
+    """Have one piece of work done; return the thread that did it, once it is idle again."""
+    found: list[threading.Thread] = []
+    done = threading.Event()
 
-    name = "semantic"
-    family: Family = "semantic"
+    def work() -> None:
+        found.append(threading.current_thread())
+        done.set()
 
-    def __init__(self) -> None:
-        self.down: set[str] = set()
-        self.asked = 0
-
-    def candidates(self, query: Query) -> list[Candidate]:
-        return self._unless_down("model", [])
-
-    def is_at_hand(self, query: Query) -> bool:
-        return False
-
-    def fetch(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector]:
-        self.asked += 1
-        return self._unless_down("vectors", {})
-
-    def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
-        return self.fetch(chunk_ids)
-
-    def remembered(self, text: str) -> Vector | None:
-        return None
-
-    def forget(self) -> None: ...
-
-    def known_words(self, text: str) -> float:
-        return 1.0
-
-    def is_word(self, word: str) -> bool:
-        return True
-
-    def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Fetched:
-        return Fetched(query or b"", stored)
-
-    def _unless_down(self, part: str, found: T) -> T:
-        if part in self.down:
-            raise DOWN
-        return found
+    workers.start(work)
+    assert done.wait(BOUND_S)
+    return found[0]
 
 
-QUERY = understood(library(), "login")
+def until_idle(workers: WorkerThreads, count: int) -> None:
+    ended = threading.Event()
+    while len(workers._idle) < count:
+        assert not ended.wait(0.001)
 
 
-def test_vectors_that_are_fetched_ahead_do_not_speak_for_a_model_that_is_down(breaker: Breaker):
-    inner = Halfway()
-    guarded = Guarded(inner, breaker)
-    assert guarded.fetch_ahead([1]) == {}
-    inner.down = {"model"}
-    for _ in range(FAILURES):
-        with pytest.raises(BackendDown):
-            guarded.candidates(QUERY)
-        assert guarded.fetch_ahead([1]) is None
-    with pytest.raises(Unavailable, match="3 times in a row"):
-        guarded.candidates(QUERY)
-    assert inner.asked == 1
+def test_a_thread_that_is_done_takes_the_next_piece():
+    workers = WorkerThreads()
+    first = done_by(workers)
+    until_idle(workers, 1)
+    assert done_by(workers) is first
 
 
-def test_vectors_that_cannot_be_fetched_ahead_count_when_they_are_needed(breaker: Breaker):
-    inner = Halfway()
-    guarded = Guarded(inner, breaker)
-    inner.down = {"vectors"}
-    assert [guarded.fetch_ahead([1]) for _ in range(FAILURES)] == [None] * FAILURES
-    for _ in range(FAILURES):
-        with pytest.raises(BackendDown):
-            guarded.fetch([1])
-    with pytest.raises(Unavailable):
-        guarded.candidates(QUERY)
+def test_work_that_hangs_holds_up_nobody():
+    workers, released = WorkerThreads(), threading.Event()
+    workers.start(lambda: None if released.wait(BOUND_S) else None)
+    assert done_by(workers).daemon
+    released.set()
 
 
-def test_nothing_is_fetched_ahead_while_somebody_waits_for_an_answer_for_long(breaker: Breaker, clock: Clock):
-    inner = Halfway()
-    guarded = Guarded(inner, breaker)
+def test_after_a_burst_no_more_threads_stay_than_are_useful():
+    workers, released = WorkerThreads(), threading.Event()
+    for _ in range(3 * MAX_IDLE):
+        workers.start(lambda: None if released.wait(BOUND_S) else None)
+    released.set()
+    until_idle(workers, MAX_IDLE)
+    assert len(workers._idle) == MAX_IDLE
 
-    def ask_meanwhile() -> None:
-        assert guarded.fetch_ahead([1]) == {}
-        clock.now += PROMPT_S
-        assert guarded.fetch_ahead([1]) is None
 
-    breaker.call(ask_meanwhile)
-    assert guarded.fetch_ahead([1]) == {}
+FORKS = """
+import os
+from concord.search import deadline
+
+assert deadline.run_within(lambda: "done", {wait_ms}) == "done"
+while not deadline._workers._idle:  # its thread has done that, and waits for more
+    pass
+child = os.fork()
+if not child:
+    os._exit(0 if deadline.run_within(lambda: "done", {wait_ms}) == "done" else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_forked_process_has_threads_of_its_own():
+    # In a process of its own, which has no other threads that could hold a lock while it is forked.
+    script = FORKS.format(wait_ms=BOUND_S * 1000)
+    environment = {**os.environ, "PYTHONPATH": str(Path(concord.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, timeout=2 * BOUND_S, check=False)
+    assert done.returncode == 0
+
+
+def test_work_with_a_limit_returns_what_it_comes_to_or_nothing_when_it_is_late():
+    released = threading.Event()
+    assert run_within(lambda: 7, float("inf")) == 7
+    assert run_within(lambda: released.wait(BOUND_S), 20) is None
+    assert run_within(lambda: released.wait(BOUND_S), -1) is None
+    released.set()
+    with pytest.raises(ZeroDivisionError):
+        run_within(lambda: 1 // 0, 60_000)

@@ -10,16 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from concord import Note
-from concord.answering.cascade import RungStrategy
-from concord.answering.remarks import RUNG_NOTES
-from concord.answering.rung_words import prefix_match
-from concord.answering.why_empty import EMPTY, NO_TIME, NO_WORD, NOTHING, UNEMBEDDED
 from concord.errors import Unavailable
-from concord.search import search
+from concord.search.notes import EMPTY, NO_TIME, NO_WORD, NOTHING, STEP_NOTES, UNEMBEDDED
+from concord.search.pipeline import search
 from concord.storage import Store
 from concord.text.moments import moment
-from concord.types import Candidate, Family, Request, Source
-from support.small_library import fitted, library, titles, tools, understood
+from concord.types import Request, Source
+from support.small_library import fitted, library, titles, tools
 
 
 @pytest.mark.promise("003.cascade.relaxed")
@@ -27,7 +24,7 @@ def test_words_that_begin_alike_answer_when_no_word_does():
     answer = library().search("kubern", mode="fts5")
     assert titles(answer) == ["Kubernetes"]
     assert (answer.confidence, answer.hits[0].confidence) == ("low", "low")
-    assert (answer.note, answer.suggestions) == (RUNG_NOTES["prefix"], ())
+    assert (answer.note, answer.suggestions) == (STEP_NOTES["prefix"], ())
     assert answer.hits[0].found_by == answer.strategies_matched == ("fts_prefix",)
 
 
@@ -37,37 +34,51 @@ def test_words_of_the_same_stem_begin_alike():
     assert (titles(answer), answer.confidence) == (["Links"], "low")
 
 
+@pytest.mark.parametrize(
+    ("typed", "searched", "title"),
+    [
+        ("kuberntes", "kubernetes", "Kubernetes"),
+        ("authetication", "authentication", "Login"),
+        ("databaseconnection", "database connection", "Pool"),
+        ("FY2024", "2024", "Year"),
+    ],
+)
+def test_a_mistyped_or_glued_word_is_searched_by_what_it_stands_for_and_the_answer_says_so(
+    typed: str, searched: str, title: str
+):
+    kb = library()
+    kb.note(Note("The books of 2024 are closed.", title="Year"))
+    answer = kb.search(typed, mode="fts5")
+    assert (titles(answer)[0], answer.note) == (title, f"searched for {searched} (typed {typed})")
+    assert "fts_exact" in answer.strategies_matched
+    assert kb.search(f'"{typed}"', mode="fts5").note != answer.note  # what is quoted is meant as it is
+
+
 @pytest.mark.promise("003.cascade.partial")
 @pytest.mark.parametrize(
     ("query", "title"),
-    [
-        ("kuberntes", "Kubernetes"),
-        ("authetication", "Login"),
-        ("databaseconnection", "Pool"),
-        ("backupp", "Backup"),
-        ("kuberntes ROLLOUTT", "Kubernetes"),
-    ],
+    [("xkubernetes", "Kubernetes"), ("lloginn", "Login"), ("databasefoo", "Pool"), ("zzlogintoken", "Login")],
 )
 @pytest.mark.parametrize("backend", ["memory://", "sqlite://"])
-def test_misspelt_words_and_parts_of_words_answer_last(query: str, title: str, backend: str, tmp_path: Path):
+def test_near_words_and_parts_of_words_answer_last(query: str, title: str, backend: str, tmp_path: Path):
     kb = library(store__url="memory://" if backend == "memory://" else f"{backend}{tmp_path}")
     answer = kb.search(query, mode="fts5")
     kb.close()
     assert titles(answer)[0] == title
     assert (answer.confidence, answer.hits[0].confidence) == ("speculative", "speculative")
-    assert answer.note == RUNG_NOTES["partial"]
+    assert answer.note == STEP_NOTES["partial"]
     assert answer.strategies_matched == ("fts_partial",)
 
 
 @pytest.mark.promise("003.cascade.best-first")
-def test_the_best_match_comes_first_on_every_rung():
+def test_the_best_match_comes_first_on_every_step():
     notes = {
         "Once": "kubernetes is named here among many other words that are of no interest to anybody",
         "Often": "kubernetes kubernetes kubernetes",
         "Both": "kubernetes deployment",
         "Other": "nothing of the kind",
     }
-    for query in ("kuberne deploym", "kuberntes deploymnt"):
+    for query in ("kuberne deploym", "xkubernetes xdeployment"):
         assert titles(library(notes).search(query, mode="fts5")) == ["Both", "Often", "Once"]
 
 
@@ -79,7 +90,7 @@ def test_only_the_nearest_words_are_searched_so_that_farther_ones_do_not_mix_in(
     assert titles(answer) == ["Near"]
 
 
-def test_a_rung_is_not_tried_when_the_one_before_it_has_found_something():
+def test_a_step_is_not_tried_when_the_one_before_it_has_found_something():
     answer = library({"Begins": "tokens", "Near": "taken"}).search("toke", mode="fts5")
     assert (titles(answer), answer.confidence) == (["Begins"], "low")
 
@@ -87,32 +98,31 @@ def test_a_rung_is_not_tried_when_the_one_before_it_has_found_something():
 @pytest.mark.parametrize(
     ("query", "note"), [("kubernetes", None), ("kubernetes zzzzzz", "no text has the word zzzzzz")]
 )
-def test_a_search_that_words_answer_never_gets_to_the_rungs(query: str, note: str | None):
+def test_a_search_that_words_answer_never_gets_to_the_steps(query: str, note: str | None):
     answer = library().search(query, mode="fts5")
     assert set(answer.strategies_matched) <= {"fts_exact", "fts_relaxed"}
     assert answer.note == note
 
 
 @pytest.mark.parametrize(
-    ("query", "shown", "sought"),
+    ("query", "shown", "searched"),
     [
-        ("Nrothwind", "the account of Northwind", "northwind"),
-        ("Kündigungfrist", "die Kündigungsfrist beträgt", "kündigungsfrist"),
-        ("databaseconnection", "a database for each connection", "database"),
+        ("xnorthwind", "the account of Northwind", "northwind"),
+        ("databasefoo", "a database for each connection", "database"),
         ("northwi", "the account of Northwind", "northwi*"),
         ("学校", "机器学习很有趣", "学*"),
     ],
 )
-def test_a_snippet_shows_what_was_found_in_place_of_what_was_typed(query: str, shown: str, sought: str):
+def test_a_snippet_shows_what_was_found_in_place_of_what_was_typed(query: str, shown: str, searched: str):
     apart = " something else that takes up space" * 20 + " "
-    words = "the account of Northwind", "die Kündigungsfrist beträgt", "a database for each connection"
+    words = "the account of Northwind", "a database for each connection"
     answer = library({"Long": apart.join(("", *words, "机器学习很有趣", ""))}).search(query, mode="fts5")
     assert shown in answer.hits[0].snippet
-    assert sought in answer.sought
+    assert searched in answer.searched
 
 
 def test_a_search_that_finds_its_words_looks_for_no_others():
-    assert library().search("kubernetes", mode="fts5").sought == ()
+    assert library().search("kubernetes", mode="fts5").searched == ()
 
 
 def test_unspaced_scripts_fall_back_on_single_characters():
@@ -120,20 +130,13 @@ def test_unspaced_scripts_fall_back_on_single_characters():
     assert (titles(answer), answer.confidence) == (["ML"], "speculative")
 
 
-def test_what_the_query_excludes_stays_excluded_on_every_rung():
+def test_what_the_query_excludes_stays_excluded_on_every_step():
     for query in ("kubern -containers", "kuberntes -containers"):
         answer = library().search(query, mode="fts5")
         assert (answer.hits, answer.confidence) == ((), "no_results")
 
 
-def test_no_rung_is_tried_where_the_filter_leaves_no_document():
-    answer = library().search("kuberntes", mode="fts5", tags=("nosuch",))
-    assert (answer.hits, answer.degraded) == ((), ())
-    assert not {"fts_prefix", "fts_partial"} & {*answer.timings_ms}
-    assert {"fts_prefix", "fts_partial"} <= {*library().search("kuberntes", mode="fts5").timings_ms}
-
-
-def test_filters_hold_on_every_rung():
+def test_filters_hold_on_every_step():
     kb = library()
     for query in ("kubern", "kuberntes"):
         assert kb.search(query, mode="fts5", type="pdf").hits == ()
@@ -152,7 +155,7 @@ def test_near_words_join_what_meaning_found_when_that_is_no_answer():
     best = answer.hits[0]
     assert (best.document.title, best.found_by) == ("Kubernetes", ("semantic", "fts_partial"))
     assert best.confidence == "low"  # meaning found it as well: that is more than a guess from spelling
-    assert answer.note == RUNG_NOTES["partial"]
+    assert answer.note == STEP_NOTES["partial"]
     assert "kubernetes deployment" in answer.suggestions
 
 
@@ -163,7 +166,7 @@ def test_a_calibrated_answer_decides_whether_words_are_looked_for_further():
     assert (sure.answerable, sure.note) == (True, "no text has the word kuberntes")
     assert sure.strategies_matched == ("semantic",)
     unsure = search(Request("kuberntes"), tools(kb, fitted(answerable=0.6)))
-    assert (unsure.answerable, unsure.note) == (False, RUNG_NOTES["partial"])
+    assert (unsure.answerable, unsure.note) == (False, STEP_NOTES["partial"])
     assert set(unsure.strategies_matched) == {"semantic", "fts_partial"}
 
 
@@ -183,11 +186,11 @@ def test_gibberish_ends_in_no_results():
 
 
 @pytest.mark.promise("003.cascade.floor")
-def test_a_rung_keeps_what_the_floor_of_a_search_would_drop():
+def test_a_step_keeps_what_the_floor_of_a_search_would_drop():
     notes = {"Cluster": "kubernetes runs the cluster", "Pods": "kubernetes starts pods"}
     kb = library(notes, search__floor=1 / 61.5)  # between the first two ranks of one list
     assert len(kb.search("kubernetes", mode="fts5").hits) == 1
-    assert sorted(titles(kb.search("kuberntes", mode="fts5"))) == ["Cluster", "Pods"]
+    assert sorted(titles(kb.search("xkubernetes", mode="fts5"))) == ["Cluster", "Pods"]
 
 
 @pytest.mark.promise("000.floor.single-strategy")
@@ -207,7 +210,7 @@ def test_a_threshold_that_nobody_reaches_is_named(mode: str, count: str):
     assert answer.suggestions[0] == "Login"  # the nearest document, by its title
 
 
-def test_the_threshold_holds_on_the_rungs_as_well():
+def test_the_threshold_holds_on_the_steps_as_well():
     assert titles(library().search("kuberntes", mode="fts5", threshold=0.0164)) == []
     assert titles(library().search("kuberntes", mode="fts5", threshold=0.016)) == ["Kubernetes"]
 
@@ -352,7 +355,7 @@ class Stuck:
 
 
 @pytest.mark.promise("003.cascade.budget")
-def test_a_rung_that_takes_too_long_is_named_and_left_behind():
+def test_a_step_that_takes_too_long_is_named_and_left_behind():
     kb = library(search__partial_ms=300)
     release = threading.Event()
     used = tools(kb)
@@ -377,16 +380,8 @@ class _Shelf:
         self.lexical = lexical
 
 
-def test_a_rung_votes_best_first_under_its_own_name():
-    kb = library()
-    query = understood(kb, "kubern")
-    votes = RungStrategy("prefix", "fts_prefix", kb.store.lexical, prefix_match, 100).candidates(query)
-    family: Family = "lexical"
-    assert votes == [Candidate(votes[0].chunk_id, "fts_prefix", family, 1, votes[0].score)]
-
-
 @pytest.mark.promise("003.cascade.budget")
-def test_a_rung_has_no_more_time_than_the_caller_gave_the_whole_search():
+def test_a_step_has_no_more_time_than_the_caller_gave_the_whole_search():
     kb = library(search__partial_ms=60_000)
     release = threading.Event()
     store = _Shelf(kb.store, Stuck(kb.store.lexical, release))
