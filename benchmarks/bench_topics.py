@@ -22,7 +22,7 @@ from concord.answering.request_checks import search_options
 from concord.answering.retrieve import retrieve
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import read_collection
-from concord.search_parts import SearchParts
+from concord.search_parts import Searching
 from concord.types import ChunkId, Filter, Request, silent
 
 SETS = ("scifact", "cosqa-dev", "datatalks-faq", "cranfield")
@@ -93,7 +93,7 @@ class _Matrix:
 
 def _rows(what: str, texts: Sequence[str], kb: KnowledgeBase, matrix: _Matrix) -> Iterator[Row]:
     assert kb.embedder is not None
-    searching = SearchParts(kb.parts)
+    searching = Searching(kb.parts)
     tools = searching.with_meaning(searching.for_words())
     sources = kb.store.catalog.sources()
     walked, searched = list[float](), list[float]()
