@@ -87,11 +87,11 @@ def test_settings_name_their_keys(text: str, names: set[str]):
 
 def test_names_belong_to_class_section_heading_file_and_folder():
     code = names_of("code", "httpx/_urls.py", "", ("URL",), "    def copy_with(self):\n        pass")
-    assert {"@url", "@urls", "@httpx", "@def"} == {name for name in code if name[0] == "@"}
+    assert {"@.url", "@url", "@urls", "@httpx", "@def"} == {name for name in code if name[0] == "@"}
     page = names_of("markdown", "a/docs/git-commit.md", "", ("Git", "All options"), "--amend\n  Anew.")
     assert {"@options", "@git-commit", "@git", "@commit", "@docs"} == {n for n in page if n[0] == "@"}
     settings = names_of("data", "app.toml", "", (), "[server]\nport = 80")
-    assert {"@server", "@app"} == {name for name in settings if name[0] == "@"}
+    assert {"@.server", "@server", "@app"} == {name for name in settings if name[0] == "@"}
     assert names_of("markdown", "docs/a.md", "A title", ("Two words",), "Plain text.") == []
 
 
@@ -104,7 +104,7 @@ ASKED: list[tuple[str, set[str]]] = [
     ("what is new in httpx v0.10.1?", {"0.10.1", "new 0.10.1", "httpx 0.10.1"}),
     ("who fixed bug-089", {"bug-89", "fixed bug-89"}),
     ("copy_with", {"copy_with", "#copy_with"}),
-    ("URL.copy_with()", {"copy_with", "#copy_with", "url copy_with"}),
+    ("URL.copy_with()", {"copy_with", "#copy_with", "url copy_with", ".url copy_with"}),
     ("how does getUserName fail", {"getusername", "=getUserName", "fail getusername"}),
     ("where is Connect defined", {"connect", "=Connect", "def connect"}),
     ("def connect", {"connect", "def connect"}),
@@ -114,7 +114,7 @@ ASKED: list[tuple[str, set[str]]] = [
     ("GitHub actions", set()),
     ("read config.yaml", set()),
     ("why does parse_args of the old command line fail on Windows", set()),
-    ("why does --amend of the old command line fail on Windows", {"--amend"}),
+    ("why does --amend of it all fail", {"--amend", "fail --amend"}),
     ("", set()),
     ("?", set()),
 ]
@@ -122,8 +122,7 @@ ASKED: list[tuple[str, set[str]]] = [
 
 @pytest.mark.parametrize(("query", "tokens"), ASKED)
 def test_a_query_asks_for_names(query: str, tokens: set[str]):
-    asked = set(asked_names(query).tokens)
-    assert asked == tokens or (tokens == {"--amend"} and tokens < asked)
+    assert set(asked_names(query).tokens) == tokens
 
 
 def test_what_can_only_be_a_name_is_told_from_what_may_be_one():
@@ -153,6 +152,6 @@ def test_every_token_is_short_printable_and_without_spaces(
 ):
     tokens = names_of(type, path, title, heading, text)
     assert len(set(tokens)) == len(tokens)
-    assert all(len(token) <= LONGEST + 1 and token.isprintable() and " " not in token for token in tokens)
+    assert all(len(token) <= LONGEST + 2 and token.isprintable() and " " not in token for token in tokens)
     asked = asked_names(text)
     assert {*asked.sure} <= {*asked.names} <= {*asked.tokens}

@@ -657,7 +657,7 @@ def test_a_file_that_changes_after_it_was_read_is_noticed_by_the_next_sync(bench
 @pytest.mark.promise("A.faults.bad-input")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs a file that is never of its size")
 def test_a_file_that_changes_each_time_it_is_read_is_reported_and_left_for_later():
-    restless = Found("/proc/self", "status", 1, 1, 1)
+    restless = Found(f"/proc/{os.getpid()}", "status", 1, 1, 1)
     with pytest.raises(Unreadable, match="changed while it was being read"):
         read_unchanging(restless, MAX_BYTES)
 

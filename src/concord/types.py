@@ -400,7 +400,6 @@ class Passage(Struct, frozen=True):
     document: Document
     also_at: tuple[str, ...] = ()  # citations of the same text elsewhere
     closeness: float = 0.0  # how close the query's words stand in it; 1: all of them, in order
-    line: int | None = None  # offset of the line to show: where the asked name or the whole query stands
 
 
 class Hit(Struct, frozen=True):

@@ -20,7 +20,7 @@ from concord.search.calibration import Calibration
 from concord.search.deadline import Deadline, Stages
 from concord.search.fallback import Fallback, budget_ms, suggestions, with_fallback
 from concord.search.fuse import Candidates, above_floor, fuse, rrf_scores
-from concord.search.judge import PRELIMINARY, Verdict, first_judged, judge
+from concord.search.judge import PRELIMINARY, Verdict, first_judged, judge, without_hits
 from concord.search.notes import Said, notes
 from concord.search.passages import UNSEEN, Read, collapse, diversify, read_passages
 from concord.search.present import present, with_freshness, with_warnings
@@ -105,6 +105,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         order = [row for row in ranked if row.chunk_id not in read.left_out]
         verdict = judge(passages, order, visible, query, calibration, fallback.step)
     with stages("diversify"):
+        verdict = _without_noise(verdict, options, visible, tools)
         verdict, below_min = _above_min_score(verdict, request.min_score)
         chosen = _chosen(verdict, query, options, tools)
     with stages("present"):
@@ -172,12 +173,24 @@ def _accesses(passages: Sequence[Passage], tools: Tools) -> Mapping[str, Access]
     return tools.store.journal.accesses(list({passage.document.id for passage in passages}))
 
 
+def _without_noise(verdict: Verdict, options: Options, candidates: Candidates, tools: Tools) -> Verdict:
+    """Drop what meaning alone found in `auto` if no word of the query is known and none of it is probable."""
+    is_known = any(row.lexical_rank or row.name_score for row in candidates.rows)
+    best = max((row.score for row in verdict.judged), default=1.0)
+    if options.fusion != "blend" or verdict.head is None or is_known:
+        return verdict
+    if best >= tools.settings["search.least_score"]:
+        return verdict
+    return without_hits(verdict)
+
+
 def _above_min_score(verdict: Verdict, least: float | None) -> tuple[Verdict, int]:
     """Drop passages whose score, the number that is shown, is under what the caller asked for."""
     if least is None:
         return verdict, 0
     kept = tuple(row for row in verdict.judged if row.score >= least)
-    return replace(verdict, judged=kept), len(verdict.judged) - len(kept)
+    left_out = len(verdict.judged) - len(kept)
+    return (replace(verdict, judged=kept) if kept else without_hits(verdict)), left_out
 
 
 def _chosen(verdict: Verdict, query: Query, options: Options, tools: Tools) -> Verdict:

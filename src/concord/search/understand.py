@@ -5,7 +5,7 @@ Understanding searches nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from concord.search.scores import MAX_EF_SEARCH
 from concord.search.tools import Tools
 from concord.text.names import Asked, asked_names
 from concord.text.query_language import Parsed, dashed, parse, prune
-from concord.text.terms import all_of, loose_words, word_match, written
+from concord.text.terms import all_of, any_of, loose_words, word_match, written
 from concord.types import AllOf, AnyOf, Filter, Match, Query, Request, Source, Without, Word
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def understand(request: Request, options: Options, tools: Tools, sources: Sequen
         terms=parsed.terms,
         phrases=parsed.phrases,
         excluded=parsed.excluded,
-        exact=parsed.exact and with_forms(parsed.exact, words.changes),
+        exact=parsed.exact and with_forms(parsed.exact, words.changes, all_of),
         loose=words.loose,
         limit=options.limit,
         candidates=max(settings["search.candidates"], FANOUT * options.limit),
@@ -60,7 +60,7 @@ def understand(request: Request, options: Options, tools: Tools, sources: Sequen
         frequencies=words.frequencies,
         chunks=words.chunks,
         names=names.tokens,
-        absent_names=_absent(names, index),
+        absent_names=_absent(names, words.changes, index),
         changes=words.changes,
         dropped=parsed.dropped,
         ef_search=min(request.ef_search or settings["search.ef_search"], MAX_EF_SEARCH),
@@ -88,7 +88,7 @@ def _counted(parsed: Parsed, filter: Filter, tools: Tools) -> _Words:
     most = prune_limit(chunks, share)
     loose = prune(parsed, lambda word: frequencies.get(word, 0) <= most)
     searched = dict.fromkeys(form for word in parsed.words for form in changes.get(word, (word,)))
-    return _Words(tuple(searched), frequencies, chunks, changes, loose and with_forms(loose, changes))
+    return _Words(tuple(searched), frequencies, chunks, changes, loose and with_forms(loose, changes, any_of))
 
 
 def _forms(parsed: Parsed, frequencies: Mapping[str, int], tools: Tools) -> dict[str, tuple[str, ...]]:
@@ -107,15 +107,20 @@ def _forms(parsed: Parsed, frequencies: Mapping[str, int], tools: Tools) -> dict
     )
 
 
-def with_forms(match: Match, changes: Mapping[str, tuple[str, ...]]) -> Match:
-    """Return a match in which unknown words are also looked for by their forms, all parts together."""
+def with_forms(
+    match: Match, changes: Mapping[str, tuple[str, ...]], join: Callable[[Sequence[Match]], Match | None]
+) -> Match:
+    """Return a match in which unknown words are also looked for by their forms.
+
+    `join` says whether all parts of a word must be there, or any of them.
+    """
     if isinstance(match, Word) and not match.prefix and match.text in changes:
-        forms = all_of([form for text in changes[match.text] if (form := word_match(text))])
+        forms = join([form for text in changes[match.text] if (form := word_match(text))])
         return AnyOf((match, forms)) if forms else match
     if isinstance(match, AllOf | AnyOf):
-        return type(match)(tuple(with_forms(part, changes) for part in match.parts))
+        return type(match)(tuple(with_forms(part, changes, join) for part in match.parts))
     if isinstance(match, Without):
-        return Without(with_forms(match.keep, changes), match.drop)
+        return Without(with_forms(match.keep, changes, join), match.drop)
     return match
 
 
@@ -143,10 +148,16 @@ def _parsed(text: str, index: LexicalIndex) -> Parsed:
     return parse(text, options) if options else parsed
 
 
-def _absent(names: Asked, index: LexicalIndex) -> tuple[str, ...]:
-    """Return the asked names that no chunk has, of those that can only be names."""
-    held = index.name_frequencies(names.sure) if names.sure else {}
-    return tuple(name for name in names.sure if not held.get(name))
+def _absent(names: Asked, changes: Mapping[str, tuple[str, ...]], index: LexicalIndex) -> tuple[str, ...]:
+    """Return the asked names that no chunk defines or mentions, of those that can only be names.
+
+    What is searched by other forms, as FY2022 by 2022, was no name.
+    """
+    defined = index.name_frequencies(names.sure) if names.sure else {}
+    changed = {word.lower() for word in changes}
+    absent = [name for name in names.sure if not defined.get(name) and name not in changed]
+    mentioned = index.frequencies(absent)[1] if absent else {}
+    return tuple(name for name in absent if not mentioned.get(name))
 
 
 def _is_folder(path: str, catalog: Catalog) -> bool:
