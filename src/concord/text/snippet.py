@@ -60,7 +60,7 @@ def snippet(
     Of several such parts it is the one with the word of the highest worth. Lines stay lines, edges fall
     between words, and an ellipsis stands where text was left out. Front matter is shown only if it has more
     of the words than what follows, and the row with the names of a table's columns only if no other row has
-    words. If `line` is given, the part begins with the line at that offset.
+    words. If `line` is given, the part shows the line at that offset and most of what follows.
     """
     if line is not None:
         end = text.find("\n", line)
@@ -122,7 +122,7 @@ def _targets(words: Sequence[str]) -> _Targets:
 
 
 def _places(text: str, targets: _Targets) -> list[_Place]:
-    """Return where the words stand, or identifiers with them; if none is there, words that begin like them."""
+    """Return where the words stand, or identifiers with them; without any, where words begin like them."""
     tokens = tokens_at(text) if targets.stems else []
     found = [_Place(*token) for token in tokens if token[2] in targets.stems]
     found += _inside(text, targets.stems.difference(place.target for place in found))
