@@ -26,12 +26,12 @@ from concord.search.tools import Tools
 from concord.search.understand import MAX_UNKNOWN, unknown_words
 from concord.text.held import contains
 from concord.text.injection import warnings_about
-from concord.text.nearness import MIN_LETTERS, MIN_PART, distance
 from concord.text.scripts import MARKS, characters, has_unspaced, is_form
-from concord.text.slips import is_slip
+from concord.text.similar import MIN_LETTERS, MIN_PART, distance
 from concord.text.terms import any_of, word_match, written
 from concord.text.terms import searched as searched_words
 from concord.text.tokens import folded, pattern, stem
+from concord.text.word_forms import is_mistyped
 from concord.types import Document, Leg, Match, Query, RankedList, Request, Without, Word
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _like(word: str, similar: SimilarWords, index: LexicalIndex) -> list[str]:
 
 def _meant(word: str, like: Sequence[str]) -> str | None:
     """Return the nearest word that an unknown one is a slip for."""
-    return next((known for known in like if is_slip(word, known)), None)
+    return next((known for known in like if is_mistyped(word, known)), None)
 
 
 def _did_you_mean(text: str, nearest: Mapping[str, str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from concord.backends.columns import LEAST_IDF, WEIGHTS, owner_and_name
 from concord.backends.memory.contents import Contents, best
-from concord.text.nearness import ALIKE, similar, typed
+from concord.text.similar import ALIKE, similar, typed
 from concord.types import ChunkId, Filter, Match, Scored
 
 # So many tokens are all looked at, which alone finds words by their middle or two slips early on: 6 ms, and

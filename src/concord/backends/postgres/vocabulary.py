@@ -9,7 +9,7 @@ from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.rows import loaded
 from concord.backends.postgres.words import lexemes
 from concord.backends.sql_values import LAST_CHARACTER, list_of
-from concord.text.nearness import ALIKE, SPELLINGS, Typed, similar, typed
+from concord.text.similar import ALIKE, SPELLINGS, Typed, similar, typed
 from concord.text.tokens import separated
 
 # So few tokens are all looked at, which alone finds words by their middle or two slips early on: 20 ms. A

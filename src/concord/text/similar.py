@@ -1,4 +1,4 @@
-"""How near is a mistyped word to the words of an index? By edits, beginnings and parts.
+"""Which words of an index are near a mistyped one? By edits, beginnings and parts.
 
 An index holds stems, so a typed word is near a token when either the word or its stem is; what a person is
 shown is a word that really stands in a text. Numbers are never near each other: 404 is no misspelt 403.
@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.text.scripts import has_unspaced, is_form
-from concord.text.tokens import folded, stem
+from concord.text.tokens import folded, stem, tokenize
 
 MIN_LETTERS = 3  # of a word, and of a token: shorter ones are near everything
 ONE_EDIT_FROM, TWO_EDITS_FROM = 4, 6  # letters a word must have to be one or two edits off
@@ -23,6 +23,7 @@ UNSURE = 4  # a stem that only the words it stands for can show to be near: impl
 SPELLINGS = 5  # places to look at for the word that a token stands for
 ALIKE = 3  # first letters that words must share where not all can be compared
 _MOST_UNSURE = 10
+_SPARE = 2  # words that are looked at beyond those asked for: one may be nearer than its stem
 _LONGEST_ENDING = 7  # that stemming takes off: ization
 _LONGEST = 32  # longer words are data; nobody mistypes them
 
@@ -59,14 +60,18 @@ def typed(word: str) -> Typed | None:
         return None
     letters = len(tokens[0]) - is_form(tokens[0])
     allowed = (letters >= ONE_EDIT_FROM) + (letters >= TWO_EDITS_FROM)
-    one_off = frozenset(map(stem, variants(tokens[0]))) if allowed else frozenset()
+    one_off = frozenset(tokenize(" ".join(variants(tokens[0])))) if allowed else frozenset[str]()
     return Typed(tokens[0], stem(tokens[0]), allowed, one_off, frozenset(tokens[0]))
 
 
 def variants(word: str) -> Iterator[str]:
-    """Yield the spellings one edit away: a letter left out, swapped with the next, changed or added."""
+    """Yield the spellings one edit away: a letter left out, swapped with the next, changed or added.
+
+    The first letter stays: hardly anybody mistypes it, and most other words differ in it.
+    """
     alphabet = _alphabet(word)
-    for at in range(len(word) + 1):
+    yield word
+    for at in range(1, len(word) + 1):
         before, after = word[:at], word[at:]
         yield from (before + letter + after for letter in alphabet)
         if after:
@@ -87,7 +92,7 @@ def similar(
     `vocabulary` holds tokens and how many chunks hold each, `spellings` says which words one stands for.
     """
     found = nearest(asked, vocabulary)
-    sure = [near for near in found if near.edits < UNSURE][: 2 * limit]
+    sure = [near for near in found if near.edits < UNSURE][: limit + _SPARE]
     if not sure or sure[0].edits > 1:
         sure += [near for near in found if near.edits == UNSURE][:_MOST_UNSURE]
     best = sorted(shown(asked, near, islice(spellings(near.token), SPELLINGS)) for near in sure)
@@ -123,6 +128,7 @@ def distance(one: str, other: str, at_most: int) -> int | None:
     """Return how many letters must be added, left out, changed or swapped with the next; None when more."""
     if abs(len(one) - len(other)) > at_most:
         return None
+    one, other = _without_shared_end(*_without_shared_start(one, other))
     row = _last_row(one, other, at_most)
     return row[-1] if row and row[-1] <= at_most else None
 
@@ -132,7 +138,18 @@ def _begins_nearly(asked: Typed, token: str) -> bool:
     word, most = asked.word, asked.allowed
     if most < 2 or word[:ALIKE] != token[:ALIKE] or not 0 < len(word) - len(token) <= _LONGEST_ENDING:
         return False
-    return min(_last_row(token, word, most), default=most + 1) <= most
+    return min(_last_row(*_without_shared_start(token, word), most), default=most + 1) <= most
+
+
+def _without_shared_start(one: str, other: str) -> tuple[str, str]:
+    pairs = enumerate(zip(one, other, strict=False))
+    shared = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    return one[shared:], other[shared:]
+
+
+def _without_shared_end(one: str, other: str) -> tuple[str, str]:
+    one, other = _without_shared_start(one[::-1], other[::-1])
+    return one[::-1], other[::-1]
 
 
 def _last_row(one: str, other: str, at_most: int) -> list[int]:
