@@ -18,7 +18,6 @@ from support.small_library import UNHURRIED, library, titles
     [
         ("kuberntes", "kubernetes"),
         ("Kuberntes Deploymnt", "kubernetes deployment"),
-        ("tokn AND logn", "token AND login"),
         ("databse_conection", "database_connection"),
     ],
 )
@@ -53,7 +52,6 @@ HOLDINGS = """
         ("datebase", "database"),
         ("neccessary", "necessary"),
         ("deploymnet", "deployment"),
-        ("tokn", "token"),
         ("tokem", "token"),
         ("pooll", "pool"),
         ("lgoin", "login"),

@@ -142,7 +142,7 @@ def _parsed(text: str, index: LexicalIndex) -> Parsed:
     parsed = parse(text)
     if not (parsed.excluded or parsed.nothing_wanted):
         return parsed
-    words = [word.word for word in dashed(text)]
+    words = dashed(text)
     held = index.name_frequencies([f"-{word.lower()}" for word in words])
     options = [word for word in words if held.get(f"-{word.lower()}")]
     return parse(text, options) if options else parsed

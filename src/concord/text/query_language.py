@@ -8,7 +8,6 @@ words and phrases, so that no text is an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import NamedTuple
 from unicodedata import normalize
 
 from msgspec import Struct
@@ -61,13 +60,6 @@ class Parsed(Struct, frozen=True):
     nothing_wanted: bool = False  # it only excludes (-word), so its words are looked for instead
 
 
-class Dashed(NamedTuple):
-    """A word with a dash, and the nearest word before it without one."""
-
-    before: str  # empty where there is none
-    word: str
-
-
 def parse(text: str, options: Collection[str] = ()) -> Parsed:
     """Return what a query asks for; `options` are words that are not excluded by their dash.
 
@@ -87,16 +79,10 @@ def parse(text: str, options: Collection[str] = ()) -> Parsed:
     return replace(_parsed(_literals(tokens)), nothing_wanted=nothing_wanted)
 
 
-def dashed(text: str) -> list[Dashed]:
+def dashed(text: str) -> list[str]:
     """Return the words that may be options: each excluded by a dash."""
-    found: list[Dashed] = []
-    before = ""
-    for token in tokens_of(_cleaned(text)):
-        if token.kind == "word" and token.is_excluded:
-            found.append(Dashed(before, token.text))
-        else:
-            before = token.text if token.kind == "word" else ""
-    return found[:MAX_DASHED]
+    tokens = tokens_of(_cleaned(text))
+    return [token.text for token in tokens if token.kind == "word" and token.is_excluded][:MAX_DASHED]
 
 
 def prune(parsed: Parsed, keep: Callable[[str], bool]) -> Match | None:
@@ -141,8 +127,12 @@ def _parsed(node: Node | None) -> Parsed:
     phrases = [token.text for token in node.asked if token.kind == "phrase"]
     begun = {token.text for token in node.asked if token.is_prefix}
     terms = _limited(significant([token.text for token in node.asked if token.kind == "word"]))
-    words = _loose_words([*(term for term in terms if term not in begun), *_words_of(phrases)])
-    whole = [token for token in node.asked if token.kind == "phrase" or token.is_prefix or _is_whole(token)]
+    spoken = [word for word in significant(" ".join(phrases).split()) if not is_stop_word(word)]
+    words = _loose_words([*(term for term in terms if term not in begun), *spoken])
+    # The numbers of 8.32 say little apart.
+    whole = [
+        token for token in node.asked if token.kind == "phrase" or token.is_prefix or is_version(token.text)
+    ]
     kept = [match for token in whole if (match := match_of(token))]
     kept += _names(term for term in terms if term not in begun)
     return Parsed(
@@ -157,21 +147,10 @@ def _parsed(node: Node | None) -> Parsed:
     )
 
 
-def _is_whole(token: Token) -> bool:
-    """Whether a word is a version: the numbers of 8.32 say little apart."""
-    return token.kind == "word" and is_version(token.text)
-
-
 def _names(terms: Iterable[str]) -> list[Match]:
     """Return matches of identifiers as a whole: many texts have the words of wait_for, but apart."""
     names = dict.fromkeys(name for term in terms for name in joined_names(term))
     return [match for name in list(names)[:MAX_NAMES] if (match := phrase_match(name))]
-
-
-def _words_of(phrases: Iterable[str]) -> list[str]:
-    """Return the words of phrases that say something alone."""
-    words = [word for phrase in phrases for word in phrase.split()]
-    return [word for word in significant(words) if not is_stop_word(word)]
 
 
 def _loose_words(words: Iterable[str]) -> tuple[str, ...]:
