@@ -161,7 +161,7 @@ def _words(texts: Iterable[str]) -> Iterator[str]:
 
 def _asked_owners(named: Sequence[str], others: Iterable[str]) -> list[str]:
     """Return what names may belong to: URL where it says URL.copy_with, the other words, and their parts."""
-    words = [word for word in others if word not in named and not any(_typed_number(word))][:_MOST_ASKED]
+    words = [word for word in others if word not in named and not _is_numbered(word)][:_MOST_ASKED]
     parts = chain.from_iterable((word, *_HYPHENS.split(word)) for word in words)
     written = [part for name in named for part in _written_owners(name) if _is_name(part)]
     owners = [*(f".{part}" for part in written), *written, *filter(_is_name, parts)]
@@ -188,21 +188,30 @@ def _codes(text: str) -> Iterator[str]:
 
 
 def _sure_names(typed: Sequence[str], *, is_short: bool) -> list[str]:
-    """Return the releases, options and codes of a query, and of a short one its identifiers."""
-    names = [*_codes(" ".join(typed)), *chain.from_iterable(_typed_number(_bare(word)) for word in typed)]
+    """Return the releases and options of a query, and of a short one its codes and identifiers.
+
+    A longer query mentions a code beside other things: of claims about genes (IL-4, PD-1) titles with the
+    code are mostly wrong.
+    """
+    words = [_bare(word) for word in typed]
+    names = [name for word in words for name in _release_or_option(word)]
     if is_short:
+        names += _codes(" ".join(typed))
+        names += [f"{code[1]}-{code[2]}".lower() for word in words if (code := _TYPED_CODE.fullmatch(word))]
         names += [_bare(word) for word in typed if _is_identifier(word)]
     return list(dict.fromkeys(names))[:_MOST_ASKED]
 
 
-def _typed_number(word: str) -> Iterator[str]:
-    """Yield a word of a query if it is an option, a release or a code, in the form that chunks have it."""
+def _release_or_option(word: str) -> Iterator[str]:
+    """Yield a word of a query if it is an option or a release, in the form that chunks have it."""
     if option := OPTION.match(word):
         yield option[0]
     elif version := _VERSION.fullmatch(word):
         yield version[1]
-    elif code := _TYPED_CODE.fullmatch(word):
-        yield f"{code[1]}-{code[2]}".lower()
+
+
+def _is_numbered(word: str) -> bool:
+    return any(_release_or_option(word)) or _TYPED_CODE.fullmatch(word) is not None
 
 
 def _bare(word: str) -> str:
