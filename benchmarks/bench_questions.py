@@ -2,8 +2,8 @@
 
     KB_BENCH_DATA=../shared/data python -m benchmarks questions
 
-Paraphrases are the quarter of a set that shares least with what answers it: words, each by its rarity, cut to
-their first letters so that inflections are the same. Entries of the FAQ lose their own questions, which
+Paraphrases are the questions of a set that share least with what answers them: words, each by its rarity, cut
+to their first letters so that inflections are the same. Entries of the FAQ lose their own questions, which
 are then asked, too. Two subjects are two queries of a set joined; each asks for documents of its own. Rare
 words are neighbours in a few documents, such as a person's name; relevant is every document in which they
 stand together. A model of meaning knows little of them, so what fuses must notice.
@@ -41,7 +41,6 @@ QUERIES, PAIRS = sized(300, 4), sized(200, 4)  # of each set
 RARE_PAIRS = 120  # of two rare words, and as many of a rare and a frequent one
 MOST_DOCUMENTS = 4  # that hold both words together
 RARE, FREQUENT = 0.004, 0.01  # shares of the documents that hold a word
-QUARTER = 4  # of the questions of a set: the last few alone find next to nothing in any mode
 STEM = 5  # letters by which two words are the same
 
 _WORD = re.compile(r"\w+")
@@ -94,7 +93,7 @@ def _asked() -> Iterator[tuple[str, Kind, Collection]]:
 
 
 def least_shared(collection: Collection) -> Collection:
-    """Return some of the questions that share least with what answers them; a word that nothing holds weighs most."""
+    """Return the questions that share least with what answers them; a word that nothing holds weighs most."""
     words = {entry.id: _stems(f"{entry.title} {entry.text}") for entry in collection.documents()}
     holding = Counter(word for held in words.values() for word in held)
 
@@ -106,9 +105,8 @@ def least_shared(collection: Collection) -> Collection:
         held = max(weight(asked & words.get(document, set())) for document in collection.relevant(id))
         return held / (weight(asked) or 1)
 
-    judged = collection.judged
-    chosen = sorted(judged, key=lambda id: (shared(id), id))[: len(judged) // QUARTER]
-    return replace(collection, queries={id: judged[id] for id in chosen}).sampled(QUERIES)
+    chosen = sorted(collection.judged, key=lambda id: (shared(id), id))[:QUERIES]
+    return replace(collection, queries={id: collection.queries[id] for id in chosen})
 
 
 def _stems(text: str) -> set[str]:
