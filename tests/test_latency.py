@@ -100,5 +100,5 @@ def test_a_server_tells_of_its_calls_by_the_same_percentiles():
 
     calls = Latencies()
     for took_ms in (5.0, 1.0, 3.0, 2.0, 4.0):
-        calls.add("kb_search", took_ms)
-    assert calls.summary() == {"kb_search": {"calls": 5, "p50": 3.0, "p95": 4.8}}
+        calls.add("team", "kb_search", took_ms)
+    assert calls.summary("team") == {"kb_search": {"calls": 5, "p50": 3.0, "p95": 4.8}}

@@ -345,7 +345,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "mcp.roots",
         "",
-        "folders that kb_add_source may index, separated as in PATH",
+        "folders that kb_add_source may index, separated as in PATH; ORG=PATH is for one organisation alone",
         "beside the folder in which the server was started: an agent must not choose what else is read",
     ),
     Setting(

@@ -14,7 +14,7 @@ from concord.mcp.cursors import cursor_after, name_before
 from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.resources import cited_by
-from concord.mcp.roots import permitted
+from concord.mcp.roots import permitted, roots_of
 from concord.mcp.server_state import ServerState
 from concord.mcp.wording import for_tools
 from concord.showing.budget import BYTES_PER_TOKEN, json_length, utf8_length
@@ -212,15 +212,15 @@ def stats(state: ServerState, kb: KnowledgeBase, asked: given.StatsArguments) ->
             "problems": problems,
             "model_warm": kb.is_warm,
         },
-        "latencies_ms": state.latencies.summary(),
-        "jobs": [{"label": job.plan.label, **_progress(job.step)} for job in state.jobs.running()],
+        "latencies_ms": state.latencies.summary(kb.org),
+        "jobs": [{"label": job.plan.label, **_progress(job.step)} for job in state.jobs.running_for(kb.org)],
     }
     return Reply(wire, render.stats(wire))
 
 
 def plan_add(state: ServerState, kb: KnowledgeBase, asked: given.AddArguments) -> Plan:
     """Plan to index a folder or file, if it may be."""
-    path = permitted(asked.path, state.roots)
+    path = permitted(asked.path, roots_of(kb.org, state.roots))
     name, patterns, tags = asked.name, tuple(asked.patterns), tuple(asked.tags)
 
     def work(progress: Progress) -> JsonObject:
