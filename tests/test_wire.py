@@ -20,7 +20,7 @@ from concord.moving.migrate import Migration
 from concord.moving.vector_move import VectorMove
 from concord.notes import Note
 from concord.outcomes import Backup, Failure, Passage, Removal, SourceSummary, Stats, SyncReport
-from concord.showing.budget import BYTES_PER_TOKEN
+from concord.reading.budget import BYTES_PER_TOKEN
 from concord.text.urls import without_password
 from concord.types import (
     MODES,

@@ -10,8 +10,8 @@ from msgspec import Struct, field
 from concord.types import Counts, Document, DocumentType, Freshness, Identity, Opinion, PartlyRead, Source
 
 
-class Passage(Struct, frozen=True):
-    """What `get` reads: a stretch of one document, as it was indexed."""
+class DocumentSlice(Struct, frozen=True):
+    """What `get` reads: a part of one document, as it was indexed."""
 
     document: Document
     source: Source
@@ -22,8 +22,10 @@ class Passage(Struct, frozen=True):
     pages: tuple[int, int] | None
     heading: tuple[str, ...]
     freshness: Freshness | None  # None if its whole source is out of reach
-    before: str | None = None  # citation of the chunk that comes before the passage, to read on
+    before: str | None = None  # citation of the chunk that comes before it, to read on
     after: str | None = None
+    start_column: int | None = None  # from 1, inclusive; None where it is whole lines
+    end_column: int | None = None
 
 
 class SourceSummary(Struct, frozen=True):

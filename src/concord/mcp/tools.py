@@ -17,10 +17,10 @@ from concord.mcp.resources import cited_by
 from concord.mcp.roots import permitted, roots_of
 from concord.mcp.server_state import ServerState
 from concord.mcp.wording import for_tools
-from concord.showing.budget import BYTES_PER_TOKEN, json_length, utf8_length
+from concord.reading.budget import BYTES_PER_TOKEN, json_length, utf8_length
 from concord.text.moments import moment
 from concord.visible import one_line
-from concord.wire import JsonObject, document_to_json, passage_to_json
+from concord.wire import JsonObject, document_to_json, slice_to_json
 from concord.wire_outcomes import (
     SUMMED,
     removal_to_json,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from concord.notes import Note
     from concord.outcomes import SyncReport
     from concord.protocols import Progress
-    from concord.showing.paging import Page
+    from concord.reading.pages import Page
     from concord.types import Document, Source
 
 log = logging.getLogger(__name__)
@@ -89,11 +89,11 @@ def get(state: ServerState, kb: KnowledgeBase, asked: given.GetArguments) -> Rep
 
 
 def _page(page: Page) -> Reply:
-    from concord.text.injection import passage_warnings
+    from concord.text.injection import slice_warnings
 
     wire = {
-        **passage_to_json(page.passage),
-        "warnings": list(passage_warnings(page.passage)),
+        **slice_to_json(page.slice),
+        "warnings": list(slice_warnings(page.slice)),
         "next_cursor": page.next_cursor,
     }
     return Reply(wire, render.page(wire))

@@ -1,4 +1,4 @@
-"""Packing ranked passages into a token budget: whole best passages before snippets of weak ones.
+"""How much is sent? Results packed into a token budget: whole best passages before snippets of weak ones.
 
 A token is counted as three bytes of UTF-8: English has about four bytes a token, code and other scripts
 fewer, so what fits here fits into a model. An answer is measured in every form in which it is sent, and the
@@ -90,11 +90,9 @@ def json_length(value: Any) -> int:
 
 def cut_to_bytes(text: str, most: int) -> str:
     """Return the longest beginning of a text that has at most so many bytes."""
-    return (
-        text
-        if utf8_length(text) <= most
-        else text.encode("utf-8", "replace")[: max(0, most)].decode("utf-8", "ignore")
-    )
+    if utf8_length(text) <= most:
+        return text
+    return text.encode("utf-8", "replace")[: max(0, most)].decode("utf-8", "ignore")
 
 
 class _Room:
