@@ -96,9 +96,9 @@ class SyncReport(Struct, frozen=True):
     renamed: int = 0
     unchanged: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)  # reason → how many files
-    failed: Sequence[Failure] = ()
     skipped_files: Sequence[Failure] = ()  # the files that `skipped` counts
     partly_read: Sequence[PartlyRead] = ()  # documents written by this sync that have pages without text
+    failed: Sequence[Failure] = ()
     chunks: int = 0  # chunks written by this sync
     embedded: int = 0
     reused: int = 0  # vectors taken from the cache

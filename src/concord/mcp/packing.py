@@ -147,6 +147,8 @@ def _whole(one: JsonObject, text: str) -> tuple[int, int]:
 def _lean(one: JsonObject) -> JsonObject:
     """Return a result as a model reads it: without empty values, and with either text or snippet."""
     said = {key: value for key, value in one.items() if key not in FOR_PEOPLE and value not in (None, [])}
+    if not one["more_in_document"]:
+        del said["more_in_document"]
     if "text" in said:
         said.pop("snippet", None)
     said["score"] = round(one["score"], SCORE_DECIMALS)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,16 +27,6 @@ class Page(Struct, frozen=True):
 
     slice: DocumentSlice
     next_cursor: str | None
-
-
-class Cursor(NamedTuple):
-    """Where to go on reading: in a chunk, up to the last chunk that is meant."""
-
-    document_id: str
-    content: str  # the beginning of the document's content hash
-    chunk: int
-    offset: int
-    last: int
 
 
 def first_page(reference: str, catalog: Catalog, *, max_bytes: int, context: int = 0) -> Page:
@@ -60,26 +49,22 @@ def next_page(cursor: str, catalog: Catalog, *, max_bytes: int) -> Page:
         BadValue: it is no cursor of ours.
         NotFound: the document is gone or has changed since.
     """
-    place = parse_cursor(cursor)
-    located = locate(place.document_id, catalog)
-    if located.document.content_hash[: len(place.content)] != place.content:
+    document_id, content, chunk, offset, last = _parsed(cursor)
+    located = locate(document_id, catalog)
+    if located.document.content_hash[: len(content)] != content:
         changed = f"{located.document.path} has changed since the cursor was given"
         raise NotFound(changed, hint="read it from the beginning")
-    if not 0 <= place.chunk <= place.last < len(located.chunks):
+    if not 0 <= chunk <= last < len(located.chunks):
         raise BadValue("the cursor points past the document", hint="read it from the beginning")
-    return _page(located._replace(first=place.chunk, last=place.last), place.offset, max_bytes)
+    return _page(located._replace(first=chunk, last=last), offset, max_bytes)
 
 
-def parse_cursor(cursor: str) -> Cursor:
-    """Take a cursor apart.
-
-    Raises:
-        BadValue: it is no cursor of ours.
-    """
+def _parsed(cursor: str) -> tuple[str, str, int, int, int]:
+    """Return a document id, the beginning of its content hash, a chunk, an offset in it, the last chunk."""
     try:
         document_id, content, *numbers = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
         chunk, offset, last = (int(number) for number in numbers)
-        return Cursor(str(document_id), str(content), chunk, max(0, offset), last)
+        return str(document_id), str(content), chunk, max(0, offset), last
     except (binascii.Error, ValueError, TypeError, RecursionError) as fault:
         said = "this is not a cursor that was given here"
         raise BadValue(said, hint="pass next_cursor of the last page as it is") from fault
