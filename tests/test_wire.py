@@ -19,7 +19,16 @@ from concord.models import Built, Switch
 from concord.moving.migrate import Migration
 from concord.moving.vector_move import VectorMove
 from concord.notes import Note
-from concord.outcomes import Backup, DocumentSlice, Failure, Removal, SourceSummary, Stats, SyncReport
+from concord.outcomes import (
+    Backup,
+    DocumentSlice,
+    Failure,
+    PartlyRead,
+    Removal,
+    SourceSummary,
+    Stats,
+    SyncReport,
+)
 from concord.reading.budget import BYTES_PER_TOKEN
 from concord.text.urls import without_password
 from concord.types import (
@@ -31,7 +40,6 @@ from concord.types import (
     Document,
     Hit,
     Identity,
-    PartlyRead,
     Request,
     Source,
 )

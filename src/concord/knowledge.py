@@ -313,7 +313,6 @@ class KnowledgeBase:
             BadValue: the opinion is neither good nor bad.
         """
         from concord.reading.locate import locate, slice_of
-        from concord.types import Feedback
 
         if opinion not in ("good", "bad"):
             raise BadValue(f"{opinion!r} is no opinion", hint="good or bad")

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from concord.types import Counts, Document, DocumentType, Freshness, Identity, Opinion, PartlyRead, Source
+from concord.types import Counts, Document, DocumentType, Freshness, Identity, Opinion, Source
 
 
 class DocumentSlice(Struct, frozen=True):
@@ -84,6 +84,14 @@ class Failure(Struct, frozen=True):
 
 
 FILE_COUNTS = ("added", "changed", "removed", "renamed", "unchanged")  # fields of a SyncReport
+
+
+class PartlyRead(Struct, frozen=True):
+    """A document with pages that cannot be found, because they hold pictures and no text."""
+
+    path: str
+    pages: int
+    pages_without_text: int
 
 
 class SyncReport(Struct, frozen=True):
