@@ -18,11 +18,11 @@ PURE = {"text", "ranking"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share
 ADAPTERS = {"extractors", "embedders", "rerankers", "strategies", "backends"}
 PIPELINES = {
-    "answering", "backfill", "clients", "doctor", "feedback", "files", "indexing", "ingest", "model_trial",
-    "models", "moving", "nearby_names", "note_files", "notes", "outside_vectors", "quality", "reading",
-    "removal", "search", "showing", "sources", "stats", "visible", "worker_threads",
+    "answering", "backfill", "clients", "doctor", "files", "indexing", "ingest", "model_trial",
+    "models", "moving", "note_files", "notes", "outside_vectors", "quality", "reading",
+    "removal", "search", "sources", "stats", "visible", "worker_threads",
 }  # fmt: skip
-LIBRARY = {"knowledge", "leaving", "measuring", "parts", "search_parts", "syncing", "wire", "wire_outcomes"}
+LIBRARY = {"knowledge", "leaving", "measuring", "parts", "search_parts", "syncing", "wire", "wire_reports"}
 FACES = {"cli", "mcp"}
 
 # A layer, and what its modules may import beside their own package.
