@@ -132,7 +132,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         calibrated=chosen.head is not None,
         strategies_matched=_matched(hits, tools),
         degraded=_degraded(candidates, late, read, query, tools),
-        searched=fallback.searched,
+        searched=(*(form for forms in query.changes.values() for form in forms), *fallback.searched),
         omitted=omitted,
     )
     answer = _with_notes(answer, query, candidates, fallback, tools)
