@@ -15,8 +15,8 @@ from concord.cli import faults, main
 from concord.cli.hits import show, trail
 from concord.cli.main import COMMANDS
 from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
-from concord.ranking.fuse import FUSIONS
-from concord.search import search
+from concord.search.fuse import FUSIONS
+from concord.search.pipeline import search
 from concord.types import Request
 from support.failing_folder import fail_listing
 from support.kb_command import Kb, Run
