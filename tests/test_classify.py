@@ -31,6 +31,9 @@ TYPES: dict[QueryType, str] = {
         386DX33
         386
         Oak Ridge
+        a.b.c
+        .gitignore
+        J.R.R. Tolkien books
         Oak Ridge laboratories
         the Manhattan Project
         Ada Lovelace biography

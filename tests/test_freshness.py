@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from concord.answering import passages
+from concord.search import passages
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
 from concord.types import Answer

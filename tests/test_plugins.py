@@ -44,11 +44,10 @@ from concord.extractors.subtitles import SubtitlesExtractor
 from concord.extractors.word import WordExtractor
 from concord.knowledge import KnowledgeBase
 from concord.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
-from concord.rerankers.cosine import CosineReranker
-from concord.rerankers.cross_encoder import CrossEncoder
+from concord.search.cross_encoder import CrossEncoder
 from concord.storage import Store
-from concord.strategies.lexical import ExactWords, RelaxedWords
-from concord.strategies.semantic import Semantic
+from concord.search.legs import ExactWords, RelaxedWords, Semantic
+from concord.search.rerank import CosineReranker
 from concord.types import Mode
 from concord.vector_storage import OutsideVectors
 from support.kb_command import Kb

@@ -10,7 +10,7 @@ import pytest
 
 from concord import plugins
 from concord.embedders.hashing import HashingEmbedder
-from concord.strategies.query_vectors import CACHE_ENTRIES, CACHE_SECONDS, QueryVectors
+from concord.search.legs import CACHE_ENTRIES, CACHE_SECONDS, QueryVectors
 from concord.types import Vector
 from searching.pages import BACKENDS, opened, paths, plant
 from support.folders import NOWHERE

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from concord import plugins
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
-from concord.search import search
-from concord.search_parts import SearchParts
+from concord.search.pipeline import search
+from concord.search_parts import Searching
 from concord.types import MODES, Answer, DocumentType, Request
 from searching.pages import PAGES, opened, paths, plant
 from support.recorders import write
@@ -42,10 +42,10 @@ def test_knowing_of_which_types_documents_are_changes_no_score(tmp_path: Path, t
     with opened("memory", tmp_path) as kb:
         kb.add(tmp_path / "docs")
         request = Request("deploy to production")
-        tools = SearchParts(kb.parts).tools(request, wait_for_model=True)
+        tools = Searching(kb.parts).tools(request, wait_for_model=True)
         asked = search(request, tools)
-        assert tools.glance is not None
-        told = search(request, replace(tools, glance=replace(tools.glance, types=types)))
+        assert tools.snapshot is not None
+        told = search(request, replace(tools, snapshot=replace(tools.snapshot, types=types)))
         assert [hit.scores for hit in told.hits] == [hit.scores for hit in asked.hits] != []
 
 
