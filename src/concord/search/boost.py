@@ -55,8 +55,9 @@ def boost(passages: Sequence[Passage], query: Query, accesses: Mapping[str, Acce
     close = closeness_in(query) if has_words else lambda _: 0.0
     passages = [replace(passage, closeness=close(passage)) for passage in passages]
     rare = 1.0 if _is_question(query) else rareness(query.chunks, query.frequencies)
-    # Of the first few, so that asking for more results moves none.
-    reach, now = score_range([passage.ranked for passage in passages[:READ_AT_LEAST]]), time.time()
+    # Of the first few, so that asking for more results moves none; those that have an asked name are far ahead.
+    first = [p.ranked for p in passages[:READ_AT_LEAST] if not p.ranked.candidate.name_score]
+    reach, now = score_range(first), time.time()
     shares = [_share(passage, query, rare, accesses, now) for passage in passages]
     return in_order(passages, [p.ranked.score + reach * s for p, s in zip(passages, shares, strict=True)])
 
