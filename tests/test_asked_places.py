@@ -112,9 +112,7 @@ def test_why_it_comes_first_is_explained(kb: KnowledgeBase):
     assert first.explanation["name"] == 1.0
 
 
-@pytest.mark.xfail(
-    reason="the judge does not trust a passage for being where the query points", strict=True
-)
+@pytest.mark.xfail(reason="the judge does not trust a passage for being where the query points", strict=True)
 def test_a_passage_at_the_place_asked_for_is_vouched_for(kb: KnowledgeBase):
     (first, *_) = kb.search("shop/client.py:301").hits
     assert (first.score, first.confidence) >= (0.9, "high")
