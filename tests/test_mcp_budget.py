@@ -353,6 +353,12 @@ def test_a_token_is_three_bytes_rounded_up():
     assert [tokens(text) for text in ("", "a", "abc", "abcd", "漢字")] == [0, 1, 1, 2, 2]
 
 
+def test_further_passages_of_a_document_are_counted_where_there_are_any():
+    reply = pack_answer(answer([replace(hit(1, WORDS), more_in_document=3), hit(2, WORDS)]), 4000)
+    assert [result.get("more_in_document") for result in reply.structured["results"]] == [3, None]
+    assert reply.text.count("3 more in this document") == reply.text.count("in this document") == 1
+
+
 def test_a_passage_that_speaks_for_less_than_its_document_says_so():
     text = pack_answer(answer([replace(hit(1, WORDS), passage_score=0.05), hit(2, WORDS)]), 4000).text
     assert "high 1.00, this passage alone 0.05 |" in text

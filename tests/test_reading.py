@@ -442,6 +442,7 @@ FIXTURES = {
 }
 
 
+@pytest.mark.promise("A.search.citations")
 @pytest.mark.parametrize("name", FIXTURES)
 def test_a_citation_names_one_passage_and_reading_it_gives_exactly_that(
     own: KnowledgeBase, tmp_path: Path, name: str
@@ -453,11 +454,13 @@ def test_a_citation_names_one_passage_and_reading_it_gives_exactly_that(
     cited = {cite(document, chunk): chunk for chunk in chunks}
     assert len(cited) == len(chunks) > 2
     for citation, chunk in cited.items():
-        read = own.get(citation)
+        read, wider = own.get(citation), own.get(citation, context=1)
         assert (read.citation, read.text) == (citation, chunk.text)
         assert (read.start_column, read.end_column) == (chunk.start_column, chunk.end_column)
-        there = lines_of(FIXTURES[name].replace("\r\n", "\n"), parse_citation(citation))
-        assert "\n".join(there).split() == read.text.split()
+        assert read.text in wider.text
+        for part in (read, wider):
+            there = lines_of(FIXTURES[name].replace("\r\n", "\n"), parse_citation(part.citation))
+            assert "\n".join(there).split() == part.text.split()
 
 
 def test_a_range_of_columns_that_no_passage_has_reads_all_that_share_it(own: KnowledgeBase, tmp_path: Path):

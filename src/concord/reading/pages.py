@@ -84,13 +84,11 @@ def _page(located: Located, offset: int, max_bytes: int) -> Page:
 
 def _first_in_sight(wide: Located, meant: Located, max_bytes: int) -> int:
     """Return with which chunk to begin, so that what is meant is on the page, with as much on either side."""
-    begin = meant.first
-    for around in range(1, meant.first - wide.first + 1):
-        end = min(wide.last, meant.last + around)
-        if utf8_length(joined(meant.chunks[meant.first - around : end + 1])) > max_bytes:
-            break
-        begin = meant.first - around
-    return begin
+    for begin in range(wide.first, meant.first):
+        end = min(wide.last, meant.last + meant.first - begin)
+        if utf8_length(joined(meant.chunks[begin : end + 1])) <= max_bytes:
+            return begin
+    return meant.first
 
 
 def _shown(read: DocumentSlice, offset: int, text: str) -> DocumentSlice:
