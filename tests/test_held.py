@@ -66,11 +66,11 @@ def test_containing_a_term_is_being_found_by_it(text: str, term: str, is_prefix:
 def test_a_word_follows_another_where_it_stands_next_or_one_later(
     text: str, first: str, second: str, are_close: bool
 ):
-    assert neighbours(text, [(first, second)]) == [(first, second)] * are_close
+    assert neighbours(text, ((first, second),)) == [(first, second)] * are_close
 
 
 @given(st.lists(st.sampled_from(["ab", "cd", "ef", "gh"]), max_size=12))
 def test_neighbours_are_at_most_two_words_apart(words: list[str]):
-    pairs = list(product(["ab", "cd", "ef"], repeat=2))
+    pairs = tuple(product(["ab", "cd", "ef"], repeat=2))
     close = {(first, second) for at, first in enumerate(words) for second in words[at + 1 : at + 3]}
     assert neighbours(" ".join(words), pairs) == [pair for pair in pairs if pair in close]

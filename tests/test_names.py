@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from concord.text.name_lines import definitions_in, symbol_at
 from concord.text.names import LONGEST, MOST_NAMES, MOST_OWNERS, asked_names, line_of, names_of
 from concord.types import DOCUMENT_TYPES, DocumentType
 
@@ -156,3 +157,93 @@ def test_every_token_is_short_printable_and_without_spaces(
     assert all(len(token) <= LONGEST + 2 and token.isprintable() and " " not in token for token in tokens)
     asked = asked_names(text)
     assert {*asked.sure} <= {*asked.names} <= {*asked.tokens}
+
+
+PYTHON = '''\
+    def host(self, host):
+        return host
+
+    @property
+    def middleware(
+        self,
+        cls,
+    ) -> None:
+        def inner():
+            call(cls)
+        raise RuntimeError("Cannot add middleware")
+
+LIMIT = 3
+
+class Foo(Bar):
+    """Does much."""
+'''
+
+
+@pytest.mark.parametrize(
+    ("words", "symbol"),
+    [
+        ("return host", ("App", "host")),
+        ("cls,", ("App", "middleware")),
+        (") -> None", ("App", "middleware")),
+        ("call(cls)", ("App", "middleware", "inner")),
+        ("raise", ("App", "middleware")),
+        ("LIMIT", ("App",)),
+        ("Does much", ("App", "Foo")),
+    ],
+)
+def test_a_place_stands_under_the_definitions_that_it_is_indented_below(words: str, symbol: tuple[str, ...]):
+    assert symbol_at(PYTHON, PYTHON.index(words), ("App",)) == symbol
+
+
+def test_names_that_the_chunk_carries_and_defines_are_not_said_twice():
+    assert symbol_at(PYTHON, PYTHON.index("raise"), ("App", "host")) == ("App", "middleware")
+    assert symbol_at("class App:\n    def run(self):\n        go()\n", 40, ("App",)) == ("App", "run")
+    assert symbol_at("    go()\n    stop()\n", 5, ("App", "run")) == ("App", "run")
+
+
+DEFINED = """
+async def fetch(url):                                      fetch
+func (s *Server) Serve(l net.Listener) error {             Serve
+func Map[T any](items []T) {                               Map
+type Server struct {                                       Server
+pub(crate) async fn open(path: &Path) -> Result<Self> {    open
+export default async function load() {                     load
+export const useStore = (selector) => {                    useStore
+  constructor(name) {                                      constructor
+  public List<String> names(int limit) throws IOException {  names
+static int foo_bar(int a, char *b) {                       foo_bar
+std::string Foo::bar(int x) const {                        bar
+  def self.build(attributes)                               build
+  def valid?                                               valid?
+interface Shape {                                          Shape
+"""
+NOT_DEFINED = """
+if (ready) {
+} else if (is(ready)) {
+  for (int i = 0; i < 3; i++) {
+  return render(a) {
+class_name = 3
+static struct point origin = {
+  it('does much', () => {
+call(a, b);
+# def of a term
+"""
+
+
+@pytest.mark.parametrize("row", DEFINED.strip("\n").split("\n"))
+def test_definitions_of_many_languages_are_seen(row: str):
+    line, _, name = row.rpartition("  ")
+    assert [place.name for place in definitions_in(f"x = 1\n{line.rstrip()}\n")] == [name]
+
+
+def test_other_lines_define_nothing():
+    assert list(definitions_in(NOT_DEFINED)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["const " + "*" * 20_000, "a." * 20_000, "a, " * 20_000, "a = " * 20_000, "-" * 20_000, "`a" * 20_000],
+)
+@pytest.mark.parametrize("type", ["code", "data", "markdown"])
+def test_a_long_line_names_little(type: DocumentType, line: str):
+    assert len(names_of(type, "docs/a.x", "", (), line)) <= MOST_NAMES + MOST_OWNERS

@@ -17,8 +17,8 @@ from concord.search.tools import Tools
 from concord.text.citations import cite
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.injection import origin_warnings, warnings_about_each
+from concord.text.name_lines import symbol_at
 from concord.text.snippet import Snippet, snippet
-from concord.text.symbols import symbol_at
 from concord.types import Chunk, ChunkId, Hit, Passage, Query, Source
 
 

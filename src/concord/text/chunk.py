@@ -25,7 +25,6 @@ from typing import Literal
 
 from concord.text.code import read_code
 from concord.text.cuts import ChunkSize, Heading, Range, Section, Tokens, cut_ranges, measured
-from concord.text.dates import dates_in
 from concord.text.headings import MARKDOWN_TYPES, release_of, shared
 from concord.text.markdown import column_names, read_markdown
 from concord.text.plain import read_plain
@@ -37,6 +36,13 @@ __all__ = ["ChunkSize", "chunk"]
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n)*+")
 _SPACES = re.compile(r"[^\S\n]*+")
 _BLANK = re.compile(r"[^\S\n]*+$", re.MULTILINE)  # up to the end of the line, or of what is looked at
+
+# A day of a journal or a changelog: 2025-06-24, 24.6.2025, June 24th, 2025, 24 de junio de 2025.
+_DAY = re.compile(
+    r"(?<![\w./-])(?:[12]\d{3}(?:([-/])\d{1,2}\1\d{1,2}|\.\d\d\.\d\d)|\d{1,2}([-/.])\d{1,2}\2[12]\d{3}"
+    r"|\d{1,2}(?:st|nd|rd|th|er|\.)?[ -](?:of |de )?[^\W\d_]{3,10}\.?,?[ -](?:del? )?[12]\d{3}"
+    r"|[^\W\d_]{3,10}\.?[ -]\d{1,2}(?:st|nd|rd|th)?,?[ -][12]\d{3})(?!(?!T\d)\w|[./-]\d)"
+)
 
 _PAGES = ("html", "markdown")  # documents that are about one thing, whatever their headings
 _OF_LINES = ("code", "data", "markdown", "note", "text")  # whose lines are a file's, unless it is paged
@@ -230,7 +236,7 @@ def _are_of_one_thing(before: Heading, heading: Heading) -> bool:
 
 def _is_entry(title: str) -> bool:
     """Whether a title is a question, or a day."""
-    return title.rstrip().endswith(("?", "？", "؟")) or any(dates_in(title))
+    return title.rstrip().endswith(("?", "？", "؟")) or _DAY.search(title) is not None
 
 
 def _heads(group: Sequence[Section], section: Section) -> list[Section]:

@@ -7,14 +7,16 @@ the title or the path of their document changes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain, takewhile
+from typing import TYPE_CHECKING, NamedTuple
 
 from concord.text.headings import heading_lines, heading_words, line_words
-from concord.text.symbols import definitions_in
 from concord.text.tokens import pattern
 from concord.types import DocumentType
+
+if TYPE_CHECKING:
+    from concord.text.cuts import Heading
 
 _OPTION = r"(?<![\w-])--?[A-Za-z][\w-]*"
 _MARKS = r"[`*_]{0,4}"
@@ -49,6 +51,33 @@ _ABOVE_TEXT = pattern(  # a word alone after an empty line, and what is said of 
 _AFTER_NAME = pattern(r"[(=\[<]")
 _SENTENCE_ENDS = (".", ",", ";", ":")
 _UNDERLINED = pattern(r"^(?P<name>\S[^\n]{0,119})\n([=~^\"'*+#-])\2{2,}[ \t]*$", re.MULTILINE)
+
+# A definition has a keyword (`def`, `class`, `func`, `fn` …), or is a name, parameters and an opening brace.
+_NAME = r"(?P<{}>[^\W\d][\w$]*+[?!]?)"
+_BY_KEYWORD = (
+    r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([a-z]+\))?"
+    r"|unsafe|extern|inline|virtual|override|sealed|partial|declare|const|local|open|suspend)[ \t]+)*"
+    r"(?:def|class|function\*?|func|fn|fun|sub|struct|enum|union|trait|interface|module|mod|namespace|record|type)"
+    r"[ \t]+(?:\([^)\n]*\)[ \t]*)?(?:[\w$]+(?:\.|::))*"
+    + _NAME.format("named")
+    + r"(?![ \t]+\w+[ \t]*[=;])"  # struct point origin = {0, 0}
+)
+_BY_VALUE = (
+    r"(?:export[ \t]+)?(?:const|let|var)[ \t]+"
+    + _NAME.format("valued")
+    + r"[ \t]*=[ \t]*(?:async[ \t]*)?(?:function\b|class\b|\([^()\n]*\)[ \t]*(?::[^=\n]*)?=>|[\w$]+[ \t]*=>)"
+)
+_BY_SHAPE = (
+    r"(?!(?:if|for|while|switch|catch|return|else|do|try|with|using|lock|foreach|match|when|unless)\b)"
+    r"(?:[\w$<>\[\],.:*&~?@ \t]*[ \t*&:~])?"
+    + _NAME.format("shaped")
+    + r"[ \t]*\([^;{}\n'\"]*\)[^;{}()=\n]*\{[ \t]*$"
+)
+_DEFINITION = pattern(rf"^(?P<indent>[ \t]*+)(?:{_BY_KEYWORD}|{_BY_VALUE}|{_BY_SHAPE})", re.MULTILINE)
+_WITHOUT_SHAPE = pattern(rf"^(?P<indent>[ \t]*+)(?:{_BY_KEYWORD}|{_BY_VALUE})", re.MULTILINE)
+_OPENING = pattern(r"\{[ \t]*$", re.MULTILINE)
+_LINE = pattern(r"[ \t]*")
+_CLOSING = ")]}"  # what a line begins with that still belongs to the definition above
 
 _ASSIGNMENT = pattern(
     r"^(?P<indent>[ \t]*+)(?:#[ \t]*define[ \t]+(?P<macro>\w+)"
@@ -110,9 +139,46 @@ def outer_names(places: Iterable[Named]) -> list[str]:
     return list(names)
 
 
+def symbol_at(text: str, at: int, carried: Heading) -> Heading:
+    """Return the names that a place in a piece of code stands under; outside all, what the piece carries."""
+    known = list(definitions_in(text))
+    around: list[Named] = []
+    for place in takewhile(lambda place: place.start <= at, known):
+        around = [*(outer for outer in around if outer.indent < place.indent), place]
+    line = text.rfind("\n", 0, at) + 1
+    if around and line > around[-1].start:
+        around = _still_open(text, line, around)
+    if not around:
+        return carried
+    return (*_above(carried, {place.name for place in known}), *(place.name for place in around))
+
+
+def _still_open(text: str, line: int, around: list[Named]) -> list[Named]:
+    """Return the definitions around a line, by its indentation."""
+    found = _LINE.match(text, line)
+    spaces = found[0] if found else ""
+    if text[line + len(spaces) : line + len(spaces) + 1] in _CLOSING:
+        return around
+    return [place for place in around if place.indent < len(spaces.expandtabs())]
+
+
+def _above(carried: Heading, own: Collection[str]) -> Heading:
+    """Return the names that a piece carries, up to the first that it defines itself."""
+    return tuple(takewhile(lambda name: name not in own, carried))
+
+
+def definitions_in(text: str) -> Iterator[Named]:
+    """Yield what a piece of code defines, in order."""
+    # Without a brace at the end of a line, no shape fits, and the rest is read in half the time.
+    form = _DEFINITION if "{" in text and _OPENING.search(text) else _WITHOUT_SHAPE
+    for found in form.finditer(text):
+        name = found[found.lastgroup or 0]
+        yield Named(found.start(), _width(found), name)
+
+
 def _defined(code: str) -> Iterator[Named]:
     """Yield definitions, macros, and assignments that are not indented, have a type or are of constants."""
-    places = [Named(*definition) for definition in definitions_in(code)]
+    places = list(definitions_in(code))
     for found in _ASSIGNMENT.finditer(code):
         name, indent = found["macro"] or found["name"], _width(found)
         if not indent or found["type"] or found["macro"] or name.isupper():

@@ -9,7 +9,7 @@ from unicodedata import category
 from msgspec import Struct
 
 from concord.text.scripts import has_marks, has_unspaced, narrowed, places, segments
-from concord.text.terms import identifier_parts, identifiers_in, loose_words
+from concord.text.terms import identifier_parts, identifiers_in, identifiers_with, loose_words
 from concord.text.tokens import folded, has_undivided, pattern, separated, spelt_out, stem, tokens_at
 
 ELLIPSIS = "…"
@@ -19,8 +19,6 @@ _MAX_SHIFT = 40  # how far an edge may move to reach a space; in a longer word i
 _BEFORE = 5
 _FRONT_MATTER = pattern(r"(---|\+\+\+)[ \t]*\n[\w-]+[ \t]*[:=][^\0]*?\n\1[ \t]*(?:\n|\Z)")
 _NUMBER_IN_ROW = pattern(r"""(?:^|[,;\t|])["' ]*[-+]?\d""")  # what has one is no row of names
-_BLANKS = pattern(r"[^\S\n]+")
-_EMPTY_LINES = pattern(r"[^\S\n]*\n\s*")
 _UNCOUNTED: Mapping[str, float] = {}
 # The worth of a word whose frequency is unknown, such as the one meant by a mistyped word: a quarter hold it.
 _USUAL = 1.0
@@ -62,7 +60,7 @@ def snippet(
     Of several such parts it is the one with the word of the highest worth. Lines stay lines, edges fall
     between words, and an ellipsis stands where text was left out. Front matter is shown only if it has more
     of the words than what follows, and the row with the names of a table's columns only if no other row has
-    words. If `line` is given, the part begins with the line at that offset.
+    words. If `line` is given, the part shows the line at that offset and most of what follows.
     """
     if line is not None:
         end = text.find("\n", line)
@@ -124,30 +122,36 @@ def _targets(words: Sequence[str]) -> _Targets:
 
 
 def _places(text: str, targets: _Targets) -> list[_Place]:
-    """Return where the words stand; if none is there, where words stand that begin like them."""
+    """Return where the words stand, or identifiers with them; without any, where words begin like them."""
     tokens = tokens_at(text) if targets.stems else []
     found = [_Place(*token) for token in tokens if token[2] in targets.stems]
-    known = {place.start for place in found}
-    found += [place for place in _inside(text, targets.stems) if place.start not in known]
+    found += _inside(text, targets.stems.difference(place.target for place in found))
     if has_marks(text):  # of words with signs, tokens are only parts
         found += [_Place(*place) for place in places(targets.stems, text)]
     for pair in targets.anywhere:
         found += [_Place(at, at + len(pair), pair) for at in _occurrences(pair, text)]
-    return found or [
-        _Place(start, end, root)
+    if found:
+        return found
+    begun = {root[:_LEAST_BEGINNING]: root for root in targets.stems if len(root) >= _LEAST_BEGINNING}
+    return [
+        _Place(start, end, begun[token[:_LEAST_BEGINNING]])
         for start, end, token in tokens
-        for root in targets.stems
-        if len(root) >= _LEAST_BEGINNING and token.startswith(root[:_LEAST_BEGINNING])
+        if token[:_LEAST_BEGINNING] in begun
     ]
 
 
 def _inside(text: str, stems: frozenset[str]) -> Iterator[_Place]:
     """Yield identifiers of which a part has one of the stems, and words that have it once spelt out."""
+    if text.isascii():
+        lowered = text.lower()
+        for root in stems:
+            yield from (_Place(*place, root) for place in identifiers_with(text, lowered, root))
+        return
     words = [*identifiers_in(text), *(separated(text) if has_undivided(text) else ())]
     for word in dict.fromkeys(words):
         parts = [*identifier_parts(word), *([spelt_out(word)] if has_undivided(word) else [])]
-        root = next((root for part in parts if (root := stem(part.lower())) in stems), None)
-        if root is not None and (at := text.find(word)) >= 0:
+        root = next((root for part in parts if (root := stem(part.lower())) in stems), "")
+        if root and (at := text.find(word)) >= 0:
             yield _Place(at, at + len(word), root)
 
 
@@ -197,8 +201,12 @@ def _window(text: str, span: _Span, width: int, first: int) -> str:
     right = _right_edge(text, right, span.end)
     before = ELLIPSIS if text[:left].strip() else ""
     after = ELLIPSIS if right < end else ""
-    shown = _EMPTY_LINES.sub("\n", _BLANKS.sub(" ", text[left:right].strip()))
-    return before + shown + after
+    return before + _tidied(text[left:right]) + after
+
+
+def _tidied(text: str) -> str:
+    """Return a text without empty lines, indents and more than one blank between words."""
+    return "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
 
 
 def _left_edge(text: str, left: int, start: int) -> int:

@@ -318,6 +318,8 @@ _MAX_CHARACTERS = 80  # longer words are data
 _SYMBOL = pattern(r"[+#](?:(?<=\b[CcFf]#)(?!\w)|\+(?<=\b[CcGg]\+\+)(?!\+))")
 _SIGNS = ("++", "C#", "c#", "F#", "f#")  # every symbol has one of them; headings of Markdown have none
 _SYMBOL_NAMES = {"c++": "cplusplus", "g++": "gplusplus", "c#": "csharp", "f#": "fsharp"}
+SYMBOL_TOKENS = ("cplusplu", "gplusplu", "csharp", "fsharp")
+_RUN = pattern(r"[^\W_]*")
 
 
 _CASED = pattern(r"[\u00aa-\u052f\u1e00-\u1eff]")
@@ -348,6 +350,23 @@ def identifier_parts(token: str) -> tuple[str, ...]:
     parts = tuple(_patterns_for(token).part.findall(token))
     is_shattered = len(parts) > _MANY_PARTS and len(token) < _SHORT_PART * len(parts)
     return () if is_shattered or parts == tuple(token.split(".")) else parts
+
+
+def identifiers_with(text: str, lowered: str, token: str) -> Iterator[tuple[int, int]]:
+    """Yield where identifiers of an ASCII text stand that have a part with this token.
+
+    Stemming changes the last letter of a word at most, and takes off what follows: so few are looked at.
+    """
+    begun = token[:-1] or token
+    at = lowered.find(begun)
+    while at >= 0:
+        start, end = at, max(at + 1, _RUN.match(text, at).end())  # type: ignore[union-attr] # may be empty
+        while start and text[start - 1].isalnum():
+            start -= 1
+        word = text[start:end]
+        if not _is_common(word) and any(stem(part.lower()) == token for part in identifier_parts(word)):
+            yield start, end
+        at = lowered.find(begun, end)
 
 
 def camel_parts(token: str) -> tuple[str, ...]:
