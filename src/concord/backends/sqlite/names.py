@@ -41,7 +41,7 @@ GROUP BY h.chunk ORDER BY score DESC, h.chunk LIMIT :limit"""
 def put_names(connection: Connection, names: Mapping[ChunkId, Sequence[str]]) -> set[ChunkId]:
     """Write what chunks are called; return those that were called something else before."""
     stored: dict[ChunkId, set[str]] = defaultdict(set)
-    for chunk_id, token in connection.execute(_STORED, (list_column(names),)):
+    for chunk_id, token in connection.execute(_STORED, (list_column([*names]),)):
         stored[chunk_id].add(token)
     changed = {chunk_id for chunk_id, tokens in names.items() if stored.get(chunk_id, set()) != set(tokens)}
     connection.executemany(_FORGET, ((chunk_id,) for chunk_id in changed & stored.keys()))
