@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-dev
 DEMO_STAMP := $(VENV)/.installed
 
-.PHONY: help demo test quick lint types bench docs clean
+.PHONY: help demo test quick lint types bench shape docs clean
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -39,6 +39,9 @@ types: $(STAMP) ## mypy strict
 
 bench: $(STAMP) ## speed and quality, as ratios measured side by side
 	$(BIN)/python -m benchmarks
+
+shape: $(STAMP) ## how much code there is, and how much of it one search runs
+	$(BIN)/python scripts/shape.py
 
 docs: $(STAMP) ## write the generated pages anew
 	$(BIN)/python scripts/make_docs.py

@@ -1,7 +1,8 @@
 """`python -m benchmarks [--small] [NAME]...`: run what is in bench_NAME.py, all of them or those named.
 
 A module has `run()`, which yields rows of the table; one without is a program of its own and prints what it
-likes. What they keep between runs (filled stores, the model's graph) lies in KB_BENCH_CACHE.
+likes. What they keep between runs (vectors, filled stores, the model's graph) lies in KB_BENCH_CACHE.
+`against` takes the revision that it compares with: `python -m benchmarks against REV`.
 
 With `--small` each goes its whole way with next to nothing: that takes seconds, shows whether it still works,
 and measures nothing.
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from benchmarks.measure import SMALL, Row, is_small, table
 from benchmarks.synthetic import cache_folder
+from concord.backends.sqlite.migrations import VERSION
 
 PREFIX = "bench_"
 SMALL_FLAG = "--small"
@@ -28,6 +30,8 @@ def main(arguments: Sequence[str]) -> int:
     if SMALL_FLAG in arguments:
         os.environ[SMALL] = "1"  # before any of them is imported, and for the processes that they start
     names = [argument for argument in arguments if argument != SMALL_FLAG]
+    if names[:1] == ["against"] and len(names) == 2:
+        os.environ["KB_BENCH_AGAINST"] = names.pop()
     known = sorted(path.stem.removeprefix(PREFIX) for path in Path(__file__).parent.glob(f"{PREFIX}*.py"))
     unknown = sorted(set(names) - set(known))
     if unknown:
@@ -42,7 +46,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(name: str) -> int:
-    os.environ["KB_HOME"] = str(cache_folder() / "home")  # nothing of the user's own is read or written
+    # Nothing of the user's own is read or written; and no store is taken from a program of another schema.
+    os.environ["KB_HOME"] = str(cache_folder() / f"home-{VERSION}")
     print(f"{name} ({_conditions()})", flush=True)
     module = import_module(f"benchmarks.{PREFIX}{name}")
     if not hasattr(module, "run"):

@@ -16,12 +16,12 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 
 from benchmarks.copying import copy_store
-from benchmarks.development import QUERIES, folder
+from benchmarks.development import QUERIES, folder, opened
 from benchmarks.measure import Row, absent
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import MODES, Evaluation, evaluate
-from concord.search_parts import SearchParts
+from concord.search_parts import Searching
 from concord.storage import Store
 from concord.types import silent
 
@@ -38,7 +38,7 @@ def run() -> Iterator[Row]:
         return
     limit = int(os.environ.get("KB_BENCH_QUERIES", QUERIES))
     collection = read_collection(place, None).sampled(limit)
-    with KnowledgeBase.open() as kb, kb.measuring.indexed_apart(collection, silent) as tools:
+    with opened() as kb, kb.measuring.indexed_apart(collection, silent) as tools:
         expected = evaluate(collection, tools, silent)
         for name, lent in BACKENDS.items():
             yield from _compared(name, lent, collection, tools.store, expected)
@@ -91,7 +91,7 @@ def _compared(
         with lent() as options, KnowledgeBase.open(**options) as kb:
             copy_store(origin, kb.store)
             kb.store.tend(silent)
-            searching = SearchParts(kb.parts)
+            searching = Searching(kb.parts)
             found = evaluate(collection, searching.with_meaning(searching.for_words()), silent)
     except ImportError as fault:
         yield absent(f"{NAME}, {name}", str(fault))

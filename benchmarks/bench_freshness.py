@@ -26,10 +26,10 @@ from benchmarks.measure import (
     sized,
 )
 from benchmarks.synthetic import OLD_S, make_old, write_small_files
-from concord.answering.passages import FILES_MS
 from concord.config import load_settings
 from concord.files.freshness import Files
 from concord.knowledge import KnowledgeBase
+from concord.search.passages import FILES_MS
 from concord.types import Document, Source
 from concord.worker_threads import run_within
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from msgspec.structs import astuple, replace
 
-from benchmarks.development import QUERIES, TRAIN, folder, present
+from benchmarks.development import QUERIES, TRAIN, folder, opened, present
 from benchmarks.measure import Row, absent, at_least
 from concord.answering.request_checks import search_options
 from concord.answering.retrieve import retrieve
@@ -65,7 +65,7 @@ def run() -> Iterator[Row]:
     if len(chosen) < 2:
         yield absent("fusion", f"fewer than two development sets in {folder()}")
         return
-    with KnowledgeBase.open() as knowledge:
+    with opened() as knowledge:
         tested = {name: _asked(knowledge, name) for name in chosen}
         tuned = {n: _asked(knowledge, n, TRAIN[n]) if n in TRAIN else tested[n] for n in chosen}
     _print_fusions(tested)

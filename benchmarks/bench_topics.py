@@ -15,14 +15,14 @@ from statistics import mean
 import numpy as np
 
 from benchmarks.copying import copy_store
-from benchmarks.development import folder, present
+from benchmarks.development import folder, opened, present
 from benchmarks.measure import Row, absent
 from benchmarks.synthetic import Floats
 from concord.answering.request_checks import search_options
 from concord.answering.retrieve import retrieve
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import read_collection
-from concord.search_parts import SearchParts
+from concord.search_parts import Searching
 from concord.types import ChunkId, Filter, Request, silent
 
 SETS = ("scifact", "cosqa-dev", "datatalks-faq", "cranfield")
@@ -56,7 +56,7 @@ def run() -> Iterator[Row]:
 def _fill(kb: KnowledgeBase, names: Sequence[str]) -> dict[str, list[str]]:
     """Store one collection after the other, as folders are added, and return their queries."""
     queries = {}
-    with KnowledgeBase.open() as knowledge:
+    with opened() as knowledge:
         for name in names:
             collection = read_collection(folder() / name, None).sampled(QUERIES)
             with knowledge.measuring.indexed_apart(collection, silent) as tools:
@@ -93,7 +93,7 @@ class _Matrix:
 
 def _rows(what: str, texts: Sequence[str], kb: KnowledgeBase, matrix: _Matrix) -> Iterator[Row]:
     assert kb.embedder is not None
-    searching = SearchParts(kb.parts)
+    searching = Searching(kb.parts)
     tools = searching.with_meaning(searching.for_words())
     sources = kb.store.catalog.sources()
     walked, searched = list[float](), list[float]()

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from benchmarks.measure import sized
+from benchmarks.synthetic import cache_folder
+from concord import plugins
 from concord.knowledge import KnowledgeBase
-from concord.quality.collection import foreign_queries, read_collection
+from concord.quality.collection import Collection, Entry, foreign_queries, read_collection
 from concord.quality.evaluate import Evaluation, evaluate
-from concord.quality.fitting import JudgedSet
-from concord.ranking.calibrate import Calibration
+from concord.quality.fit import JudgedSet
+from concord.search.calibration import Calibration
 from concord.types import silent
 
 SETS = (
@@ -40,6 +43,12 @@ def folder() -> Path:
     return Path(os.environ.get("KB_BENCH_DATA") or sized("../shared/data", os.devnull))
 
 
+def opened(**settings: str) -> KnowledgeBase:
+    """Return a knowledge base that embeds no text which a benchmark has embedded before."""
+    plugins.TABLES["embedders"]["bundled"] = "benchmarks.kept_vectors:KeptEmbedder"
+    return KnowledgeBase.open(**settings)
+
+
 def present(names: Sequence[str] = SETS) -> list[str]:
     """Return the sets that are there; those that are not are named on stderr."""
     found = [name for name in names if (folder() / name / "corpus.jsonl").is_file()]
@@ -50,9 +59,13 @@ def present(names: Sequence[str] = SETS) -> list[str]:
 
 
 def strangers(name: str, names: Sequence[str]) -> list[Path]:
-    """Return the sets whose queries a set cannot answer: all others but its translations."""
-    kin = name.partition("-")[0]
-    return [folder() / other for other in names if other.partition("-")[0] != kin]
+    """Return the sets whose queries a set cannot answer: all others but those about the same articles."""
+    return [folder() / other for other in names if _articles(other) != _articles(name)]
+
+
+def _articles(name: str) -> str:
+    """Return what translations of a set have in common; xquad is made from articles that squad2 has."""
+    return name.partition("-")[0].replace("squad2", "xquad")
 
 
 def measured(
@@ -74,6 +87,16 @@ def measured(
         if calibration is not None:
             tools = replace(tools, calibration=calibration)
         return evaluate(collection, tools, silent, others)
+
+
+def rewritten(collection: Collection, name: str, documents: Iterable[Entry]) -> Collection:
+    """Return a collection with other documents, which are written where benchmarks keep what they make."""
+    place = cache_folder().absolute() / "rewritten" / name
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "corpus.jsonl").open("w", encoding="utf-8") as file:
+        for entry in documents:
+            file.write(json.dumps({"_id": entry.id, "title": entry.title, "text": entry.text}) + "\n")
+    return replace(collection, folder=place)
 
 
 def judged(evaluation: Evaluation) -> JudgedSet:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concord import KnowledgeBase
-from concord.text.line_places import places_in
+from concord.text.citations import places_in
 from support.recorders import write
 from support.small_library import opened
 

@@ -12,14 +12,18 @@ from pathlib import Path
 import pytest
 from benchmarks.bench_quality import precision_falls
 from benchmarks.fitted import fit_line, fit_power
+from benchmarks.kept_vectors import KeptEmbedder
 
 from concord.quality.reliability import LabelPrecision
+from support.folders import cached_in
 from support.judged import recipes, things
 from support.postgres_server import server_url
 
 ROOT = Path(__file__).parent.parent
 PREFIX = "bench_"
 LEFT_OUT = {"mcp": "it starts ten servers, half of which load the model: 20 seconds, however small"}
+if not (ROOT / ".git").exists():
+    LEFT_OUT["against"] = "it compares with a commit, and this is no repository"
 NAMES = sorted(
     {path.stem.removeprefix(PREFIX) for path in (ROOT / "benchmarks").glob(f"{PREFIX}*.py")} - set(LEFT_OUT)
 )
@@ -44,13 +48,13 @@ def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def small(name: str, kept: Path, data: Path) -> str:
+def small(name: str, kept: Path, data: Path, *arguments: str) -> str:
     """Run a benchmark with next to nothing and return what it printed."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("KB_")}
     if name in ON_POSTGRESQL:
         environment["KB_BENCH_POSTGRES_URL"] = _database(f"bench_{name}")
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "--small", name],
+        [sys.executable, "-m", "benchmarks", "--small", name, *arguments],
         cwd=ROOT,
         env={**environment, "KB_BENCH_CACHE": str(kept), "KB_BENCH_DATA": str(data)},
         capture_output=True,
@@ -77,9 +81,28 @@ def test_a_benchmark_prints_its_rows(name: str, kept: Path, collections: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["absent", "fusion", "lookup", "names", "quality"])
+@pytest.mark.parametrize("name", ["fusion", "near_misses", "passages", "quality", "questions", "typed"])
 def test_a_benchmark_without_its_collections_says_so_in_a_row(name: str, kept: Path, tmp_path: Path):
     assert "not measured: " in small(name, kept, tmp_path)
+
+
+def test_a_revision_that_git_does_not_know_is_not_compared_with(kept: Path, tmp_path: Path):
+    printed = small("against", kept, tmp_path, "no-such-revision")
+    assert "not measured: git knows no revision no-such-revision" in printed
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_no_benchmark_embeds_a_text_that_another_has_embedded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_BENCH_CACHE", str(tmp_path))
+    first, second = (KeptEmbedder({"embed.precision": "exact"}, cached_in(tmp_path)) for _ in range(2))
+    made = first.embed_documents(["one text", "another"])
+    assert second.embed_documents(["another", "one text"]) == made[::-1]
+    assert first.is_warm
+    assert not second.is_warm
+    first.close()
 
 
 def test_what_grows_by_a_line_or_a_power_is_fitted_by_it():

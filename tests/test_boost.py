@@ -42,7 +42,9 @@ def test_a_word_follows_another_where_it_stands_next_or_one_later(text, first, s
     assert neighbours(text, [pair]) == ([pair] if stands_close else [])
 
 
-def order(texts: Sequence[str], scores: Sequence[float], asked: str, found_by: str = "fts_relaxed") -> list[int]:
+def order(
+    texts: Sequence[str], scores: Sequence[float], asked: str, found_by: str = "fts_relaxed"
+) -> list[int]:
     """Return the places of texts with these fused scores after they have been boosted."""
     rows = [
         Ranked(Candidate(at, {found_by: at}, None if found_by == "semantic" else at), score)

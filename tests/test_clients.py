@@ -204,16 +204,16 @@ def test_relative_paths_mean_the_same_wherever_the_client_starts_the_server(
 def test_a_root_is_added_to_the_folders_that_may_be_indexed_already(
     machine: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ):
-    roots = os.pathsep.join(["/a", "/b"])
+    roots = os.pathsep.join(["/a", "team=/b"])
     if place == "environment":
         monkeypatch.setenv("KB_MCP_ROOTS", roots)
     else:
         monkeypatch.setenv("KB_HOME", str(machine))
         (machine / "config.toml").write_text(f'[mcp]\nroots = "{roots}"\n', encoding="utf-8")
-    assert run("gemini", "--root", "x", "--root", "/b").exit_code == 0
+    assert run("gemini", "--root", "x", "--root", "/a").exit_code == 0
     env = entry_in(machine / ".gemini" / "settings.json")["env"]
     assert isinstance(env, dict)
-    assert env["KB_MCP_ROOTS"].split(os.pathsep) == ["/a", "/b", str(Path.cwd() / "x")]
+    assert env["KB_MCP_ROOTS"].split(os.pathsep) == ["/a", "team=/b", str(Path.cwd() / "x")]
 
 
 def test_a_project_that_names_roots_says_which_ones_of_this_machine_it_leaves_out(

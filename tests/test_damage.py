@@ -171,7 +171,67 @@ def test_only_what_was_found_is_repaired(file: Path, reopened: Callable[[], SQLi
     assert [finding.fault for finding in store.check()] == ["lost-vectors"]
 
 
-@pytest.mark.parametrize("table", ["kb_documents", "kb_chunks", "kb_chunks_fts_data", "kb_document_tags"])
+LACKS_AN_ENTRY = [
+    "DROP INDEX kb_documents_source",
+    "CREATE INDEX kb_documents_source ON kb_documents (source, path) WHERE key <> 2",
+    "PRAGMA writable_schema = ON",
+    "UPDATE sqlite_schema SET sql = replace(sql, ' WHERE key <> 2', '') WHERE name = 'kb_documents_source'",
+]
+
+
+def rewrite_page(file: Path, root_of: str, old: bytes, new: bytes) -> None:
+    """Replace text in the first page of a table or an index, past all that SQLite keeps in step."""
+    root = root_page(file, root_of)
+    with open(file, "r+b") as raw:
+        raw.seek((root - 1) * schema.PAGE_BYTES)
+        page = raw.read(schema.PAGE_BYTES)
+        assert old in page
+        raw.seek((root - 1) * schema.PAGE_BYTES)
+        raw.write(page.replace(old, new))
+
+
+def listed(store: SQLiteStore) -> set[str]:
+    """Return the documents that an index of sources leads to."""
+    (source,) = store.catalog.sources()
+    return {document.path for document in store.catalog.documents(source.id)}
+
+
+@pytest.mark.promise("doctor.finds", "doctor.fixes")
+@pytest.mark.parametrize("damage", ["lacks an entry", "has a wrong entry"])
+def test_an_index_that_does_not_match_its_table_is_found_and_built_anew(
+    file: Path, reopened: Callable[[], SQLiteStore], damage: str
+):
+    if damage == "lacks an entry":
+        harm(file, *LACKS_AN_ENTRY)
+    else:
+        rewrite_page(file, "kb_documents_source", b"docs/beta.md", b"docs/zeta.md")
+    store = reopened()
+    (finding,) = store.check()
+    assert (finding.fault, finding.is_repairable) == ("integrity", True)
+    assert "row 2 missing from index kb_documents_source" in finding.message
+    assert "kb doctor --fix" in finding.hint
+    store.repair([finding])
+    assert store.check() == []
+    assert listed(store) == EVERY_PATH
+
+
+def test_indexes_that_cannot_be_built_anew_are_found_again_and_nothing_is_lost(
+    file: Path, reopened: Callable[[], SQLiteStore]
+):
+    rewrite_page(file, "kb_documents", b"docs/gamma.md", b"docs/delta.md")  # two rows with one unique path
+    store = reopened()
+    (finding,) = store.check()
+    store.repair([finding])
+    (again,) = store.check()
+    assert (again.fault, again.message) == ("integrity", finding.message)
+    assert "if this is found again, restore it from a backup" in again.hint
+    assert store.catalog.counts().chunks == len(WORDS)
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["kb_documents", "kb_chunks", "kb_chunks_fts_data", "kb_document_tags", "kb_chunks_document"],
+)
 def test_a_damaged_page_is_found_and_nothing_pretends_to_mend_it(file: Path, table: str):
     overwrite_root_page(file, table)
     try:
@@ -188,12 +248,18 @@ def test_a_damaged_page_is_found_and_nothing_pretends_to_mend_it(file: Path, tab
         store.close()
 
 
-def overwrite_root_page(file: Path, table: str) -> None:
-    """Write noise where a table begins, after everything has been written back to the file itself."""
+def root_page(file: Path, name: str) -> int:
+    """Return where a table or an index begins, after everything has been written back to the file itself."""
     connection = apsw.Connection(str(file))
     connection.pragma("wal_checkpoint", "truncate")
-    root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).get
+    root: int = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,)).get
     connection.close()
+    return root
+
+
+def overwrite_root_page(file: Path, table: str) -> None:
+    """Write noise where a table begins."""
+    root = root_page(file, table)
     with open(file, "r+b") as raw:
         raw.seek((root - 1) * schema.PAGE_BYTES)
         raw.write(b"\xa5" * 512)
@@ -234,7 +300,7 @@ def test_free_space_that_cannot_be_given_back_now_is_found_again(
 ):
     monkeypatch.setattr(checks, "LEAST_FREE_BYTES", 10_000)
     store = SQLiteStore.open(f"sqlite://{tmp_path}?busy_timeout_ms=50", "default")
-    put(store, "docs/a.md", *("word " * 200 for _ in range(500)))
+    put(store, "docs/a.md", *("word " * 200 for _ in range(1000)))
     store.catalog.delete_documents(["docs/a.md"])
     other = apsw.Connection(store.path)
     (finding,) = store.check()

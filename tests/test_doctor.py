@@ -21,7 +21,7 @@ from concord.outcomes import Finding
 from support import kb_process
 from support.recorders import write
 from support.small_library import opened
-from test_damage import FORGET_WORDS, harm
+from test_damage import FORGET_WORDS, harm, rewrite_page
 
 
 @pytest.fixture
@@ -278,3 +278,22 @@ def test_the_command_exits_1_on_findings_and_0_once_they_are_fixed(tmp_path: Pat
     assert out.startswith("fixed: 1 documents whose file is gone: docs/b.md")
     _, out, _ = kb_process.run("doctor", "--json", env=environment)
     assert "ghosts" not in {one["check"] for one in json.loads(out)["findings"]}
+
+
+@pytest.mark.promise("doctor.finds", "doctor.fixes")
+def test_the_command_names_an_index_with_a_wrong_entry_and_builds_it_anew(tmp_path: Path):
+    environment = kb_process.environment(tmp_path / "home")
+    write(tmp_path / "docs" / "alpha.md", "# A\n\nfirst\n")
+    kb_process.run("add", tmp_path / "docs", env=environment)
+    path = kb_process.database(tmp_path / "home")
+    rewrite_page(path, "kb_documents_source", b"docs/alpha.md", b"docs/aloha.md")
+    status, out, _ = kb_process.run("doctor", env=environment)
+    assert status == 1
+    assert out.startswith("integrity: indexes of the file do not match its tables: row 1 missing from index ")
+    assert "`kb doctor --fix` builds all indexes anew" in out
+    assert "docs/aloha.md" not in out  # what a wrong index says of files is not believed
+    _, out, _ = kb_process.run("doctor", "--fix", "--json", env=environment)
+    told = json.loads(out)
+    assert [one["check"] for one in told["fixed"]] == ["integrity"]
+    assert "integrity" not in {one["check"] for one in told["findings"]}
+    kb_process.assert_sound(path)

@@ -46,6 +46,12 @@ def test_a_file_that_nobody_can_look_at_is_a_hit_that_may_have_changed(kb: Knowl
     assert states(kb.search("heron number 1"))["docs/1.md"] == "changed"
 
 
+def test_a_file_that_is_a_link_now_may_have_changed_whatever_it_leads_to(kb: KnowledgeBase, docs: Path):
+    (docs / "1.md").rename(docs.parent / "outside.md")
+    (docs / "1.md").symlink_to(docs.parent / "outside.md")
+    assert states(kb.search("heron number 1"))["docs/1.md"] == "changed"
+
+
 @pytest.mark.promise("freshness.hits")
 def test_each_hit_says_whether_its_file_is_as_it_was_indexed(kb: KnowledgeBase, docs: Path):
     os.utime(docs / "1.md")  # touched, and the same
@@ -141,14 +147,14 @@ def test_explaining_a_passage_of_a_deleted_file_names_the_reason(kb: KnowledgeBa
 def test_a_disk_that_does_not_answer_costs_only_what_it_would_have_told(
     kb: KnowledgeBase, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    stat, never = os.stat, threading.Event()
+    lstat, never = os.lstat, threading.Event()
 
     def hung(path: Any, **options: Any) -> os.stat_result:
         if str(path).startswith(str(docs)):  # the store is on a disk that works
             never.wait(60)
-        return stat(path, **options)
+        return lstat(path, **options)
 
-    monkeypatch.setattr("concord.files.freshness.os.stat", hung)
+    monkeypatch.setattr("concord.files.freshness.os.lstat", hung)
     monkeypatch.setattr(passages, "FILES_MS", 20.0)
     answer = kb.search("heron stands")
     monkeypatch.undo()
@@ -160,13 +166,13 @@ def test_a_disk_that_does_not_answer_costs_only_what_it_would_have_told(
 def test_files_that_tell_one_after_the_other_are_waited_for(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ):
-    stat, pause = os.stat, threading.Event()
+    lstat, pause = os.lstat, threading.Event()
 
     def slow(*args: Any, **options: Any) -> os.stat_result:
         pause.wait(0.06)
-        return stat(*args, **options)
+        return lstat(*args, **options)
 
-    monkeypatch.setattr("concord.files.freshness.os.stat", slow)
+    monkeypatch.setattr("concord.files.freshness.os.lstat", slow)
     monkeypatch.setattr(passages, "FILES_MS", 250.0)  # less than the six of them take together
     answer = kb.search("heron stands")
     assert len(answer.hits) == 6

@@ -239,7 +239,9 @@ def test_an_explanation_adds_up_to_the_fused_score(name: str, lists: list[Ranked
     for row in fuse(name, candidates):
         told: Any = _fused_arithmetic(row.chunk_id, candidates, name)
         added = sum(leg["added"] for leg in told["families"].values())
-        assert added * told["factor"] + told["gain"] == pytest.approx(told["fused"]) == pytest.approx(row.score)
+        assert (
+            added * told["factor"] + told["gain"] == pytest.approx(told["fused"]) == pytest.approx(row.score)
+        )
         assert [part["strategy"] for part in told["strategies"]] == [*row.candidate.ranks]
 
 

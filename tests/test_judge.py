@@ -151,7 +151,9 @@ def test_the_cap_never_raises_a_label_and_never_falls_as_the_score_rises(earned,
 def test_an_answer_is_as_good_as_its_best_hit_and_no_better_than_its_score():
     assert best_label(["medium", "very_high", "low"]) == "very_high"
     assert best_label([]) == "no_results"
-    sure = with_heads(hit=SURE, cuts=replace(CUTS, answer={"very_high": 0.9, "high": 0.6, "medium_high": 0.55}))
+    sure = with_heads(
+        hit=SURE, cuts=replace(CUTS, answer={"very_high": 0.9, "high": 0.6, "medium_high": 0.55})
+    )
     answer = search(Request("login token"), tools(library(), sure))
     assert answer.hits[0].confidence == "very_high"
     assert (answer.confidence_score, answer.confidence) == (0.5, "medium")
@@ -193,7 +195,9 @@ def test_scores_of_a_model_that_nothing_was_fitted_for_are_called_uncalibrated()
 def test_words_are_calibrated_whatever_the_model(mode: str):
     answer = library().search("login token", mode=mode)
     assert (titles(answer)[0], answer.calibrated, answer.answerable) == ("Login", True, True)
-    strange = library(INCIDENTS).search("which sourdough wants flour, salt and a night of patience", mode=mode)
+    strange = library(INCIDENTS).search(
+        "which sourdough wants flour, salt and a night of patience", mode=mode
+    )
     assert (strange.calibrated, strange.answerable) == (True, False)
 
 

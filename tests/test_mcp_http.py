@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import select
 import signal
 import socket
@@ -15,12 +16,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import anyio
 import httpx2
 import pytest
 from click.testing import CliRunner
 from mcp.client import Client
+from mcp.client.session import ListRootsFnT
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ListRootsResult, Root
+from pydantic import FileUrl
 
+from concord import plugins
 from concord.cli.main import kb
 from concord.config import load_settings
 from concord.errors import BadValue, Unavailable
@@ -28,7 +34,9 @@ from concord.mcp import http as served
 from concord.mcp import start
 from concord.mcp.access_tokens import add_token, grant_for, read_grants
 from concord.mcp.server import build
+from concord.mcp.table import TOOLS
 from support import kb_process
+from support.gated_embedder import GatedEmbedder
 from support.mcp_session import (
     BOUND_S,
     ERAS,
@@ -71,27 +79,32 @@ def post(
 
 
 @contextmanager
-def in_thread(home: Path, limits: served.HttpLimits = PLENTY, tokens: Path | None = None) -> Iterator[str]:
+def in_thread(
+    home: Path, limits: served.HttpLimits = PLENTY, tokens: Path | None = None, **settings: Any
+) -> Iterator[str]:
     """Serve from a thread of this process, so that limits can be made small."""
-    app = served.application(build(server_state_at(home)), read_grants(tokens) if tokens else (), [], limits)
-    server = served.web_server(app, limits)
+    server = build(server_state_at(home, **settings))
+    app = served.application(server, read_grants(tokens) if tokens else (), [], limits)
+    web = served.web_server(app, limits)
     with served.listen("127.0.0.1", 0) as listener:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread = threading.Thread(target=web.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}{served.PATH}"
         finally:
-            server.should_exit = True
+            web.should_exit = True
             thread.join(BOUND_S)
             assert not thread.is_alive()
 
 
 @asynccontextmanager
-async def client_of(url: str, era: str = "legacy", token: str = "") -> AsyncIterator[Client]:
+async def client_of(
+    url: str, era: str = "legacy", token: str = "", roots: ListRootsFnT | None = None
+) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=BOUND_S) as web,
-        Client(streamable_http_client(url, http_client=web), mode=era) as client,
+        Client(streamable_http_client(url, http_client=web), mode=era, list_roots_callback=roots) as client,
     ):
         yield client
 
@@ -118,6 +131,8 @@ def test_an_agent_works_over_http_in_either_era(server: str, era: str):
             assert "session token" in (await call(client, "kb_get", citation="docs/auth.md"))["text"]
             assert (await client.list_resources()).resources
             assert "outside" in await refusal(client, "kb_add_source", path="/etc")
+            for row in TOOLS:
+                assert "has no argument 'nonsense'" in await refusal(client, row.name, nonsense=1)
 
     run(scene)
 
@@ -258,6 +273,91 @@ def test_a_token_sees_its_own_organisation_alone(tmp_path: Path, era: str):
             assert (await client.list_resources()).resources == []
 
     with in_thread(tmp_path / "home", tokens=tmp_path / "tokens") as url:
+        run(scene)
+
+
+@pytest.mark.promise("mcp.http.orgs")
+@pytest.mark.parametrize("era", ERAS)
+def test_an_organisation_neither_sees_nor_joins_nor_stops_the_jobs_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, era: str
+):
+    monkeypatch.setitem(plugins.TABLES["embedders"], "gated", "support.gated_embedder:GatedEmbedder")
+    GatedEmbedder.close_gates(working=True)
+    red, blue = (add_token(tmp_path / "tokens", org) for org in ("red", "blue"))
+    docs = str(write_docs(tmp_path / "docs"))
+    reports: list[dict[str, Any]] = []
+
+    async def add(client: Client) -> None:
+        reports.append(await call(client, "kb_add_source", path=docs))
+
+    async def labels(client: Client) -> list[str]:
+        return [job["label"] for job in (await call(client, "kb_stats"))["jobs"]]
+
+    async def scene() -> None:
+        async with client_of(url, era, red) as ours, client_of(url, era, blue) as theirs:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(add, ours)
+                assert await anyio.to_thread.run_sync(GatedEmbedder.working.reached.wait, BOUND_S)
+                assert (await labels(ours), await labels(theirs)) == ([docs], [])
+                async with anyio.create_task_group() as stopped:
+                    stopped.start_soon(theirs.call_tool, "kb_add_source", {"path": docs})
+                    while not await labels(theirs):
+                        await anyio.lowlevel.checkpoint()
+                    assert (await labels(ours), await labels(theirs)) == ([docs], [docs])
+                    stopped.cancel_scope.cancel()
+                GatedEmbedder.working.open.set()
+            (report,) = reports
+            assert (report["state"], report["added"], report["pending"]) == ("done", 3, 0)
+
+    with in_thread(tmp_path / "home", tokens=tmp_path / "tokens", embed__provider="gated") as url:
+        run(scene)
+
+
+@pytest.mark.promise("mcp.http.orgs")
+@pytest.mark.parametrize("era", ERAS)
+def test_an_organisation_is_told_how_long_its_own_calls_took(tmp_path: Path, era: str):
+    red, blue = (add_token(tmp_path / "tokens", org) for org in ("red", "blue"))
+
+    async def scene() -> None:
+        async with client_of(url, era, red) as client:
+            await call(client, "kb_list")
+            await call(client, "kb_search", query="walrus")
+            await call(client, "kb_search", query="walrus")
+        async with client_of(url, era, blue) as client:
+            await call(client, "kb_search", query="walrus")
+            latencies = (await call(client, "kb_stats"))["latencies_ms"]
+            assert {tool: latency["calls"] for tool, latency in latencies.items()} == {"kb_search": 1}
+
+    with in_thread(tmp_path / "home", tokens=tmp_path / "tokens") as url:
+        run(scene)
+
+
+@pytest.mark.promise("mcp.http.orgs", "mcp.roots")
+def test_the_folders_of_an_organisation_and_of_its_clients_are_closed_to_another(tmp_path: Path):
+    red, blue = (add_token(tmp_path / "tokens", org) for org in ("red", "blue"))
+    work, shared, own = (write_docs(tmp_path / name / "docs").parent for name in ("work", "shared", "own"))
+    announced = write_docs(tmp_path / "announced")
+
+    async def roots(context: object) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=FileUrl(folder.as_uri())) for folder in (announced, work)])
+
+    async def scene() -> None:
+        async with (
+            client_of(url, token=red, roots=roots) as ours,
+            client_of(url, token=blue, roots=roots) as theirs,
+        ):
+            assert (await call(ours, "kb_add_source", path=str(work / "docs")))["added"] == 3
+            refused = await refusal(theirs, "kb_add_source", path=str(work / "docs"))
+            assert f"outside the folders that may be indexed ({shared}, {own})" in refused
+            assert (await call(theirs, "kb_add_source", path=str(shared / "docs")))["added"] == 3
+            assert (await call(theirs, "kb_add_source", path=str(own / "docs")))["added"] == 3
+            assert "outside" in await refusal(ours, "kb_add_source", path=str(own / "docs"))
+            for client in (ours, theirs):
+                assert "outside" in await refusal(client, "kb_add_source", path=str(announced))
+
+    allowed = os.pathsep.join([str(shared), f"blue={own}"])
+    settings = {"KB_SERVE_TOKENS": str(tmp_path / "tokens"), "KB_MCP_ROOTS": allowed, "KB_ORG": "red"}
+    with serving(tmp_path / "home", work, **settings) as url:
         run(scene)
 
 

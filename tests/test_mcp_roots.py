@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from concord.errors import BadValue, NotFound
-from concord.mcp.roots import allowed_roots, permitted
+from concord.mcp.roots import allowed_roots, permitted, roots_of
 
 
 @pytest.fixture
@@ -21,20 +21,36 @@ def place(tmp_path: Path) -> Path:
 
 def test_the_folder_the_server_was_started_in_is_allowed_and_so_are_the_configured_ones(place: Path):
     configured = os.pathsep.join([str(place / "other"), ""])
-    assert allowed_roots(configured, place / "work") == (place / "other", place / "work")
+    allowed = allowed_roots(configured, place / "work", "team")
+    assert roots_of("team", allowed) == (place / "other", place / "work")
+
+
+def test_the_folder_the_server_was_started_in_is_for_its_own_organisation_alone(place: Path):
+    allowed = allowed_roots(str(place / "other"), place / "work", "team")
+    assert roots_of("another", allowed) == (place / "other",)
+
+
+@pytest.mark.promise("mcp.roots")
+def test_a_configured_folder_may_be_for_one_organisation_alone(place: Path):
+    (place / "a=b").mkdir()
+    parts = (place / "other", f"red={place / 'work'}", f"blue={place / 'outside'}", place / "a=b")
+    allowed = allowed_roots(os.pathsep.join(map(str, parts)), None, "red")
+    assert roots_of("red", allowed) == (place / "other", place / "work", place / "a=b")
+    assert roots_of("blue", allowed) == (place / "other", place / "outside", place / "a=b")
+    assert roots_of("green", allowed) == (place / "other", place / "a=b")
 
 
 def test_the_root_of_the_file_system_is_never_allowed_by_default():
-    assert allowed_roots("", Path("/")) == ()
+    assert allowed_roots("", Path("/"), "team") == ()
 
 
 def test_a_server_for_others_has_the_configured_folders_alone(place: Path):
-    assert allowed_roots(str(place / "other"), None) == (place / "other",)
+    assert roots_of("team", allowed_roots(str(place / "other"), None, "team")) == (place / "other",)
 
 
 def test_a_configured_folder_that_does_not_exist_is_an_error(place: Path):
     with pytest.raises(NotFound):
-        allowed_roots(str(place / "nowhere"), None)
+        allowed_roots(str(place / "nowhere"), None, "team")
 
 
 def test_a_path_is_taken_absolute_or_from_an_allowed_folder(place: Path):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from concord.mcp.table import TOOLS
 from support.mcp_session import BOUND_S, ERAS, KB, call, environment, over_stdio, refusal, run, write_docs
 
 pytestmark = pytest.mark.slow
@@ -199,6 +200,19 @@ def test_a_request_that_is_nested_too_deeply_is_told_so_under_its_own_id(greeted
     said = greeted.receive()
     assert said["id"] == 9
     assert ("nested too deeply" in said.get("error", {}).get("message", "")) == (levels > 100)
+
+
+@pytest.mark.promise("mcp.bad-input")
+@pytest.mark.parametrize("tool", [row.name for row in TOOLS])
+def test_an_error_is_text_alone_because_the_output_schema_has_no_place_for_it(greeted: Raw, tool: str):
+    params = {"name": tool, "arguments": {"nonsense": 1}}
+    result = answer_to(greeted, id=10, method="tools/call", params=params)["result"]
+    assert result["isError"] is True
+    assert "structuredContent" not in result
+    (block,) = result["content"]
+    assert block["text"].startswith("Error (BadValue): ")
+    assert f"{tool} has no argument 'nonsense'" in block["text"]
+    assert f"\nHint: {tool} takes: " in block["text"]
 
 
 def test_half_a_character_in_a_query_keeps_nobody_from_an_answer(greeted: Raw):

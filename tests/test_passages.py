@@ -83,9 +83,7 @@ def spread(
     scores: tuple[float, ...], *texts: str, limit: int = 100, per_document: int = 0
 ) -> list[tuple[int, int | None]]:
     """Return the chunks in their order, each with the rank that it moved from."""
-    chosen = diversify(
-        of_texts(*texts, scores=scores), scores, limit, trade=TRADE, per_document=per_document
-    )
+    chosen = diversify(of_texts(*texts, scores=scores), scores, limit, trade=TRADE, per_document=per_document)
     return [(passage.chunk.id, passage.ranked.moved_from) for passage in chosen]
 
 

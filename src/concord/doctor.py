@@ -68,11 +68,15 @@ def diagnose(tools: DoctorTools, *, fix: bool, progress: Progress) -> Diagnosis:
 
 
 def examine(tools: DoctorTools) -> tuple[Finding, ...]:
-    """Run every check; if the store cannot be opened, only those that need no store."""
+    """Run every check; of a store that does not open or is damaged, only those that do not rely on it."""
     unopened = _open(tools)
     if unopened is not None:
         return (unopened, *_machine(tools))
-    return tuple(finding for check in CHECKS for finding in _guarded(check, tools))
+    storage, *others = CHECKS
+    found = tuple(_guarded(storage, tools))
+    if any(finding.fault == "integrity" for finding in found):
+        return (*found, *_machine(tools))
+    return (*found, *(finding for check in others for finding in _guarded(check, tools)))
 
 
 def treat(findings: Sequence[Finding], tools: DoctorTools, progress: Progress) -> None:

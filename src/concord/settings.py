@@ -271,6 +271,14 @@ SETTINGS: tuple[Setting, ...] = (
         minimum=0,
     ),
     Setting(
+        "search.least_score",
+        0.01,
+        "in auto, a query of which no word is known finds nothing unless something is as probable as this",
+        "meaning has a nearest neighbour for any gibberish; of such hits not one in a hundred is right",
+        minimum=0,
+        maximum=1,
+    ),
+    Setting(
         "search.retry_s",
         30.0,
         "how long searches answer from words alone after meaning has failed them three times in a row",
@@ -345,7 +353,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "mcp.roots",
         "",
-        "folders that kb_add_source may index, separated as in PATH",
+        "folders that kb_add_source may index, separated as in PATH; ORG=PATH is for one organisation alone",
         "beside the folder in which the server was started: an agent must not choose what else is read",
     ),
     Setting(

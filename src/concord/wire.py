@@ -11,12 +11,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from concord.showing.budget import BYTES_PER_TOKEN, Costs, are_slight, choose
+from concord.reading.budget import BYTES_PER_TOKEN, Costs, are_slight, choose
 from concord.text.clean import encodable
 from concord.visible import json_text
 
 if TYPE_CHECKING:
-    from concord.outcomes import Passage
+    from concord.outcomes import DocumentSlice
     from concord.search.explain import Explanation
     from concord.types import Answer, Document, Hit, Source
 
@@ -43,27 +43,29 @@ def answer_to_json(answer: Answer, *, max_tokens: int | None = None, explain: bo
     return wire
 
 
-def passage_to_json(passage: Passage) -> JsonObject:
+def slice_to_json(read: DocumentSlice) -> JsonObject:
     """Return what `get` read."""
-    document = passage.document
+    document = read.document
     wire = {
-        "citation": passage.citation,
+        "citation": read.citation,
         "path": document.path,
-        "file": passage.source.file_of(document.path),
+        "file": read.source.file_of(document.path),
         "title": document.title,
-        "source": passage.source.name,
+        "source": read.source.name,
         "type": document.type,
-        "tags": list(document.tags),
+        "tags": document.tags,
         "document_id": document.id,
-        "start_line": passage.start_line,
-        "end_line": passage.end_line,
-        "pages": list(passage.pages) if passage.pages else None,
-        "heading": list(passage.heading),
-        "freshness": passage.freshness,
+        "start_line": read.start_line,
+        "end_line": read.end_line,
+        "start_column": read.start_column,
+        "end_column": read.end_column,
+        "pages": read.pages,
+        "heading": read.heading,
+        "freshness": read.freshness,
         "superseded_by": document.superseded_by,
-        "before": passage.before,
-        "after": passage.after,
-        "text": passage.text,
+        "before": read.before,
+        "after": read.after,
+        "text": read.text,
     }
     return json_object(wire)
 
@@ -205,6 +207,8 @@ def _result(hit: Hit, *, explain: bool) -> JsonObject:
         "file": hit.source.file_of(document.path),
         "start_line": chunk.start_line,
         "end_line": chunk.end_line,
+        "start_column": chunk.start_column,
+        "end_column": chunk.end_column,
         "page": chunk.page,
         "heading": chunk.heading,
         "confidence": hit.confidence,

@@ -12,10 +12,10 @@ import pytest
 
 def fail_listing(folder: Path, monkeypatch: pytest.MonkeyPatch, *, after: int = 0) -> None:
     """Have the operating system fail once it has named this many entries of a folder."""
-    real, failing = os.scandir, os.path.realpath(folder)
+    real, failing = os.scandir, os.stat(folder)
 
-    def scandir(path: str) -> Any:
-        return _CutShort(real(path), after) if os.path.realpath(path) == failing else real(path)
+    def scandir(path: str | int) -> Any:
+        return _CutShort(real(path), after) if os.path.samestat(os.stat(path), failing) else real(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
 

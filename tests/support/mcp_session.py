@@ -19,6 +19,7 @@ from mcp_types import CallToolResult, ReadResourceResult, TextResourceContents
 import concord
 from concord.config import load_settings
 from concord.mcp.bases import Bases
+from concord.mcp.roots import Root
 from concord.mcp.server import build
 from concord.mcp.server_state import ServerState
 from concord.mcp.table import TOOLS, Row
@@ -62,7 +63,7 @@ async def in_process(
 def server_state_at(home: Path, **settings: Any) -> ServerState:
     """Return what a server works with; it may index whatever lies beside its own home."""
     given = {"embed.provider": "hashing", **{key.replace("__", "."): v for key, v in settings.items()}}
-    return ServerState(Bases(load_settings(given, {"KB_HOME": str(home)})), (home.parent.resolve(),))
+    return ServerState(Bases(load_settings(given, {"KB_HOME": str(home)})), (Root(home.parent.resolve()),))
 
 
 def over_stdio(home: Path, cwd: Path, era: str = "legacy", **more: str) -> Client:
@@ -110,9 +111,10 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 async def refusal(client: Client, tool: str, **arguments: Any) -> str:
-    """Call a tool that must refuse, and return what it says."""
+    """Call a tool that must refuse, and return what it says; that is text alone."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error
+    assert result.structured_content is None
     return said(result)
 
 

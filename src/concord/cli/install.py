@@ -118,7 +118,7 @@ def _from_anywhere(name: str, value: str) -> str:
     """Return a variable's value that means the same in whichever folder the server is started."""
     if name == ROOTS:
         parts = (part for part in value.split(os.pathsep) if part.strip())
-        return os.pathsep.join(dict.fromkeys(map(_absolute, parts)))
+        return os.pathsep.join(dict.fromkeys(map(_absolute_root, parts)))
     is_path = name in PATHS or (name in MODELS and _is_model(value))
     return _absolute(value) if value and is_path else value
 
@@ -130,6 +130,13 @@ def _is_model(value: str) -> bool:
 
 def _absolute(path: str) -> str:
     return str(Path(os.path.expanduser(path)).absolute())
+
+
+def _absolute_root(entry: str) -> str:
+    from concord.text.organisations import without_org
+
+    org, path = without_org(entry)
+    return f"{org}={_absolute(path)}" if org else _absolute(path)
 
 
 def _program(*, shared: bool) -> tuple[str, list[str]]:

@@ -86,7 +86,7 @@ class Files:
 def _stat(path: str) -> os.stat_result | None:
     """Return a file's state; None if it is gone, an empty state if it cannot be looked at."""
     try:
-        return os.stat(path)
+        return os.lstat(path)
     except GONE:
         return None
     except OSError:
@@ -109,11 +109,15 @@ def _compared(document: Document, path: str, now: os.stat_result) -> Freshness:
         return "fresh" if since_indexed in (0, UNSETTLED_NS) else "changed"
     import hashlib  # 3 ms, which most answers need not pay
 
+    from concord.files.opening import open_of_source
+
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_of_source) as file:
             same = hashlib.sha256(file.read()).hexdigest() == document.file_hash
     except GONE:
         return "deleted"
-    except OSError:  # forbidden, or a folder by now: nothing there can be read as the document any more
+    except (
+        OSError
+    ):  # forbidden, or a folder or a link by now: nothing there can be read as the document any more
         return "changed"
     return "fresh" if same else "changed"

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from concord.files.walk import Found
 
 TRIES = 3
+# O_PATH: who may open a file may not list every folder above it.
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 
 
 def open_regular(path: str, flags: int) -> int:
@@ -21,7 +23,44 @@ def open_regular(path: str, flags: int) -> int:
     Raises:
         OSError: it cannot be opened, or is something else.
     """
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    return _checked(os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), path)
+
+
+def open_of_source(path: str, flags: int) -> int:
+    """Open a file of a source, as `open_regular` does, if no folder above it is a link either.
+
+    Raises:
+        OSError: it cannot be opened, is something else, or a link leads there.
+    """
+    return _checked(open_unlinked(path, flags | os.O_NONBLOCK), path)
+
+
+def open_unlinked(path: str, flags: int) -> int:
+    """Open what is at an absolute path, of which no part may be a link.
+
+    A source's own path has no links, so whatever is a link now was put there since, and may lead outside.
+    Every folder is opened from the one above it: none can be replaced between a check and its use.
+
+    Raises:
+        OSError: it cannot be opened, or a link leads there.
+    """
+    path = "/" + path.strip("/")
+    *folders, name = path[1:].split("/")
+    at = os.open("/", _FOLDER)
+    try:
+        for folder in folders:
+            above, at = at, os.open(folder, _FOLDER, dir_fd=at)
+            os.close(above)
+        return os.open(name or ".", flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+    except OSError as fault:
+        if fault.errno in (errno.ELOOP, errno.ENOTDIR) and os.path.realpath(path) != path:
+            raise OSError(errno.ELOOP, "a link leads there now", path) from fault
+        raise
+    finally:
+        os.close(at)
+
+
+def _checked(descriptor: int, path: str) -> int:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file", path)
@@ -37,7 +76,7 @@ def read_unchanging(found: Found, max_bytes: int) -> bytes | None:
     """
     try:
         for _ in range(TRIES):
-            with open(found.path, "rb", opener=open_regular) as file:
+            with open(found.path, "rb", opener=open_of_source) as file:
                 before = os.fstat(file.fileno())
                 if before.st_size > max_bytes:
                     raise NotIndexable("too large")

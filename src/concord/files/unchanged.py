@@ -7,6 +7,7 @@ import hashlib
 from concord.files.file_times import may_be_another
 from concord.files.memos import read_memo
 from concord.files.mounts import check_disk
+from concord.files.opening import open_of_source
 from concord.files.textless import Textless
 from concord.files.walk import Found, Skipped, walk_source
 from concord.storage import Catalog
@@ -43,6 +44,7 @@ def _holds_the_same(found: Found, state: FileState) -> bool:
     if is_as_indexed(found, state) or found.size != state.size:
         return found.size == state.size
     try:
-        return hashlib.sha256(found.path.read_bytes()).hexdigest() == state.file_hash
+        with open(found.path, "rb", opener=open_of_source) as file:
+            return hashlib.sha256(file.read()).hexdigest() == state.file_hash
     except OSError:
         return False

@@ -61,8 +61,8 @@ mp3 m4a aac ogg oga opus flac wav wma aif aiff mid midi mp4 m4v mov avi mkv webm
 zip tar gz tgz bz2 tbz2 xz txz zst lz4 lzma 7z rar jar war ear whl egg apk ipa deb rpm dmg iso img cab msi
 ttf otf woff woff2 eot pfb fon
 o a so dylib dll exe lib class pyc pyo pyd wasm elc beam bin pdb
-db sqlite sqlite3 sqlite-wal sqlite-shm db-wal db-shm db-journal mdb accdb parquet feather arrow avro orc
-npy npz pkl pickle h5 hdf5 pt pth ckpt onnx safetensors gguf tflite joblib rds rdata
+db sqlite sqlite3 sqlite-wal sqlite-shm db-wal db-shm db-journal db-begun mdb accdb parquet feather arrow
+avro orc npy npz pkl pickle h5 hdf5 pt pth ckpt onnx safetensors gguf tflite joblib rds rdata
 blend fbx glb stl dwg skp swf fla pack idx lockb
 """
 NO_TEXT = frozenset(_NO_TEXT.split())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import ExitStack, contextmanager
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from typing import NamedTuple
 from concord.errors import BadValue, NotFound, Unreadable, UsageError
 from concord.files.file_times import storable_ns
 from concord.files.gitignore import FolderRules, Rules, parse, parse_all, rules_above, rules_in
+from concord.files.opening import open_unlinked
 from concord.files.unwanted import (
     SECRET_FILES,
     SECRET_FOLDERS,
@@ -69,11 +71,14 @@ def walk(root: Path, patterns: Sequence[str] = (), *, max_bytes: int) -> Iterato
         Unreadable: the folder cannot be listed. Also while it is walked through, if it is lost meanwhile: the
             files of a whole source must never be taken for deleted.
     """
-    real = os.path.realpath(root)
-    is_folder = _check_root(real)
-    _refuse_secrets(real, is_folder)
-    tree = _Tree(real if is_folder else os.path.dirname(real), patterns, max_bytes)
-    return tree.entries() if is_folder else tree.single(os.path.basename(real))
+    return _walk_unlinked(os.path.realpath(root), patterns, max_bytes)
+
+
+def _walk_unlinked(root: str, patterns: Sequence[str], max_bytes: int) -> Iterator[Found | Skipped]:
+    is_folder = _check_root(root)
+    _refuse_secrets(root, is_folder)
+    tree = _Tree(root if is_folder else os.path.dirname(root), patterns, max_bytes)
+    return tree.entries() if is_folder else tree.single(os.path.basename(root))
 
 
 def walk_source(source: Source, max_bytes: int) -> Iterator[Found | Skipped]:
@@ -88,13 +93,19 @@ def walk_source(source: Source, max_bytes: int) -> Iterator[Found | Skipped]:
             f"{path} is not there any more",
             hint=f"put it back, or `kb remove {source.name}`; its index is kept until then",
         )
+    if (real := os.path.realpath(path)) != path:  # it had no links when it was added
+        raise Unreadable(
+            f"{path} is not what was added: a link leads from there to {real} now",
+            hint=f"put it back, or `kb remove {source.name}`, then `kb add` what is meant; its index is kept"
+            " until then",
+        )
     if os.path.isdir(path) != (source.kind == "directory"):
         was, now = ("file", "folder") if source.kind == "file" else ("folder", "file")
         raise Unreadable(
             f"{path} was a {was} and is a {now} now", hint=f"`kb remove {source.name}`, then add it anew"
         )
     try:
-        return walk(Path(path), source.patterns, max_bytes=max_bytes)
+        return _walk_unlinked(path, source.patterns, max_bytes)
     except UsageError as refused:
         raise Unreadable(refused.message, hint=refused.hint) from refused
 
@@ -172,7 +183,7 @@ class _Tree:
         """Yield the one file that was asked for by name: no rule ignores it."""
         path = os.path.join(self._root, name)
         try:
-            status = os.stat(path)
+            status = os.lstat(path)
         except OSError as fault:  # since it was found to be a file
             raise _unreadable(path, fault) from fault
         yield self._skipped(name, name) or self._judged(name, status)
@@ -183,21 +194,22 @@ class _Tree:
         while pending:
             prefix, rules = pending.pop()
             folder = os.path.join(self._root, prefix)
-            try:
-                entries = _sorted_entries(folder)
-            except OSError as fault:
-                yield from self._lost(prefix, fault)
-                continue
-            names = {entry.name for entry in entries}
-            if own := rules_in(folder, names, cut=len(prefix)):
-                rules = (own, *rules)
-            folders: list[str] = []
-            for entry in entries:
-                answer = self._look(entry, prefix, names, rules)
-                if isinstance(answer, str):
-                    folders.append(answer)
-                elif answer is not None:
-                    yield answer
+            with ExitStack() as opened:
+                try:
+                    entries = opened.enter_context(_listing(folder))
+                except OSError as fault:
+                    yield from self._lost(prefix, fault)
+                    continue
+                names = {entry.name for entry in entries}
+                if own := rules_in(folder, names, cut=len(prefix)):
+                    rules = (own, *rules)
+                folders: list[str] = []
+                for entry in entries:
+                    answer = self._look(entry, prefix, names, rules)
+                    if isinstance(answer, str):
+                        folders.append(answer)
+                    elif answer is not None:
+                        yield answer
             pending.extend((name, rules) for name in reversed(folders))
         self._check_not_lost()
 
@@ -295,7 +307,7 @@ class _Tree:
     def _other(self, entry: os.DirEntry[str], relative: str) -> Skipped:
         if not entry.is_symlink():
             return Skipped(relative, "special file")  # a pipe, a socket, a device: never opened
-        target = os.path.realpath(entry.path)
+        target = os.path.realpath(os.path.join(self._root, relative))
         if not os.path.exists(target):
             return Skipped(relative, "broken link")
         inside = target == self._root or target.startswith(self._root.rstrip("/") + "/")
@@ -317,15 +329,21 @@ def _included(patterns: Sequence[str]) -> Callable[[str], bool]:
     return lambda relative: bool(rules.verdict_above(relative, is_folder=False))
 
 
-def _sorted_entries(folder: str) -> list[os.DirEntry[str]]:
-    with os.scandir(folder) as scan:
-        return sorted(scan, key=_by_name)
+@contextmanager
+def _listing(folder: str) -> Iterator[list[os.DirEntry[str]]]:
+    """Open a folder for the block and return what is in it, by name; a link to one is not followed."""
+    opened = open_unlinked(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with os.scandir(opened) as scan:
+            yield sorted(scan, key=_by_name)
+    finally:
+        os.close(opened)
 
 
 def _place(folder: str) -> tuple[int, int] | None:
     """Return what tells a folder from another of the same name; None if it cannot be looked at."""
     try:
-        status = os.stat(folder)
+        status = os.lstat(folder)
     except OSError:
         return None
     return status.st_dev, status.st_ino

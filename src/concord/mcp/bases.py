@@ -35,18 +35,23 @@ class Bases:
 
     def of(self, org: str | None = None) -> KnowledgeBase:
         """Return the knowledge base of an organisation; None is the one of the settings."""
-        org = org or self.settings["org"]
+        org = self.name_of(org)
         with self._lock:
             if org not in self._opened:
                 self._opened[org] = KnowledgeBase(self.settings, org=org)
             return self._opened[org]
+
+    def name_of(self, org: str | None) -> str:
+        """Return the name of an organisation; None is the one of the settings."""
+        name: str = org or self.settings["org"]
+        return name
 
     def warm_in_background(self, org: str | None = None, *, again: bool = False) -> None:
         """Begin to load the model, once, when no call is being worked on; nobody waits for it.
 
         With `again`, also if that was done before: another process may have switched to another model since.
         """
-        org = org or self.settings["org"]
+        org = self.name_of(org)
         if org not in self._warming or (again and not self._warming[org].is_alive()):
             thread = threading.Thread(target=self._warm, args=(org,), name="warm", daemon=True)
             self._warming[org] = thread

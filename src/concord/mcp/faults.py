@@ -20,17 +20,15 @@ MOST_NAMED = 5  # arguments complained about at once
 
 
 def refused(fault: KBError) -> CallToolResult:
-    """Return the result of a call that cannot be carried out."""
+    """Return the result of a call that cannot be carried out.
+
+    It is text alone: structured content has to fit the tool's output schema, and clients drop what does not.
+    """
     message, hint = for_tools(fault.message), for_tools(fault.hint or "")
-    error = {"type": type(fault).__name__, "message": message, "hint": hint or None}
-    text = one_line(f"Error: {message}" + ("" if message.endswith("?") else ".")) + (
+    text = one_line(f"Error ({type(fault).__name__}): {message}" + ("" if message.endswith("?") else ".")) + (
         "\n" + one_line(f"Hint: {hint}") if hint else ""
     )
-    return CallToolResult(
-        content=[TextContent(type="text", text=text)],
-        structured_content={"error": error},
-        is_error=True,
-    )
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
 def unexpected(tool: str, fault: Exception) -> CallToolResult:

@@ -166,6 +166,10 @@ class Jobs:
         with self._lock:
             return [job for job in self._jobs if job.is_running]
 
+    def running_for(self, org: str) -> list[Job]:
+        """Return what has not ended of an organisation's work, oldest first."""
+        return [job for job in self.running() if job.plan.extent.org == org]
+
     def moving(self, job: Job) -> Job:
         """Return the job whose progress to report: this one, or another that it waits for."""
         others = [one for one in self.running() if one is not job and one.plan.extent.meets(job.plan.extent)]

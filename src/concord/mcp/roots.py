@@ -1,8 +1,9 @@
 """Where `kb_add_source` may read: an agent chooses the path, so whoever started the server draws the line.
 
-The folder in which the server was started is allowed, because that is where its client works, and what
-`mcp.roots` lists besides. The root of the file system never is by default: several desktop clients start
-their servers there. A server that others reach over the network has `mcp.roots` alone.
+The folder in which the server was started is allowed to its own organisation, because that is where its
+client works. What `mcp.roots` lists besides is allowed to everybody or, as `ORG=PATH`, to one organisation.
+The root of the file system never is by default: several desktop clients start their servers there. A server
+that others reach over the network has `mcp.roots` alone.
 """
 
 from __future__ import annotations
@@ -10,21 +11,35 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from concord.errors import BadValue, NotFound
 from concord.sources import absolute_path
+from concord.text.organisations import without_org
 
 HINT = "set mcp.roots (KB_MCP_ROOTS) to the folders that may be indexed, or let a person add it with kb"
 
 
-def allowed_roots(configured: str, started_in: Path | None) -> tuple[Path, ...]:
-    """Return the folders that may be indexed, without links, the configured ones first.
+class Root(NamedTuple):
+    """A folder that may be indexed, without links, and for which organisation."""
+
+    path: Path
+    org: str | None = None  # None means all
+
+
+def allowed_roots(configured: str, started_in: Path | None, org: str) -> tuple[Root, ...]:
+    """Return the folders that may be indexed, the configured ones first; `org` is the server's own.
 
     Raises:
         NotFound: a configured one does not exist.
     """
-    given = [absolute_path(part) for part in configured.split(os.pathsep) if part.strip()]
-    return tuple(dict.fromkeys((*given, *_working_folder(started_in))))
+    given = [_configured(part) for part in configured.split(os.pathsep) if part.strip()]
+    return (*given, *(Root(folder, org) for folder in _working_folder(started_in)))
+
+
+def roots_of(org: str, roots: Sequence[Root]) -> tuple[Path, ...]:
+    """Return the folders that an organisation may index."""
+    return tuple(dict.fromkeys(root.path for root in roots if root.org in (None, org)))
 
 
 def permitted(path: str, roots: Sequence[Path]) -> Path:
@@ -41,6 +56,11 @@ def permitted(path: str, roots: Sequence[Path]) -> Path:
         if any(found.is_relative_to(root) for root in roots):
             return found
     raise _refusal(path, given, roots)
+
+
+def _configured(entry: str) -> Root:
+    org, path = without_org(entry)
+    return Root(absolute_path(path), org)
 
 
 def _existing(candidates: Iterable[Path]) -> Iterator[Path]:

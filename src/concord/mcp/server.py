@@ -168,7 +168,8 @@ class KnowledgeTool(Tool):
         except Exception as fault:  # the outermost line: nothing beyond it could tell the model
             return unexpected(self.name, fault)
         finally:
-            self._state.latencies.add(self.name, (time.perf_counter() - started) * 1000)
+            org = self._state.bases.name_of(org_of(context.request_context))
+            self._state.latencies.add(org, self.name, (time.perf_counter() - started) * 1000)
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)], structured_content=reply.structured
         )

@@ -9,7 +9,6 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from msgspec import Struct, field
@@ -17,6 +16,7 @@ from msgspec import Struct, field
 from concord.errors import DeadlinePassed
 from concord.mcp.bases import Bases
 from concord.mcp.jobs import Jobs
+from concord.mcp.roots import Root
 from concord.quality.metrics import percentiles
 from concord.types import Document
 
@@ -29,18 +29,19 @@ CLOSING_S = 2.0  # how long running work may take to stop when the server ends
 
 
 class Latencies:
-    """How long recent calls took."""
+    """How long recent calls of each organisation took."""
 
     def __init__(self) -> None:
-        self._took_ms: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+        self._took_ms: dict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
 
-    def add(self, tool: str, took_ms: float) -> None:
+    def add(self, org: str, tool: str, took_ms: float) -> None:
         """Remember a call."""
-        self._took_ms[tool].append(took_ms)
+        self._took_ms[org, tool].append(took_ms)
 
-    def summary(self) -> dict[str, dict[str, float]]:
+    def summary(self, org: str) -> dict[str, dict[str, float]]:
         """Return for each tool how many calls are remembered, the median and the 95th percentile."""
-        return {tool: _summary(took) for tool, took in self._took_ms.items()}
+        calls = list(self._took_ms.items())  # at once: other threads add to it
+        return {tool: _summary(took) for (caller, tool), took in calls if caller == org}
 
 
 class RecentNote:
@@ -83,7 +84,7 @@ class ServerState(Struct):
     """What the calls of one server share."""
 
     bases: Bases
-    roots: tuple[Path, ...] = ()
+    roots: tuple[Root, ...] = ()
     jobs: Jobs = field(default_factory=Jobs)
     latencies: Latencies = field(default_factory=Latencies)
     notes: RecentNotes = field(default_factory=RecentNotes)

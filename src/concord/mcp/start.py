@@ -11,7 +11,7 @@ from concord.config import Settings
 from concord.errors import BadValue
 from concord.leaving import leave_if_busy
 from concord.mcp.bases import Bases
-from concord.mcp.roots import allowed_roots
+from concord.mcp.roots import Root, allowed_roots
 from concord.mcp.server import build
 from concord.mcp.server_state import ServerState
 from concord.parts import check_places
@@ -30,7 +30,7 @@ def over_stdio(settings: Settings, started_in: Path) -> None:
     from concord.mcp import stdio
 
     check_places(settings)
-    stdio.run(build(ServerState(Bases(settings), allowed_roots(settings["mcp.roots"], started_in))))
+    stdio.run(build(ServerState(Bases(settings), _roots(settings, started_in))))
     leave_if_busy()
 
 
@@ -52,7 +52,7 @@ def over_http(
     check_places(settings)
     grants = grants_of(settings)
     http.require_tokens(host, grants)
-    roots = allowed_roots(settings["mcp.roots"], started_in if http.is_loopback(host) else None)
+    roots = _roots(settings, started_in if http.is_loopback(host) else None)
     limits = http.HttpLimits(settings["serve.max_bytes"], settings["serve.max_connections"])
     names = [name.strip() for name in settings["serve.hosts"].split(",") if name.strip()]
     with http.listen(host, port) as listener:
@@ -102,6 +102,10 @@ def token_file(settings: Settings) -> Path:
     """Return where the tokens are."""
     named: str = settings["serve.tokens"]
     return Path(named).expanduser() if named else Path(settings.paths.config, "tokens")
+
+
+def _roots(settings: Settings, started_in: Path | None) -> tuple[Root, ...]:
+    return allowed_roots(settings["mcp.roots"], started_in, settings["org"])
 
 
 def _written(host: str) -> str:

@@ -170,6 +170,24 @@ def _some_queries(folder: Path, limit: int) -> list[str]:
     return [texts[id] for id in sorted(texts, key=_shuffled)[:limit]]
 
 
+def near_misses(path: Path) -> list[str]:
+    """Return the queries of a file: plain lines, or JSON objects with a `text`.
+
+    Raises:
+        BadValue: the file cannot be read, or a line that begins an object is none with a text.
+    """
+    texts = []
+    for number, line in _lines(path):
+        try:
+            texts.append(str(json.loads(line)["text"]) if line.lstrip().startswith("{") else line.strip())
+        except (ValueError, KeyError) as fault:
+            raise BadValue(
+                f"line {number} of {path} holds no query: {fault}",
+                hint='a query a line, or JSON objects with a "text"',
+            ) from fault
+    return texts
+
+
 def settings_apart(
     collection: Collection, settings: Settings, identity: Identity, recipe: Mapping[str, Any]
 ) -> Settings:

@@ -357,7 +357,7 @@ class Refit(Struct, frozen=True):
 
 
 def refit(
-    collection: Collection,
+    collection: Collection | None,
     tools: Tools,
     identity: Identity,
     others: Mapping[str, Sequence[str]],
@@ -368,18 +368,18 @@ def refit(
     """Fit a calibration to an indexed collection; it can answer neither queries of others nor near misses.
 
     `feedback` are judged answers of the user's own knowledge base: each counts as much as a query of the
-    collection.
+    collection. Without a collection they are all there is.
 
     Raises:
         BadValue: there are too few judged queries, none of them is answered, or there is no embedding model
             to calibrate.
     """
-    _check(collection, tools)
-    own = [*_answered(ask_own(collection, tools, progress)), *feedback]
+    _check(len(collection.judged) if collection else len(feedback), tools)
+    own = _answered([*(ask_own(collection, tools, progress) if collection else ()), *feedback])
     texts = [text for texts in others.values() for text in texts] or off_topic()
     foreign, near = ask(texts, tools, progress), ask(near_misses, tools, progress)
     prior, model = shipped_calibration(identity), model_key(identity)
-    judged = JudgedSet(collection.folder.name, own, foreign, near)
+    judged = JudgedSet(collection.folder.name if collection else "feedback", own, foreign, near)
     return Refit(
         calibration=fit([judged], model, prior),
         queries=len(own) - len(feedback),
@@ -395,12 +395,11 @@ def off_topic() -> list[str]:
     return (SHIPPED / "offtopic.txt").read_text(encoding="utf-8").splitlines()
 
 
-def _check(collection: Collection, tools: Tools) -> None:
-    judged = len(collection.judged)
+def _check(judged: int, tools: Tools) -> None:
     if judged < LEAST:
         raise BadValue(
             f"{judged} judged queries are too few to calibrate with",
-            hint=f"judge {LEAST} or more: qrels/*.tsv names queries and their relevant documents",
+            hint=f"judge {LEAST} or more: in qrels/*.tsv of a folder, or with `kb feedback`",
         )
     if tools.similarity is None:
         raise BadValue(

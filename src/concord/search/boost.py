@@ -18,8 +18,9 @@ from concord.errors import BackendDown, StoreBusy
 from concord.search.blend import rareness
 from concord.search.classify import mentions
 from concord.search.fuse import score_range
+from concord.search.passages import READ_AT_LEAST
 from concord.text.bm25 import idfs
-from concord.text.held import contains, neighbours
+from concord.text.held import contains, neighbours, token_set
 from concord.text.names import line_of
 from concord.text.stopwords import significant
 from concord.text.tokens import pattern
@@ -49,18 +50,17 @@ _WORD = pattern(r"[^\W_]+")
 def boost(
     passages: Sequence[Passage], query: Query, accesses: Mapping[str, Access], *, by_name: bool = False
 ) -> list[Passage]:
-    """Return the passages, each with its closeness and the line to show, in their boosted order.
+    """Return the passages, each with its closeness, in their boosted order.
 
     `accesses` are the readings of documents, by id: empty unless the user wants them to count. `by_name` is
     for fusions that know ranks alone, and not what a chunk defines.
     """
     has_words = any(passage.ranked.candidate.lexical_rank for passage in passages)
     close = closeness_in(query) if has_words else lambda _: 0.0
-    passages = [
-        replace(passage, closeness=close(passage), line=_line(passage, query)) for passage in passages
-    ]
+    passages = [replace(passage, closeness=close(passage)) for passage in passages]
     rare = 1.0 if _is_question(query) else rareness(query.chunks, query.frequencies)
-    reach, now = score_range([passage.ranked for passage in passages]), time.time()
+    # Of the first few, so that asking for more results moves none.
+    reach, now = score_range([passage.ranked for passage in passages[:READ_AT_LEAST]]), time.time()
     shares = [_share(passage, query, rare, accesses, now) for passage in passages]
     if by_name:
         names = [NAMED * passage.ranked.candidate.name_score for passage in passages]
@@ -89,33 +89,23 @@ def closeness_in(query: Query) -> Callable[[Passage], float]:
     weights = idfs(query.chunks, query.frequencies)
     words = [pair for pair in pairwise(query.words[: MAX_PAIRS + 1]) if pair[0] != pair[1]]
     pairs = {pair: min(weights.get(word, 0.0) for word in pair) for pair in words}
+    in_order, total = tuple(pairs), sum(pairs.values()) or 1.0
     is_bare, is_question = _is_bare(query), is_sentence(query)
+    asked = token_set(query.meaning)
 
     def close(passage: Passage) -> float:
-        text = f"{passage.document.title}\n{passage.chunk.text}"
+        text, title = passage.chunk.text, passage.document.title
         # Its words need not stand close: "node is not the leader" has three others between them.
-        if is_question and contains(text, query.meaning):
+        if is_question and token_set(text).issuperset(asked) and contains(text, query.meaning):
             return 1.0
-        near = neighbours(text, pairs)
-        if len(near) == len(pairs) and near:
+        near = neighbours(text, in_order)
+        if len(near) < len(pairs):
+            near += [pair for pair in neighbours(title, in_order) if pair not in near]
+        if near and len(near) == len(pairs):
             return 1.0 if is_bare else SUBJECT
-        return sum(pairs[pair] for pair in near) / (sum(pairs.values()) or 1.0)
+        return sum(pairs[pair] for pair in near) / total
 
     return close
-
-
-def _line(passage: Passage, query: Query) -> int | None:
-    """Return where the line begins that the snippet shows: that of the asked name, or of the whole query."""
-    if passage.ranked.candidate.name_score:
-        text, type = passage.chunk.text, passage.document.type
-        lines = (line_of(name, type, text) for name in query.names)
-        return next((line for line in lines if line is not None), None)
-    if not is_sentence(query):
-        return None
-    words = _WORD.findall(query.meaning)[:MAX_WORDS]
-    form = r"[\W_]+".join(map(re.escape, words))
-    match = re.search(rf"(?<![^\W_]){form}(?![^\W_])", passage.chunk.text, re.IGNORECASE)
-    return match.start() if match else None
 
 
 def is_sentence(query: Query) -> bool:
@@ -147,3 +137,17 @@ def record_reading(document_id: str, journal: Journal) -> None:
     """Count that a document was read."""
     with suppress(StoreBusy, BackendDown):  # reading must not fail because counting does
         journal.record_access([document_id], time.time())
+
+
+def line_to_show(passage: Passage, query: Query) -> int | None:
+    """Return where the line begins that the snippet shows: that of the asked name, or of the whole query."""
+    if passage.ranked.candidate.name_score:
+        text, type = passage.chunk.text, passage.document.type
+        lines = (line_of(name, type, text) for name in query.names)
+        return next((line for line in lines if line is not None), None)
+    if passage.closeness < 1 or not is_sentence(query):
+        return None
+    words = _WORD.findall(query.meaning)[:MAX_WORDS]
+    form = r"[\W_]+".join(map(re.escape, words))
+    match = re.search(rf"(?<![^\W_]){form}(?![^\W_])", passage.chunk.text, re.IGNORECASE)
+    return match.start() if match else None

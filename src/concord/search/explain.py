@@ -13,22 +13,22 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from concord.reading import Located, locate
+from concord.reading.locate import Located, locate
 from concord.search.blend import Contribution
 from concord.search.calibration import Calibration, contributions
 from concord.search.deadline import Deadline
 from concord.search.fuse import FUSIONS, Candidates, agreement, fuse, rrf_scores
 from concord.search.judge import Judged, best_label, heads_for, row_of
 from concord.search.legs import STRATEGIES
-from concord.search.passages import indexed, jaccard, word_set
+from concord.search.passages import indexed, jaccard
 from concord.search.pipeline import Examined, examine
 from concord.search.request import options_of
 from concord.search.retrieve import LEGS, Retrieved, ask
 from concord.search.scores import merge
 from concord.search.tools import Tools
 from concord.search.understand import prune_limit
-from concord.text.citation import cite
-from concord.text.held import contains
+from concord.text.citations import cite
+from concord.text.held import contains, token_set
 from concord.text.terms import phrase_match, written
 from concord.types import Answer, Chunk, ChunkId, Document, Filter, Hit, Json, Leg, Mode, Query, Request
 
@@ -338,9 +338,9 @@ def _words(
 
 def _overlap(chunk: Chunk, citation: str, hits: Sequence[Hit]) -> Overlap | None:
     """Return the result that stands for a chunk, or else the one that shares most words with it."""
-    mine = word_set(chunk.text)
+    mine = token_set(chunk.text)
     others = [
-        Overlap(hit.rank, hit.citation, jaccard(mine, word_set(hit.chunk.text)), citation in hit.also_at)
+        Overlap(hit.rank, hit.citation, jaccard(mine, token_set(hit.chunk.text)), citation in hit.also_at)
         for hit in hits
         if hit.chunk.id != chunk.id
     ]

@@ -38,12 +38,29 @@ class Candidates(Struct, frozen=True):
     context: Context
     lists: Sequence[RankedList] = ()
     degraded: tuple[Degraded, ...] = ()
+    best_bm25: float = 0.0  # of what words have found
 
     def without(self, chunk_ids: set[ChunkId]) -> Candidates:
         """Return the same without some chunks; the others keep their ranks."""
         if not chunk_ids:
             return self
-        return replace(self, rows=[row for row in self.rows if row.chunk_id not in chunk_ids])
+        return candidates_of(
+            [row for row in self.rows if row.chunk_id not in chunk_ids],
+            self.context,
+            self.lists,
+            self.degraded,
+        )
+
+
+def candidates_of(
+    rows: Sequence[Candidate],
+    context: Context,
+    lists: Sequence[RankedList] = (),
+    degraded: tuple[Degraded, ...] = (),
+) -> Candidates:
+    """Return candidates, with what follows from their rows."""
+    best = max((row.bm25 or 0.0 for row in rows if row.lexical_rank), default=0.0)
+    return Candidates(rows, context, lists, degraded, best)
 
 
 def fuse(name: str, candidates: Candidates) -> list[Ranked]:

@@ -22,7 +22,7 @@ from concord.search.fuse import Candidates, agreement, dominant
 from concord.search.legs import LEXICAL, is_built_in
 from concord.search.retrieve import NAMES
 from concord.search.scores import is_read
-from concord.text.held import contains
+from concord.text.held import contains, held_words
 from concord.types import Candidate, Passage, Query, QueryType, Ranked
 
 Label = Literal["very_high", "high", "medium_high", "medium", "low", "speculative", "no_results", "fts_only"]
@@ -165,7 +165,8 @@ def judge(
     evidence = evidence_of(passages[0].ranked.candidate if passages else None, candidates)
     head, heads = heads_for(evidence, candidates, calibration)
     cuts = calibration.cuts if calibration else UNFITTED
-    features = with_documents([features_of(p, candidates, query) for p in passages], passages)
+    worths = smoothed_idfs(query.chunks, query.frequencies)
+    features = with_documents([features_of(p, candidates, query, worths) for p in passages], passages)
     clues = [_clues(p, candidates.context, query, cuts, step) for p in passages]
     judged = tuple(
         _judged(*row, heads, cuts, candidates) for row in zip(passages, features, clues, strict=True)
@@ -244,9 +245,10 @@ _ZEROS = ("document_cosine", "document_z", "document_coverage", "coverage", "clo
           "bm25_ratio", "agreement", "unknown", "name")  # fmt: skip
 
 
-def features_of(passage: Passage, candidates: Candidates, query: Query) -> dict[str, float]:
+def features_of(
+    passage: Passage, candidates: Candidates, query: Query, worths: Mapping[str, float]
+) -> dict[str, float]:
     """Return the features of one passage by its own evidence."""
-    worths = smoothed_idfs(query.chunks, query.frequencies)
     return {
         **_measured(passage.ranked, candidates, query),
         "coverage": _coverage(passage, worths),
@@ -256,8 +258,7 @@ def features_of(passage: Passage, candidates: Candidates, query: Query) -> dict[
 
 def _measured(ranked: Ranked, candidates: Candidates, query: Query) -> dict[str, float]:
     """Return what is known of a candidate without its text."""
-    row = ranked.candidate
-    best = max((other.bm25 or 0.0 for other in candidates.rows if other.lexical_rank), default=0.0)
+    row, best = ranked.candidate, candidates.best_bm25
     return {
         "cosine": row.cosine or 0.0,
         "z": ranked.z,
@@ -278,10 +279,10 @@ def _unknown(query: Query) -> float:
 
 def _coverage(passage: Passage, worths: Mapping[str, float]) -> float:
     """Return the share of the query's words, by rarity, that a passage or its title holds."""
-    text = f"{passage.document.title}\n{passage.chunk.text}"
+    held = held_words(worths, passage.chunk.text)
+    held |= held_words(worths.keys() - held, passage.document.title)
     total = math.fsum(worths.values())
-    held = math.fsum(worth for word, worth in worths.items() if contains(text, word))
-    return held / total if total else 0.0
+    return math.fsum(worths[word] for word in held) / total if total else 0.0
 
 
 def with_documents(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -14,9 +14,8 @@ from msgspec.structs import replace
 from concord.files.freshness import Files
 from concord.search.deadline import Task
 from concord.search.fuse import stretched
-from concord.text.citation import cite
-from concord.text.held import contains
-from concord.text.scripts import UNSPACED, has_unspaced
+from concord.text.citations import cite
+from concord.text.held import contains, token_set
 from concord.text.word_lists import word_list
 from concord.types import Chunk, ChunkId, Degraded, Document, Passage, Query, Ranked
 
@@ -36,7 +35,6 @@ UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: f
 DUPLICATE = 0.95  # word-set similarity from which two passages are one text
 # Less word overlap than this is sharing a subject: nDCG@10 is 0.4307 where it counts, 0.4353 where not.
 REPETITION = 0.5
-_WORD = re.compile(r"\w+")
 
 
 class Read(Struct, frozen=True):
@@ -116,47 +114,29 @@ def indexed(chunk: Chunk, document: Document) -> str:
 def collapse(passages: Sequence[Passage], query: Query) -> list[Passage]:
     """Make one of passages that say the same; the best stays and names where the others are."""
     kept: list[Passage] = []
-    asked = frozenset(word.casefold() for word in query.words)
+    words_of: list[frozenset[str]] = []
+    asked = frozenset(token for word in query.words for token in token_set(word))
     for passage in passages:
-        words = word_set(passage.chunk.text)
-        at = next((at for at, other in enumerate(kept) if _says_the_same(words, other, asked)), None)
+        words = token_set(passage.chunk.text)
+        least, most = DUPLICATE * len(words), len(words) / DUPLICATE
+        alike = (at for at, other in enumerate(words_of) if least <= len(other) <= most)
+        at = next((at for at in alike if _say_the_same(words, words_of[at], asked)), None)
         if at is None:
             kept.append(passage)
+            words_of.append(words)
         else:
             kept[at] = replace(kept[at], also_at=(*kept[at].also_at, cite(passage.document, passage.chunk)))
     return kept
 
 
-def _says_the_same(words: frozenset[str], other: Passage, asked: frozenset[str]) -> bool:
+def _say_the_same(words: frozenset[str], others: frozenset[str], asked: frozenset[str]) -> bool:
     """Whether two word sets are nearly equal, and what only one has is no number, negation or asked word."""
-    theirs = word_set(other.chunk.text)
-    if min(len(words), len(theirs)) < DUPLICATE * max(len(words), len(theirs)):
+    if jaccard(words, others) < DUPLICATE:
         return False
-    if jaccard(words, theirs) < DUPLICATE:
-        return False
+    negations = word_list("negation")
     return not any(
-        word in asked or word in word_list("negation") or any(map(str.isdigit, word))
-        for word in words ^ theirs
+        word in asked or word in negations or any(map(str.isdigit, word)) for word in words ^ others
     )
-
-
-@lru_cache(maxsize=128)
-def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text, case and signs aside; of scripts without spaces, pairs of characters."""
-    folded = text.casefold()
-    if has_unspaced(folded):
-        runs = (match[0] for match in _runs().finditer(folded))
-        return frozenset(part for run in runs for part in _pairs(run))
-    return frozenset(_WORD.findall(folded)) or frozenset([" ".join(folded.split())])
-
-
-@cache
-def _runs() -> re.Pattern[str]:  # costs milliseconds to compile: most texts do not need it
-    return re.compile(f"[{UNSPACED}]+|[^\\W{UNSPACED}]+")
-
-
-def _pairs(run: str) -> Iterable[str]:
-    return [run[at : at + 2] for at in range(len(run) - 1)] if has_unspaced(run) and len(run) > 2 else [run]
 
 
 def jaccard(words: frozenset[str], others: frozenset[str]) -> float:
@@ -171,52 +151,55 @@ def diversify(
 ) -> list[Passage]:
     """Choose `limit` passages that say most together; one that moved says from which rank.
 
-    Maximal marginal relevance (Carbonell and Goldstein 1998), then at most `per_document` passages of a
-    document before all others have had their turn; 0 sets no such limit.
-    """
-    picked = _mmr(passages, relevance, trade, limit if not per_document else len(passages))
-    order = _others_first(passages, picked, per_document)[:limit] if per_document else picked
-    return [_moved(passages[was], was + 1, now) for now, was in enumerate(order, 1)]
-
-
-def _mmr(passages: Sequence[Passage], relevance: Sequence[float], trade: float, limit: int) -> list[int]:
-    """Pick greedily by λ·relevance − (1 − λ)·similarity to what is picked.
-
-    Relevance is stretched to [0, 1] within the list: a fused score near 0.016 would leave λ without meaning.
+    Maximal marginal relevance (Carbonell and Goldstein 1998) picks by λ·relevance − (1 − λ)·similarity
+    to what is picked. Relevance is stretched to [0, 1] within the list: a fused score near 0.016 would leave
+    λ without meaning. At most `per_document` passages of a document are picked before all others have had
+    their turn; 0 sets no such limit.
     """
     worth = stretched(relevance, min(relevance[:READ_AT_LEAST], default=0.0))
-    words = [word_set(passage.chunk.text) for passage in passages]
-    nearest = [0.0] * len(passages)
-    compared = [0] * len(passages)  # with so many of those that are picked
-    remaining = sorted(range(len(passages)), key=lambda at: -worth[at])
+    by_worth = sorted(range(len(passages)), key=lambda at: -worth[at])
     picked: list[int] = []
-    while remaining and len(picked) < limit:
-        best, most = remaining[0], -math.inf
-        for at in remaining:
-            if trade * worth[at] <= most:
-                break  # even if it repeated nothing it would not be better, nor would any after it
-            for other in picked[compared[at] :]:
-                shared = jaccard(words[other], words[at])
-                nearest[at] = max(nearest[at], shared if shared >= REPETITION else 0.0)
-            compared[at] = len(picked)
-            score = trade * worth[at] - (1 - trade) * nearest[at]
-            if score > most:  # of equals the first, which was ranked higher
-                best, most = at, score
-        remaining.remove(best)
+    similar = _Similar(passages, picked)
+    waiting = by_worth
+    counts: Counter[str] = Counter()
+    while waiting and len(picked) < limit:
+        most = per_document or len(passages)
+        most = max(most, 1 + min(counts[passages[at].document.id] for at in waiting))
+        allowed = [at for at in waiting if counts[passages[at].document.id] < most]
+        best = _pick(allowed, worth, trade, similar)
         picked.append(best)
-    return picked
+        counts[passages[best].document.id] += 1
+        waiting = [at for at in waiting if at != best]
+    return [_moved(passages[was], was + 1, now) for now, was in enumerate(picked, 1)]
 
 
-def _others_first(passages: Sequence[Passage], picked: Sequence[int], per_document: int) -> list[int]:
-    """Put passages beyond the first few of their document behind those of other documents."""
-    first: list[int] = []
-    waiting: list[int] = []
-    counts: dict[str, int] = {}
-    for at in picked:
-        document = passages[at].document.id
-        counts[document] = counts.get(document, 0) + 1
-        (first if counts[document] <= per_document else waiting).append(at)
-    return [*first, *waiting]
+def _pick(waiting: Sequence[int], worth: Sequence[float], trade: float, similar: _Similar) -> int:
+    best, most = waiting[0], -math.inf
+    for at in waiting:
+        if trade * worth[at] <= most:
+            break  # even if it repeated nothing it would not be better, nor would any after it
+        score = trade * worth[at] - (1 - trade) * similar.to_picked(at)
+        if score > most:  # of equals the first, which was ranked higher
+            best, most = at, score
+    return best
+
+
+class _Similar:
+    """How much each passage repeats what is picked, compared with each picked one once."""
+
+    def __init__(self, passages: Sequence[Passage], picked: Sequence[int]) -> None:
+        self._passages, self._picked = passages, picked
+        self._nearest = [0.0] * len(passages)
+        self._compared = [0] * len(passages)  # with so many of those that are picked
+
+    def to_picked(self, at: int) -> float:
+        """Return the similarity to the most similar picked passage; 0 if all are only about the same."""
+        words = token_set(self._passages[at].chunk.text)
+        for other in self._picked[self._compared[at] :]:
+            shared = jaccard(token_set(self._passages[other].chunk.text), words)
+            self._nearest[at] = max(self._nearest[at], shared if shared >= REPETITION else 0.0)
+        self._compared[at] = len(self._picked)
+        return self._nearest[at]
 
 
 def _moved(passage: Passage, was: int, now: int) -> Passage:

@@ -107,6 +107,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         order = [row for row in ranked if row.chunk_id not in read.left_out]
         verdict = judge(passages, order, visible, query, calibration, fallback.step)
     with stages("diversify"):
+        verdict = _without_noise(verdict, options, visible, tools)
         verdict, below_min = _above_min_score(verdict, request.min_score)
         chosen = _chosen(verdict, query, options, tools)
     with stages("present"):
@@ -133,7 +134,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         calibrated=chosen.head is not None,
         strategies_matched=_matched(hits, tools),
         degraded=_degraded(candidates, late, read, query, tools),
-        searched=fallback.searched,
+        searched=(*(form for forms in query.changes.values() for form in forms), *fallback.searched),
         omitted=omitted,
     )
     answer = _with_notes(answer, query, candidates, fallback, tools)
@@ -172,6 +173,17 @@ def _accesses(passages: Sequence[Passage], tools: Tools) -> Mapping[str, Access]
     if not tools.settings["usage.enabled"]:
         return {}
     return tools.store.journal.accesses(list({passage.document.id for passage in passages}))
+
+
+def _without_noise(verdict: Verdict, options: Options, candidates: Candidates, tools: Tools) -> Verdict:
+    """Drop what meaning alone found in `auto` if no word of the query is known and none of it is probable."""
+    is_known = any(row.lexical_rank or row.name_score for row in candidates.rows)
+    best = max((row.score for row in verdict.judged), default=1.0)
+    if options.fusion != "blend" or verdict.head is None or is_known:
+        return verdict
+    if best >= tools.settings["search.least_score"]:
+        return verdict
+    return without_hits(verdict)
 
 
 def _above_min_score(verdict: Verdict, least: float | None) -> tuple[Verdict, int]:

@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from concord.files.freshness import Files
 from concord.search.blend import smoothed_idfs
+from concord.search.boost import line_to_show
 from concord.search.fuse import agreement
 from concord.search.judge import Judged, Verdict
 from concord.search.legs import STRATEGIES
 from concord.search.passages import unless_disk_hangs
 from concord.search.tools import Tools
-from concord.text.citation import cite
+from concord.text.citations import cite
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.injection import origin_warnings, warnings_about_each
 from concord.text.snippet import Snippet, snippet
@@ -42,20 +43,23 @@ def present(
     hits = []
     for rank, row in enumerate(verdict.judged, 1):
         source = by_id[row.passage.document.source_id]
-        shown = _snippet(row.passage, words, width, worths)
+        line = line_to_show(row.passage, query)
+        shown = _snippet(row.passage, words, width, worths, line)
         more = more_in_document.get(row.passage.document.id, 0)
         hits.append(_hit(rank, row, source, rrf.get(row.passage.chunk.id), shown, more))
     return tuple(hits)
 
 
-def _snippet(passage: Passage, words: Sequence[str], width: int, worths: Mapping[str, float]) -> Snippet:
+def _snippet(
+    passage: Passage, words: Sequence[str], width: int, worths: Mapping[str, float], line: int | None
+) -> Snippet:
     return snippet(
         passage.chunk.text,
         words,
         width,
         worths,
         is_table=_begins_table(passage),
-        line=passage.line,
+        line=line,
     )
 
 

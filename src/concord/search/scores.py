@@ -17,7 +17,7 @@ from concord.search import blend
 from concord.search.blend import MOSTLY_KNOWN, POOL, Context
 from concord.search.classify import is_sure_name
 from concord.search.deadline import Deadline, run_within
-from concord.search.fuse import Candidates
+from concord.search.fuse import Candidates, candidates_of
 from concord.search.legs import STRATEGIES
 from concord.search.retrieve import NAMES, Retrieved, ask
 from concord.search.tools import Tools
@@ -50,7 +50,7 @@ def complete_scores(retrieved: Retrieved, query: Query, tools: Tools, deadline: 
         return complete_scores(harder, replace(query, ef_search=MAX_EF_SEARCH), tools, deadline)
     context = _context(rows, query, tools)
     rows = _with_feedback(rows, comparison, context)
-    return Candidates(rows, context, retrieved.lists, (*retrieved.degraded, *failed))
+    return candidates_of(rows, context, retrieved.lists, (*retrieved.degraded, *failed))
 
 
 def merge(

@@ -5,7 +5,7 @@ Understanding searches nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from concord.search.scores import MAX_EF_SEARCH
 from concord.search.tools import Tools
 from concord.text.names import Asked, asked_names
 from concord.text.query_language import Parsed, dashed, parse, prune
-from concord.text.terms import all_of, loose_words, word_match, written
+from concord.text.terms import all_of, any_of, loose_words, word_match, written
 from concord.types import AllOf, AnyOf, Filter, Match, Query, Request, Source, Without, Word
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def understand(request: Request, options: Options, tools: Tools, sources: Sequen
         terms=parsed.terms,
         phrases=parsed.phrases,
         excluded=parsed.excluded,
-        exact=parsed.exact and with_forms(parsed.exact, words.changes),
+        exact=parsed.exact and with_forms(parsed.exact, words.changes, all_of),
         loose=words.loose,
         limit=options.limit,
         candidates=max(settings["search.candidates"], FANOUT * options.limit),
@@ -88,7 +88,11 @@ def _counted(parsed: Parsed, filter: Filter, tools: Tools) -> _Words:
     most = prune_limit(chunks, share)
     loose = prune(parsed, lambda word: frequencies.get(word, 0) <= most)
     searched = dict.fromkeys(form for word in parsed.words for form in changes.get(word, (word,)))
-    return _Words(tuple(searched), frequencies, chunks, changes, loose and with_forms(loose, changes))
+    added = {  # parts of identifiers are looked for in any case
+        word: tuple(form for form in forms if form not in parsed.words and frequencies[form] <= most)
+        for word, forms in changes.items()
+    }
+    return _Words(tuple(searched), frequencies, chunks, changes, loose and with_forms(loose, added, any_of))
 
 
 def _forms(parsed: Parsed, frequencies: Mapping[str, int], tools: Tools) -> dict[str, tuple[str, ...]]:
@@ -107,15 +111,20 @@ def _forms(parsed: Parsed, frequencies: Mapping[str, int], tools: Tools) -> dict
     )
 
 
-def with_forms(match: Match, changes: Mapping[str, tuple[str, ...]]) -> Match:
-    """Return a match in which unknown words are also looked for by their forms, all parts together."""
+def with_forms(
+    match: Match, changes: Mapping[str, tuple[str, ...]], join: Callable[[Sequence[Match]], Match | None]
+) -> Match:
+    """Return a match in which unknown words are also looked for by their forms.
+
+    `join` says whether all parts of a word must be there, or any of them.
+    """
     if isinstance(match, Word) and not match.prefix and match.text in changes:
-        forms = all_of([form for text in changes[match.text] if (form := word_match(text))])
+        forms = join([form for text in changes[match.text] if (form := word_match(text))])
         return AnyOf((match, forms)) if forms else match
     if isinstance(match, AllOf | AnyOf):
-        return type(match)(tuple(with_forms(part, changes) for part in match.parts))
+        return type(match)(tuple(with_forms(part, changes, join) for part in match.parts))
     if isinstance(match, Without):
-        return Without(with_forms(match.keep, changes), match.drop)
+        return Without(with_forms(match.keep, changes, join), match.drop)
     return match
 
 

@@ -36,8 +36,10 @@ __all__ = ["ChunkSize", "chunk"]
 
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n)*+")
 _SPACES = re.compile(r"[^\S\n]*+")
+_BLANK = re.compile(r"[^\S\n]*+$", re.MULTILINE)  # up to the end of the line, or of what is looked at
 
 _PAGES = ("html", "markdown")  # documents that are about one thing, whatever their headings
+_OF_LINES = ("code", "data", "markdown", "note", "text")  # whose lines are a file's, unless it is paged
 _SCRAP = 4  # a section shorter than the target divided by this says too little by itself
 _DEFAULT = ChunkSize()
 
@@ -244,13 +246,15 @@ def _contains(outer: Heading, heading: Heading) -> bool:
 
 
 def _pieces(extracted: Extracted, ranges: Iterable[tuple[Heading, Range]]) -> Iterator[Piece]:
-    text, line, counted, last_end = extracted.text, 1, 0, 0
+    text, line, line_start, counted, last_end = extracted.text, 1, 0, 0, 0
     for heading, reach in ranges:
         start, body = _trimmed(text, *reach)
         if not body:
             continue
         line += text.count("\n", counted, start)
+        line_start = text.rfind("\n", counted, start) + 1 or line_start
         counted, end = start, start + len(body)
+        start_column, end_column = _columns(extracted, line_start, start, end)
         own_start = max(start, last_end)  # after the overlap
         blank = end - own_start - len(text[own_start:end].lstrip())
         yield Piece(
@@ -262,8 +266,24 @@ def _pieces(extracted: Extracted, ranges: Iterable[tuple[Heading, Range]]) -> It
             page=_page_of(extracted, own_start + blank),
             heading=heading,
             last_page=_page_of(extracted, end - 1),
+            start_column=start_column,
+            end_column=end_column,
         )
         last_end = end
+
+
+def _columns(extracted: Extracted, line: int, start: int, end: int) -> tuple[int | None, int | None]:
+    """Return the columns of a range if it begins or ends inside a line of the file, white space aside.
+
+    `line` is where the line begins that the range begins in.
+    """
+    text = extracted.text
+    if extracted.file_lines or extracted.page_starts or extracted.type not in _OF_LINES:
+        return None, None
+    if _BLANK.match(text, line, start) and _BLANK.match(text, end):
+        return None, None
+    last_line = text.rfind("\n", start, end) + 1 or line
+    return start - line + 1, end - last_line
 
 
 def _page_of(extracted: Extracted, offset: int) -> int | None:

@@ -7,6 +7,7 @@ not of its language at all, is cut at its blank lines instead.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
@@ -17,7 +18,7 @@ from concord.text.plain import read_unknown_code
 from concord.text.word_lists import listed
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Tree
+    from tree_sitter import Language, Node, Point, Tree
 
 # Language by tree-sitter's name → the grammar's module and the function in it. Grammars were left out whose
 # parser takes minutes over text that is not of their language (swift, lua) or trips over its own (kotlin).
@@ -31,12 +32,16 @@ LANGUAGES = {
     "typescript": ("tree_sitter_typescript", "language_typescript"),
 }
 
-# A parse cannot be interrupted, and text that is not code costs its square. So files that are larger than
+# Text that is not code costs its square, in some grammars also of memory. So files that are larger than
 # people write are not parsed, and the others are first tried in three places: 8 kB of source code, cut out
 # anywhere, hold up to 72 errors (97 % of 770 such cuts), 8 kB of prose, tables or base64 hold over 180.
+# Limits of time are in seconds of processor time: 420 kB of Python take 0.05, 8 kB of code up to 0.012.
 MAX_BYTES = 512 * 1024
+_MAX_CPU_S = 2.0
+_PIECE_BYTES = 1024  # given to the parser at once: what it can use up before the clock is read again
 _PROBE_BYTES = 8 * 1024
 _MAX_PROBE_ERRORS = 100
+_MAX_PROBE_CPU_S = 0.05
 
 _MAX_DEPTH = 8  # of definitions within definitions
 _MAX_NAME = 80  # characters
@@ -81,10 +86,12 @@ class Span(NamedTuple):
 
 
 def definitions(text: str, language: str | None) -> list[Span]:
-    """Return the definitions of a text in order, outer before inner; none if it cannot be parsed."""
+    """Return the definitions of a text in order, outer before inner; none if it cannot be parsed in time."""
     grammar = _grammar(language) if language else None
     data = text.encode(errors="surrogatepass")
-    tree = _parsed(data, grammar) if grammar and len(data) <= MAX_BYTES else None
+    if grammar is None or len(data) > MAX_BYTES:
+        return []
+    tree = _parsed(data, grammar, _MAX_CPU_S) if _looks_like_code(data, grammar) else None
     spans = list(_walk(tree.root_node, (), data, _MAX_DEPTH)) if tree else []
     spans.sort(key=lambda span: (span.start, -span.end))
     return spans if text.isascii() else _in_characters(spans, data)
@@ -140,13 +147,35 @@ def _grammar(language: str) -> Language | None:
         return None
 
 
-def _parsed(data: bytes, grammar: Language) -> Tree | None:
+def _looks_like_code(data: bytes, grammar: Language) -> bool:
+    if len(data) <= _PROBE_BYTES:
+        return True
+    trees = [_parsed(probe, grammar, _MAX_PROBE_CPU_S) for probe in _probes(data)]
+    return sum(tree is None or _has_too_many_errors(tree, grammar) for tree in trees) <= 1
+
+
+def _parsed(data: bytes, grammar: Language, max_cpu_s: float) -> Tree | None:
+    """Return the tree of a text; None if that takes too much time.
+
+    The parser gets no more of the text when its time is over, and ends soon. Its `progress_callback` is made
+    for this, but crashes the process in tree-sitter 0.25 and 0.26.
+    """
     from tree_sitter import Parser
 
-    parser = Parser(grammar)
-    probes = _probes(data) if len(data) > _PROBE_BYTES else ()
-    bad = sum(_has_too_many_errors(parser.parse(probe), grammar) for probe in probes)
-    return parser.parse(data) if bad <= 1 else None
+    ends = time.thread_time() + max_cpu_s
+    piece = bytearray()  # the same for all of the text: tree-sitter 0.26 never frees what it was given
+
+    def read(offset: int, _: Point) -> bytearray:
+        piece[:] = data[offset : offset + _PIECE_BYTES] if time.thread_time() < ends else b""
+        return piece
+
+    try:
+        tree = Parser(grammar).parse(read)
+    except SystemError as fault:  # Ctrl-C, after which the parser called `read` again
+        raise KeyboardInterrupt from fault
+    finally:
+        piece.clear()
+    return tree if time.thread_time() < ends else None
 
 
 def _probes(data: bytes) -> Iterator[bytes]:
@@ -182,15 +211,12 @@ def _walk(parent: Node, path: Heading, data: bytes, depth: int) -> Iterator[Span
 
 def _unwrapped(node: Node) -> Node | None:
     """Return the definition that a node is, or holds behind `export`, decorators, `const f =` …"""
-    if node.type in _CONTAINERS or node.type in _LEAVES:
-        return node
-    if node.type not in _WRAPPERS or not node.named_children:
-        return None
-    inner = node.named_children[-1]
-    if inner.type in ("variable_declarator", "assignment_expression"):
-        value = inner.child_by_field_name("value") or inner.child_by_field_name("right")
-        return inner if value and value.type in _FUNCTION_VALUES else None
-    return _unwrapped(inner)
+    while node.type in _WRAPPERS and node.named_children:  # a crafted file has thousands inside each other
+        node = node.named_children[-1]
+        if node.type in ("variable_declarator", "assignment_expression"):
+            value = node.child_by_field_name("value") or node.child_by_field_name("right")
+            return node if value and value.type in _FUNCTION_VALUES else None
+    return node if node.type in _CONTAINERS or node.type in _LEAVES else None
 
 
 def _with_comments(siblings: Sequence[Node], index: int, data: bytes) -> Node:

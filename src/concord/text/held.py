@@ -5,7 +5,7 @@ One text is asked for many words, so its tokens are cached.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from concord.text.terms import exclusion_match, index_terms, phrase_match, word_match
@@ -21,22 +21,51 @@ def contains(text: str, term: str) -> bool:
     return match is not None and _holds(match, text)
 
 
-def neighbours(text: str, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def held_words(words: Iterable[str], text: str) -> set[str]:
+    """Return the words that a text holds: most are told by its tokens alone."""
+    tokens, lowered, is_ascii = token_set(text), _lowered(text), text.isascii()
+    held: set[str] = set()
+    for word in words:
+        token = _single_token(word)
+        if token in tokens or (not is_ascii or not token or token[:-1] in lowered) and contains(text, word):
+            held.add(word)
+    return held
+
+
+@lru_cache(maxsize=512)
+def _single_token(word: str) -> str:
+    """Return the token of a word; empty if it has several."""
+    tokens = tokenize(word)
+    return tokens[0] if len(tokens) == 1 else ""
+
+
+def neighbours(text: str, pairs: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     """Return the pairs whose second word follows the first in a text, at once or after one other word."""
-    places = _places(text)
-    return [pair for pair in pairs if _are_close(places, *pair)]
+    held = token_set(text)
+    likely = [
+        (pair, first, second)
+        for pair, first, second in _with_tokens(pairs)
+        if first in held and second in held
+    ]
+    return [pair for pair, first, second in likely if _are_close(_tokens_of(text), first, second)]
 
 
-def _are_close(places: Mapping[str, Sequence[int]], first: str, second: str) -> bool:
-    before, after = places.get(_token(first)), places.get(_token(second))
-    if not before or not after:
-        return False
-    wanted = {*after}
-    return any(at + step in wanted for at in before for step in range(1, _CLOSE + 1))
+@lru_cache(maxsize=16)
+def _with_tokens(pairs: tuple[tuple[str, str], ...]) -> list[tuple[tuple[str, str], str, str]]:
+    return [(pair, _first_token(pair[0]), _first_token(pair[1])) for pair in pairs]
+
+
+def _are_close(tokens: Sequence[str], first: str, second: str) -> bool:
+    after = {at for at, token in enumerate(tokens) if token == second}
+    return any(
+        not after.isdisjoint(range(at + 1, at + _CLOSE + 1))
+        for at, token in enumerate(tokens)
+        if token == first
+    )
 
 
 @lru_cache(maxsize=256)
-def _token(word: str) -> str:
+def _first_token(word: str) -> str:
     return "".join(_tokens(word)[:1])
 
 
@@ -53,24 +82,31 @@ def _tokens(text: str) -> tuple[str, ...]:
     return tuple(tokenize(text))
 
 
-@lru_cache(maxsize=64)
-def _places(text: str) -> dict[str, list[int]]:
-    """Return where each token of a text stands."""
-    places: dict[str, list[int]] = {}
-    for at, token in enumerate(tokenize(text)):
-        places.setdefault(token, []).append(at)
-    return places
+@lru_cache(maxsize=128)
+def _tokens_of(text: str) -> list[str]:
+    return tokenize(text)
 
 
-@lru_cache(maxsize=64)
-def _further_places(text: str) -> dict[str, list[int]]:
-    """Return the same of what the tokenizer cannot see: parts of identifiers, pairs of characters."""
-    return _places(index_terms(text))
+@lru_cache(maxsize=128)
+def token_set(text: str) -> frozenset[str]:
+    """Return the different tokens of a text."""
+    return frozenset(_tokens_of(text))
+
+
+@lru_cache(maxsize=128)
+def _further_tokens(text: str) -> list[str]:
+    """Return what the tokenizer cannot see: parts of identifiers, pairs of characters."""
+    return tokenize(index_terms(text))
+
+
+@lru_cache(maxsize=128)
+def _lowered(text: str) -> str:
+    return text.lower()
 
 
 def _holds(match: Match, text: str) -> bool:
     if isinstance(match, (Word, Phrase)):
-        return _has_run(match, _places(text)) or _has_run(match, _further_places(text))
+        return _holds_words(match, text)
     if isinstance(match, AnyOf):
         return any(_holds(part, text) for part in match.parts)
     if isinstance(match, AllOf):
@@ -78,16 +114,34 @@ def _holds(match: Match, text: str) -> bool:
     return _holds(match.keep, text) and not _holds(match.drop, text)
 
 
-def _has_run(match: Word | Phrase, places: Mapping[str, Sequence[int]]) -> bool:
-    """Whether the tokens of a match follow each other; of a prefix only the beginning of the last must."""
+def _holds_words(match: Word | Phrase, text: str) -> bool:
     tokens = _tokens(match.text)
-    if not tokens:
+    is_prefix = isinstance(match, Word) and match.prefix
+    if len(tokens) == 1 and not is_prefix:
+        if tokens[0] in token_set(text):
+            return True
+    elif not tokens:
         return False
-    if isinstance(match, Word) and match.prefix:
-        ends = [at for token, held in places.items() if token.startswith(tokens[-1]) for at in held]
-    else:
-        ends = [*places.get(tokens[-1], ())]
-    for back, token in enumerate(reversed(tokens[:-1]), 1):
-        held = {*places.get(token, ())}
-        ends = [at for at in ends if at - back in held]
-    return bool(ends)
+    elif _may_have_run(text, tokens, is_prefix) and _has_run(_tokens_of(text), tokens, is_prefix):
+        return True
+    return _may_have_inside(text, tokens) and _has_run(_further_tokens(text), tokens, is_prefix)
+
+
+def _may_have_run(text: str, tokens: Sequence[str], is_prefix: bool) -> bool:
+    return token_set(text).issuperset(tokens[:-1] if is_prefix else tokens)
+
+
+def _may_have_inside(text: str, tokens: Sequence[str]) -> bool:
+    """Whether identifiers of a text may have such parts: cheap to say, and mostly they have not.
+
+    Stemming changes the last letter of a word at most, and takes off what follows.
+    """
+    return not text.isascii() or all(token[:-1] in _lowered(text) for token in tokens)
+
+
+def _has_run(held: Sequence[str], tokens: Sequence[str], is_prefix: bool) -> bool:
+    """Whether tokens follow each other; of a prefix only the beginning of the last must."""
+    *whole, last = tokens
+    size = len(tokens)
+    ends = (at for at, token in enumerate(held) if token == last or is_prefix and token.startswith(last))
+    return any(at + 1 >= size and [*held[at + 1 - size : at]] == whole for at in ends)

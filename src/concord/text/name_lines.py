@@ -47,6 +47,7 @@ _ABOVE_TEXT = pattern(  # a word alone after an empty line, and what is said of 
     r"(?:\A|(?<=\n)\n)(?P<indent>[ \t]*+)(?P<name>[A-Za-z_][\w.-]++)=?\n(?=(?P=indent)[ \t]+\S)"
 )
 _AFTER_NAME = pattern(r"[(=\[<]")
+_SENTENCE_ENDS = (".", ",", ";", ":")
 _UNDERLINED = pattern(r"^(?P<name>\S[^\n]{0,119})\n([=~^\"'*+#-])\2{2,}[ \t]*$", re.MULTILINE)
 
 _ASSIGNMENT = pattern(
@@ -90,11 +91,12 @@ def has_headings(type: DocumentType) -> bool:
 
 
 def headings_in(prose: str) -> list[Named]:
-    """Return the headings inside a chunk, and its first line, which may be one."""
-    first = Named(0, 0, line_words(prose.partition("\n")[0]))
+    """Return the headings inside a chunk, and its first line if that is no sentence."""
+    line = prose.partition("\n")[0].rstrip()
+    first = [Named(0, 0, line_words(line))] if not line.endswith(_SENTENCE_ENDS) else []
     marked = [Named(start, 0, line_words(prose[start:end])) for start, end in heading_lines(prose)]
     lined = [Named(found.start(), 0, heading_words(found["name"])) for found in _UNDERLINED.finditer(prose)]
-    return [first, *marked, *lined]
+    return [*first, *marked, *lined]
 
 
 def outer_names(places: Iterable[Named]) -> list[str]:

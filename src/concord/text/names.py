@@ -8,6 +8,7 @@ thousand uses. So a chunk has name tokens beside its words, none with a space in
 - `=Name`, as it is written, where that is not in lower case
 - `#name`, a heading of prose that is one word: most are ordinary words
 - `@owner`, what the names of the chunk belong to: class, section, heading, file, folder; in code also `@def`
+- `@.Class`, in lower case, an owner that a name may be written with: a folder may be called the same
 
 A query asks for `name`, `=Name`, `#name`, and for `owner name`: a chunk that has both `@owner` and `name`.
 Owners are kept once a chunk and not with each of its names, which takes a quarter of the room.
@@ -79,15 +80,17 @@ def names_of(type: DocumentType, path: str, title: str, heading: Sequence[str], 
     """Return the name tokens of a chunk, each once; none if it names nothing."""
     places = list(islice(named_in(type, text), MOST_NAMES))
     names, single = [place.name for place in places], list[str]()
-    inner = [*outer_names(places), *heading]
+    classes = [*chain.from_iterable(map(_written_owners, names))]
     if has_headings(type):
         own = [place.name for place in headings_in(text)]
         names += chain.from_iterable(map(_numbers, (title, *heading, *own)))
         single = _single_words(*heading[-1:], *own)
-        inner = [*heading[-1:], *single]
+        owners = _owners(path, classes, [*single, *heading[-1:]])
+    else:
+        owners = _owners(path, [*classes, *outer_names(places), *heading], ())
     tokens = _tokens(names)[:MOST_NAMES]
     if tokens:
-        tokens += ["@def"] * (type == "code") + _owners(path, inner, names)
+        tokens += ["@def"] * (type == "code") + owners
     return tokens + [f"#{word}" for word in single[:MOST_OWNERS]]
 
 
@@ -139,29 +142,36 @@ def _written_owners(name: str) -> list[str]:
     return [] if name[:1] == "-" or name[:1].isdigit() else _JOINTS.split(name)[:-1]
 
 
-def _owners(path: str, inner: Iterable[str], names: Iterable[str]) -> list[str]:
+def _owners(path: str, classes: Iterable[str], inner: Iterable[str]) -> list[str]:
     """Return tokens for what the names of a chunk belong to: the nearest, then file and folder."""
-    within = chain(chain.from_iterable(map(_written_owners, names)), inner)
-    words = (word.lower() for text in within for word in _WORD.findall(text) if not is_stop_word(word))
+    dotted = [*islice(_words(classes), _MOST_NEAREST)]
+    nearest = islice(dict.fromkeys((*dotted, *_words(inner))), _MOST_NEAREST)
     folder, _, file = path.lower().rpartition("/")
     stem = file.partition(".")[0].strip("_")
     place = [stem, *_HYPHENS.split(stem)[:2], folder.rpartition("/")[2]]
-    known = dict.fromkeys((*islice(dict.fromkeys(words), _MOST_NEAREST), *place))
-    return [f"@{word}" for word in islice(filter(_is_name, known), MOST_OWNERS)]
+    known = filter(_is_name, dict.fromkeys((*nearest, *place)))
+    return [*(f"@.{word}" for word in dotted), *(f"@{word}" for word in islice(known, MOST_OWNERS))]
+
+
+def _words(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the words of texts, each once, in lower case and without function words."""
+    words = dict.fromkeys(word.lower() for text in texts for word in _WORD.findall(text))
+    return (word for word in words if _is_name(word) and not is_stop_word(word))
 
 
 def _asked_owners(named: Sequence[str], others: Iterable[str]) -> list[str]:
-    """Return what names may belong to: the other words, their parts, and URL where it says URL.copy_with."""
-    words = [word for word in others if word not in named and not any(_typed_number(word))][:_MOST_ASKED]
+    """Return what names may belong to: URL where it says URL.copy_with, the other words, and their parts."""
+    words = [word for word in others if word not in named and not _is_numbered(word)][:_MOST_ASKED]
     parts = chain.from_iterable((word, *_HYPHENS.split(word)) for word in words)
-    written = chain.from_iterable(map(_written_owners, named))
-    return list(dict.fromkeys(word.lower() for word in chain(written, parts) if _is_name(word)))
+    written = [part for name in named for part in _written_owners(name) if _is_name(part)]
+    owners = [*(f".{part}" for part in written), *written, *filter(_is_name, parts)]
+    return list(dict.fromkeys(owner.lower() for owner in owners))
 
 
 def _single_words(*headings: str) -> list[str]:
     """Return those headings that are one word, in lower case."""
-    words = [heading.strip("`").removesuffix("()").lower() for heading in headings]
-    return list(dict.fromkeys(filter(_is_name, words)))
+    words = dict.fromkeys(heading.strip("`").removesuffix("()").lower() for heading in headings)
+    return [word for word in words if _is_name(word) and word[0] != "-"]
 
 
 def _numbers(heading: str) -> Iterator[str]:
@@ -178,21 +188,30 @@ def _codes(text: str) -> Iterator[str]:
 
 
 def _sure_names(typed: Sequence[str], *, is_short: bool) -> list[str]:
-    """Return the releases, options and codes of a query, and of a short one its identifiers."""
-    names = [*_codes(" ".join(typed)), *chain.from_iterable(_typed_number(_bare(word)) for word in typed)]
+    """Return the releases and options of a query, and of a short one its codes and identifiers.
+
+    A longer query mentions a code beside other things: of claims about genes (IL-4, PD-1) titles with the
+    code are mostly wrong.
+    """
+    words = [_bare(word) for word in typed]
+    names = [name for word in words for name in _release_or_option(word)]
     if is_short:
+        names += _codes(" ".join(typed))
+        names += [f"{code[1]}-{code[2]}".lower() for word in words if (code := _TYPED_CODE.fullmatch(word))]
         names += [_bare(word) for word in typed if _is_identifier(word)]
     return list(dict.fromkeys(names))[:_MOST_ASKED]
 
 
-def _typed_number(word: str) -> Iterator[str]:
-    """Yield a word of a query if it is an option, a release or a code, in the form that chunks have it."""
+def _release_or_option(word: str) -> Iterator[str]:
+    """Yield a word of a query if it is an option or a release, in the form that chunks have it."""
     if option := OPTION.match(word):
         yield option[0]
     elif version := _VERSION.fullmatch(word):
         yield version[1]
-    elif code := _TYPED_CODE.fullmatch(word):
-        yield f"{code[1]}-{code[2]}".lower()
+
+
+def _is_numbered(word: str) -> bool:
+    return any(_release_or_option(word)) or _TYPED_CODE.fullmatch(word) is not None
 
 
 def _bare(word: str) -> str:

@@ -13,6 +13,12 @@ def is_org(name: str) -> bool:
     return _LETTERS.issuperset(name) and 0 < len(name) <= _LONGEST and not name.startswith(".")
 
 
+def without_org(entry: str) -> tuple[str | None, str]:
+    """Return the organisation that an entry `ORG=TEXT` is for, None if it names none, and the text."""
+    org, _, text = entry.partition("=")
+    return (org, text) if text and is_org(org) else (None, entry)
+
+
 def check_org(org: str) -> None:
     """Refuse a name that could not name an organisation everywhere.
 

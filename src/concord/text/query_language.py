@@ -25,7 +25,15 @@ from concord.text.expression import (
     tokens_of,
 )
 from concord.text.stopwords import is_stop_word, significant
-from concord.text.terms import all_of, any_of, is_version, joined_names, loose_match, loose_words, phrase_match
+from concord.text.terms import (
+    all_of,
+    any_of,
+    is_version,
+    joined_names,
+    loose_match,
+    loose_words,
+    phrase_match,
+)
 from concord.text.tokens import pattern
 from concord.types import Match, Without
 

@@ -9,8 +9,8 @@ from unicodedata import category
 from msgspec import Struct
 
 from concord.text.scripts import has_marks, has_unspaced, narrowed, places, segments
-from concord.text.terms import identifier_parts, loose_words
-from concord.text.tokens import folded, has_undivided, pattern, spelt_out, stem, tokens_at
+from concord.text.terms import identifier_parts, identifiers_in, loose_words
+from concord.text.tokens import folded, has_undivided, pattern, separated, spelt_out, stem, tokens_at
 
 ELLIPSIS = "…"
 _MAX_SHIFT = 40  # how far an edge may move to reach a space; in a longer word it cuts
@@ -126,11 +126,9 @@ def _targets(words: Sequence[str]) -> _Targets:
 def _places(text: str, targets: _Targets) -> list[_Place]:
     """Return where the words stand; if none is there, where words stand that begin like them."""
     tokens = tokens_at(text) if targets.stems else []
-    found = [_Place(*token) for token in tokens if token.text in targets.stems]
+    found = [_Place(*token) for token in tokens if token[2] in targets.stems]
     known = {place.start for place in found}
-    for start, end, _ in tokens:
-        if start not in known and (target := _inside(text[start:end], targets.stems)):
-            found.append(_Place(start, end, target))
+    found += [place for place in _inside(text, targets.stems) if place.start not in known]
     if has_marks(text):  # of words with signs, tokens are only parts
         found += [_Place(*place) for place in places(targets.stems, text)]
     for pair in targets.anywhere:
@@ -143,13 +141,14 @@ def _places(text: str, targets: _Targets) -> list[_Place]:
     ]
 
 
-def _inside(word: str, stems: frozenset[str]) -> str | None:
-    """Return the stem that a part of an identifier has, or the word once its letters are spelt out."""
-    if word.isascii() and (word.islower() or not word.isalnum()):
-        return None
-    parts = [*identifier_parts(word), *([spelt_out(word)] if has_undivided(word) else [])]
-    roots = (stem(part.lower()) for part in parts)
-    return next((root for root in roots if root in stems), None)
+def _inside(text: str, stems: frozenset[str]) -> Iterator[_Place]:
+    """Yield identifiers of which a part has one of the stems, and words that have it once spelt out."""
+    words = [*identifiers_in(text), *(separated(text) if has_undivided(text) else ())]
+    for word in dict.fromkeys(words):
+        parts = [*identifier_parts(word), *([spelt_out(word)] if has_undivided(word) else [])]
+        root = next((root for part in parts if (root := stem(part.lower())) in stems), None)
+        if root is not None and (at := text.find(word)) >= 0:
+            yield _Place(at, at + len(word), root)
 
 
 def _occurrences(part: str, text: str) -> Iterator[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import apsw
 
@@ -17,14 +17,6 @@ _SPELT = str.maketrans(
     {"ß": "ss", "ø": "o", "ł": "l", "œ": "oe", "æ": "ae", "đ": "d", "þ": "th", "ı": "i"}
     | {"ẞ": "ss", "Ø": "O", "Ł": "L", "Œ": "Oe", "Æ": "Ae", "Đ": "D", "Þ": "Th"}
 )
-
-
-class Token(NamedTuple):
-    """A token and where it stands in a text."""
-
-    start: int
-    end: int
-    text: str
 
 
 class _Late:
@@ -65,28 +57,28 @@ def folded(text: str) -> list[str]:
     return _ask(_tokenizer("unicode61"), text)
 
 
-def tokens_at(text: str) -> list[Token]:
-    """Return the tokens of a text with their places in it."""
+def tokens_at(text: str) -> list[tuple[int, int, str]]:
+    """Return start, end and text of each token."""
     return _placed(_tokenizer("porter", "unicode61"), text)
 
 
 def separated(text: str) -> list[str]:
     """Return the runs of token characters in a text, as they are written there."""
-    return [text[token.start : token.end] for token in _placed(_tokenizer("unicode61"), text)]
+    return [text[start:end] for start, end, _ in _placed(_tokenizer("unicode61"), text)]
 
 
-def _placed(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[Token]:
+def _placed(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[tuple[int, int, str]]:
     data = text.encode("utf-8", "replace")
     asked = tokenizer(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
     found = cast("list[tuple[int, int, str]]", asked)
     if len(data) == len(text):
-        return [Token(*token) for token in found]
-    tokens: list[Token] = []
+        return found
+    tokens: list[tuple[int, int, str]] = []
     at = last = 0  # the same place in characters and in bytes
     for start, end, token in found:
         at += len(data[last:start].decode())
         size = len(data[start:end].decode())
-        tokens.append(Token(at, at + size, token))
+        tokens.append((at, at + size, token))
         at, last = at + size, end
     return tokens
 

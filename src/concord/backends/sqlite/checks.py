@@ -1,4 +1,4 @@
-"""What may be wrong inside a file: damaged pages, a full-text index or vectors out of step, orphans.
+"""What may be wrong inside a file: damaged pages, wrong indexes, words or vectors out of step, orphans.
 
 Each check returns a finding or None and changes nothing. A store that only this program has written fails
 none of them; a disk, a crashed copy or another program may see to it that one does.
@@ -6,6 +6,7 @@ none of them; a disk, a crashed copy or another program may see to it that one d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import apsw
@@ -20,6 +21,11 @@ from concord.outcomes import FaultName, Finding
 OLDEST_SQLITE = (3, 51, 3)
 LEAST_FREE_BYTES = 16_000_000  # and half of the file: what is less is soon used again
 _MOST_SHOWN = 3  # complaints of an integrity check that a sentence holds
+# What an integrity check says of an index that does not match its table, though its pages are sound.
+_WRONG_INDEX = re.compile(
+    r"row \d+ missing from index |row \d+ values differ from index |wrong # of entries in index "
+    r"|rowid not at end-of-record for row \d+ of index "
+)
 
 NO_DOCUMENT = "FROM kb_chunks WHERE document NOT IN (SELECT key FROM kb_documents)"
 NOT_IN_WORDS = "FROM kb_chunks WHERE id NOT IN (SELECT id FROM kb_chunks_fts_docsize)"
@@ -73,16 +79,25 @@ def _version(connection: Connection) -> Finding | None:
 
 
 def _integrity(connection: Connection) -> Finding | None:
-    """Let SQLite read every page; the first fault may stop it."""
+    """Let SQLite compare every page and every index; wrong indexes can be built anew from their tables."""
+    complaints = _complaints(connection)
+    if not complaints:
+        return None
+    said = "; ".join(complaints[:_MOST_SHOWN])
+    if all(_WRONG_INDEX.match(complaint) for complaint in complaints):
+        repair = f"builds all indexes anew; if this is found again, {DAMAGE}"
+        return _repairable("integrity", f"indexes of the file do not match its tables: {said}", repair)
+    return Finding("integrity", f"the file is damaged: {said}", DAMAGE)
+
+
+def _complaints(connection: Connection) -> list[str]:
+    """Return what an integrity check says; the first fault may stop it."""
     try:
-        said = [str(row[0]) for row in connection.execute("PRAGMA quick_check")]
+        said = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
     except (apsw.CorruptError, apsw.NotADBError) as fault:
         said = [str(fault)]
     # What FTS5 says of its own index is looked into by the other checks: that can be repaired.
-    said = [line for line in said if line != "ok" and "fts5" not in line.lower()]
-    if not said:
-        return None
-    return Finding("integrity", f"the file is damaged: {'; '.join(said[:_MOST_SHOWN])}", DAMAGE)
+    return [line for line in said if line != "ok" and "fts5" not in line.lower()]
 
 
 def _orphan_chunks(connection: Connection) -> Finding | None:

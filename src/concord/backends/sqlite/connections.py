@@ -18,7 +18,7 @@ import apsw
 from concord.backends.globs import glob_matches
 from concord.backends.sqlite.faults import lacks_room, translated
 from concord.backends.sqlite.location import Location
-from concord.backends.sqlite.opened_file import FileId, OpenedFile
+from concord.backends.sqlite.opened_file import FileId, OpenedFile, mark_as_begun
 from concord.errors import BackendDown, MissingExtra
 
 _MAX_IDLE = 8  # connections kept for the next caller: more than the strategies that are polled at once
@@ -176,6 +176,7 @@ class Writer:
         if self._connection is None:
             self._connection = open_to_write(self._location)
             self._connection.file = file
+            mark_as_begun(self._location.path)  # not before: its tables are in the file by now
         least = _SYNC_BUSY_TIMEOUT_MS if self._patient else 0
         self._connection.set_busy_timeout(max(self._location.busy_timeout_ms, least))
         return self._connection

@@ -19,6 +19,7 @@ from concord.backends.sqlite.connections import (
 )
 from concord.backends.sqlite.faults import ANEW, translated
 from concord.backends.sqlite.location import Location
+from concord.backends.sqlite.opened_file import forget_begun
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 
 _POLL_S = 0.01
@@ -87,6 +88,7 @@ def make_if_missing(location: Location) -> None:
         BackendDown: it cannot be made.
     """
     if not os.path.exists(location.path):
+        forget_begun(location.path)
         _make_folder(location)
         _migrate(location)
 

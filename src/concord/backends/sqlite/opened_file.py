@@ -1,7 +1,10 @@
-"""Does a store's path still lead to the file that is open? SQLite does not check that.
+"""Does a store's path still lead to the file that is open, and is anything in it? SQLite does not check that.
 
 SQLite goes on writing to a file that was deleted or replaced, by a restored backup for instance. Nobody else
 would see that, and it would be gone when the process ends. A server runs for days, so every use looks first.
+
+To SQLite an empty file is a new database, and it deletes the log beside it. So a store that is written to has
+a file beside it that says so: where there is one, an empty store was cut off.
 """
 
 from __future__ import annotations
@@ -9,10 +12,26 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
-from concord.errors import BackendDown
+from concord.errors import BackendDown, CorruptStore
+
+_MARK = "-begun"
+_MEANING = b"The database of this name is in use. If it is empty, it was cut off, and is not a new one.\n"
 
 FileId = tuple[int, int]  # its device and inode: no other file has these while it is open
+
+
+def mark_as_begun(path: str) -> None:
+    """Write down that a store holds something; where nothing can be written, it is as safe as before."""
+    with suppress(OSError), open(path + _MARK, "xb") as file:
+        file.write(_MEANING)
+
+
+def forget_begun(path: str) -> None:
+    """Forget a store whose file is gone: the next one of its name is new."""
+    with suppress(OSError):
+        os.unlink(path + _MARK)
 
 
 class OpenedFile:
@@ -42,6 +61,7 @@ class OpenedFile:
 
         Raises:
             BackendDown: the file that was there has gone, and no other is in its place yet.
+            CorruptStore: it was cut off.
             KBError: what is in its place cannot be used.
         """
         now = self._file_id()
@@ -85,4 +105,14 @@ class OpenedFile:
             return None
         except OSError:  # of a disk that fails, or a folder that was closed to us: SQLite says more about it
             return self._known
+        if not found.st_size:
+            self._check_not_cut()
         return found.st_dev, found.st_ino
+
+    def _check_not_cut(self) -> None:
+        if os.path.lexists(self._path + _MARK):
+            raise CorruptStore(
+                f"{self._path} is empty, and held a store before",
+                hint="restore it from a backup, or delete it and run `kb add` again: all but notes is built"
+                " from your files, and notes may be in a file of `kb note --export`",
+            )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+import apsw
 
 from concord.backends.sqlite import checks, schema
 from concord.backends.sqlite.connections import Connection, Writer
@@ -23,6 +26,12 @@ def put_right(findings: Sequence[Finding], writer: Writer) -> None:
                 repair(connection)
         if wanted:
             connection.execute(_NEXT_GENERATION)
+
+
+def _rebuild_indexes(connection: Connection) -> None:
+    """Build all indexes anew, unless two rows have a value that must be unique: then nothing is changed."""
+    with suppress(apsw.ConstraintError):  # it is found again, with what else can be done
+        connection.execute("REINDEX")
 
 
 def _delete_orphan_chunks(connection: Connection) -> None:
@@ -72,6 +81,7 @@ def _bring_back(connection: Connection) -> None:
 
 # In this order: what comes later is reckoned from what comes before.
 _REPAIRS: Mapping[FaultName, Callable[[Connection], None]] = {
+    "integrity": _rebuild_indexes,
     "chunks": _delete_orphan_chunks,
     "words": _rebuild_words,
     "counter": _count_anew,

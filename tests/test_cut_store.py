@@ -1,0 +1,129 @@
+"""A SQLite store whose file was cut to nothing: refused and left as it is, never taken for a new one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from concord.backends.sqlite.store import SQLiteStore
+from concord.errors import BackendDown, CorruptStore
+from contract.stored import put
+from support.faulty_disk import FaultyDisk
+from support.kb_command import Kb
+from support.recorders import write
+
+LOG = b"what was written last"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A store of one document that nobody has open."""
+    fill(tmp_path)
+    return tmp_path / "default.db"
+
+
+def fill(folder: Path, options: str = "") -> None:
+    store = SQLiteStore.open(f"sqlite://{folder}{options}", "default")
+    try:
+        put(store, "docs/heron.md", "A heron stands in the water.")
+    finally:
+        store.close()
+
+
+def documents(folder: Path) -> int:
+    store = SQLiteStore.open(f"sqlite://{folder}", "default")
+    try:
+        return store.catalog.counts().documents
+    finally:
+        store.close()
+
+
+@pytest.fixture
+def disk() -> Iterator[FaultyDisk]:
+    made = FaultyDisk("cut")
+    yield made
+    made.unregister()
+
+
+def test_a_store_that_was_cut_is_refused_and_its_log_is_kept(file: Path):
+    os.truncate(file, 0)
+    log = file.with_name("default.db-wal")
+    log.write_bytes(LOG)
+    for use in (documents, fill):
+        with pytest.raises(CorruptStore, match="is empty, and held a store before") as refused:
+            use(file.parent)
+        assert "restore it from a backup" in str(refused.value.hint)
+    assert (file.read_bytes(), log.read_bytes()) == (b"", LOG)
+
+
+def test_a_store_that_is_cut_while_it_is_open_is_refused(tmp_path: Path):
+    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    put(store, "docs/heron.md", "A heron stands in the water.")
+    os.truncate(store.path, 0)
+    with pytest.raises(CorruptStore, match="is empty"):
+        put(store, "docs/emu.md", "An emu runs.")
+    with pytest.raises(CorruptStore, match="is empty"):
+        store.catalog.counts()
+    store.close()
+    assert os.path.getsize(store.path) == 0
+
+
+def test_a_store_that_was_deleted_is_begun_anew(file: Path):
+    file.unlink()
+    assert documents(file.parent) == 0
+    fill(file.parent)
+    assert documents(file.parent) == 1
+    os.truncate(file, 0)
+    with pytest.raises(CorruptStore, match="is empty"):
+        documents(file.parent)
+
+
+def test_a_store_whose_making_was_interrupted_is_not_called_damaged(file: Path, disk: FaultyDisk):
+    def fail() -> None:
+        raise apsw.IOError("the disk is gone")
+
+    file.unlink()  # and what says that it was there stays
+    disk.fails(fail)
+    with pytest.raises(BackendDown):
+        fill(file.parent, "?vfs=cut")
+    assert file.read_bytes() == b""
+    disk.fails(None)
+    fill(file.parent)
+    assert documents(file.parent) == 1
+
+
+def test_a_copy_is_a_store_like_any_other(file: Path, tmp_path: Path):
+    for name in ("read", "written"):
+        (tmp_path / name).mkdir()
+        shutil.copy(file, tmp_path / name)
+        assert documents(tmp_path / name) == 1
+    fill(tmp_path / "written")
+    for name in ("read", "written"):
+        os.truncate(tmp_path / name / "default.db", 0)
+    assert documents(tmp_path / "read") == 0  # nothing says that it was one: it was never written to here
+    with pytest.raises(CorruptStore, match="is empty"):
+        documents(tmp_path / "written")
+
+
+def test_a_backup_takes_the_place_of_a_store_that_was_cut(file: Path, tmp_path: Path):
+    shutil.copy(file, tmp_path / "backup.db")
+    os.truncate(file, 0)
+    shutil.copy(tmp_path / "backup.db", file)
+    assert documents(file.parent) == 1
+
+
+def test_commands_say_what_to_do_about_it(kb: Kb, tmp_path: Path):
+    kb("add", write(tmp_path / "docs" / "a.md", "# A\n\nThe heron waits.\n").parent)
+    (file,) = (tmp_path / "home").rglob("default.db")
+    os.truncate(file, 0)
+    for args in (("search", "heron"), ("sync",), ("note", "text"), ("stats",), ("list",), ("doctor",)):
+        ran = kb(*args)
+        assert ran.status != 0, args
+        assert "is empty, and held a store before" in ran.out + ran.err
+        assert "restore it from a backup" in ran.out + ran.err
+    assert file.read_bytes() == b""
