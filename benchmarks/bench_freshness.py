@@ -31,7 +31,7 @@ from concord.files.freshness import Files
 from concord.knowledge import KnowledgeBase
 from concord.search.passages import FILES_MS
 from concord.types import Document, Source
-from concord.worker_threads import run_within
+from concord.search.deadline import run_within
 
 HITS, POOL = 10, 20  # results, and passages that are looked at to find them
 LOOKS = sized(200, 2)
