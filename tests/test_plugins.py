@@ -45,9 +45,9 @@ from concord.extractors.word import WordExtractor
 from concord.knowledge import KnowledgeBase
 from concord.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
 from concord.search.cross_encoder import CrossEncoder
-from concord.storage import Store
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
 from concord.search.rerank import CosineReranker
+from concord.storage import Store
 from concord.types import Mode
 from concord.vector_storage import OutsideVectors
 from support.kb_command import Kb

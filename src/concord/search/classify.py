@@ -93,7 +93,9 @@ def classify(text: str) -> QueryType:
 def entities(text: str) -> tuple[str, ...]:
     """Return the names in a query, in order, each once."""
     typed = text[:READ_CHARS].split()
-    words = [part.rstrip(_AROUND).lstrip(_BEFORE) + "()" * part.rstrip(".,;:!?").endswith("()") for part in typed]
+    words = [
+        part.rstrip(_AROUND).lstrip(_BEFORE) + "()" * part.rstrip(".,;:!?").endswith("()") for part in typed
+    ]
     asked = asks([word for word in words if word])
     runs = {} if _is_headline(words) else _runs(typed, words)
     names: dict[str, None] = {}
