@@ -179,7 +179,7 @@ def _swapped(collection: Collection, tools: Tools) -> Iterator[tuple[Verdict, Ve
     for query, text in collection.judged.items():
         answered = ask_one(text, tools)
         right = [hit for hit in answered.answer.hits if hit.document.id in collection.relevant(query)]
-        word = _rarest(answered.retrieved.query, [hit.chunk.text for hit in right])
+        word = _rarest(answered.query, [hit.chunk.text for hit in right])
         if word:
             other = str(int(word) + 7) if word.isdecimal() else chance.choice(names)
             other = other.lower() if text.islower() else other

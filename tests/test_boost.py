@@ -39,7 +39,7 @@ DAY_S = 86_400.0
 )
 def test_a_word_follows_another_where_it_stands_next_or_one_later(text, first, second, stands_close):
     pair = (first, second)
-    assert neighbours(text, [pair]) == ([pair] if stands_close else [])
+    assert neighbours(text, (pair,)) == ([pair] if stands_close else [])
 
 
 def order(

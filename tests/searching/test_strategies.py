@@ -44,7 +44,7 @@ def test_the_strategies_run_side_by_side(tmp_path: Path, monkeypatch: pytest.Mon
         lexical.search = meet  # type: ignore[method-assign]
         answer = kb.search("deploy")
     assert answer.degraded == ()
-    assert set(answer.strategies_matched) == {"fts_exact", "fts_relaxed", "semantic"}
+    assert set(answer.strategies_matched) >= {"fts_exact", "fts_relaxed", "semantic"}
 
 
 class Counting(HashingEmbedder):

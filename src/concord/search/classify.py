@@ -93,9 +93,7 @@ def classify(text: str) -> QueryType:
 def entities(text: str) -> tuple[str, ...]:
     """Return the names in a query, in order, each once."""
     typed = text[:READ_CHARS].split()
-    words = [
-        part.rstrip(_AROUND).lstrip(_BEFORE) + "()" * part.rstrip(".,;:!?").endswith("()") for part in typed
-    ]
+    words = [_bare(part) for part in typed]
     asked = asks([word for word in words if word])
     runs = {} if _is_headline(words) else _runs(typed, words)
     names: dict[str, None] = {}
@@ -106,6 +104,11 @@ def entities(text: str) -> tuple[str, ...]:
         elif _is_name(word, following, "".join(words[at - 1 : at]), asked, is_alone=len(words) == 1):
             names.setdefault(word)
     return tuple(names)[:MAX_ENTITIES]
+
+
+def _bare(part: str) -> str:
+    """Return a word without the signs around it; a call keeps its parentheses."""
+    return part.rstrip(_AROUND).lstrip(_BEFORE) + "()" * part.rstrip(".,;:!?").endswith("()")
 
 
 def mentions(names: Collection[str], text: str) -> bool:

@@ -97,7 +97,9 @@ def examine(request: Request, tools: Tools) -> Examined:
         files = Files(snapshot.sources, tools.store.catalog.memo)
         read = read_passages(above_floor(wanted, rrf, fallback.floor), query, tools.store, files)
     with stages("boost"):
-        passages = boost(collapse(read.passages, query), query, _accesses(read.passages, tools))
+        accesses = _accesses(read.passages, tools)
+        by_name = options.fusion != "blend"
+        passages = boost(collapse(read.passages, query), query, accesses, by_name=by_name)
     with stages("rerank"):
         passages, late = rerank(passages, query, tools.reranker, deadline.left_ms())
     with stages("judge"):
