@@ -60,7 +60,7 @@ def _said(text: str, word: str, relevant: Sequence[str], tools: Tools) -> Iterat
     """Yield what is true of the answer to a query."""
     answer = ask_one(text, tools).answer
     right = [hit.document.id in relevant for hit in answer.hits]
-    corrected = word in answer.sought, word in answer.suggestions
+    corrected = word in (answer.note or ""), word in answer.suggestions
     facts = (True, right, any(right[:1]), any(right), answer.answerable, *corrected)
     yield from (name for name, fact in zip(FACTS, facts, strict=True) if fact)
 

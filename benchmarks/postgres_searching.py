@@ -161,7 +161,7 @@ class BareStatements:
 
 def _words(text: str, kb: KnowledgeBase) -> list[str]:
     query = understood(kb, text)
-    most = prune_limit(query.chunks, kb.settings)
+    most = prune_limit(query.chunks, kb.settings["search.prune_share"])
     return [word for word in query.words if query.frequencies[word] <= most]
 
 

@@ -59,7 +59,7 @@ def main(names: Sequence[str]) -> None:
         sets = [held for name in chosen for held in judged_sets(knowledge, name, chosen, prior)]
     fitted = replace(fit(sets, prior.model), other_scripts=prior.other_scripts)
     sys.stdout.write(left_out_table(sets, prior.model) + "\n")
-    path = save_calibration(fitted, embedder.identity, SHIPPED)
+    path = save_calibration(fitted, embedder.identity, Path(SHIPPED))
     sys.stdout.write(f"wrote {path.name} from {len(chosen)} sets\n")
 
 

@@ -39,10 +39,12 @@ DAY_S = 86_400.0
 )
 def test_a_word_follows_another_where_it_stands_next_or_one_later(text, first, second, stands_close):
     pair = (first, second)
-    assert neighbours(text, [pair]) == ([pair] if stands_close else [])
+    assert neighbours(text, (pair,)) == ([pair] if stands_close else [])
 
 
-def order(texts: Sequence[str], scores: Sequence[float], asked: str, found_by: str = "fts_relaxed") -> list[int]:
+def order(
+    texts: Sequence[str], scores: Sequence[float], asked: str, found_by: str = "fts_relaxed"
+) -> list[int]:
     """Return the places of texts with these fused scores after they have been boosted."""
     rows = [
         Ranked(Candidate(at, {found_by: at}, None if found_by == "semantic" else at), score)

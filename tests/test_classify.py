@@ -31,6 +31,9 @@ TYPES: dict[QueryType, str] = {
         386DX33
         386
         Oak Ridge
+        a.b.c
+        .gitignore
+        J.R.R. Tolkien books
         Oak Ridge laboratories
         the Manhattan Project
         Ada Lovelace biography
@@ -236,9 +239,7 @@ def test_a_query_of_nothing_is_exploratory_and_holds_no_name(query: str):
     assert entities(query) == ()
 
 
-@pytest.mark.parametrize(
-    "query", ["how does it\nwork", "  how does it work  ", "(how does it work)"]
-)
+@pytest.mark.parametrize("query", ["how does it\nwork", "  how does it work  ", "(how does it work)"])
 def test_white_space_and_signs_around_a_query_change_nothing(query: str):
     assert classify(query) == "conceptual"
 
@@ -298,7 +299,26 @@ def test_a_query_with_a_name_is_of_type_entity_unless_it_is_quoted(text: str):
     assert (classify(text) in {"entity", "exact_quote"}) or entities(text) == ()
 
 
-UNITS = ["a", "A", "1", "_", ".", '"', "“", "«", "a.", "a-", "a_", "Aa ", "/a", "A-1", "@a", "a::", "什么", "AB-11"]
+UNITS = [
+    "a",
+    "A",
+    "1",
+    "_",
+    ".",
+    '"',
+    "“",
+    "«",
+    "a.",
+    "a-",
+    "a_",
+    "Aa ",
+    "/a",
+    "A-1",
+    "@a",
+    "a::",
+    "什么",
+    "AB-11",
+]
 
 
 @pytest.mark.parametrize("unit", UNITS)

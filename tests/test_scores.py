@@ -13,15 +13,25 @@ from concord.knowledge import KnowledgeBase
 from concord.search.deadline import Deadline
 from concord.search.legs import Comparison, Semantic
 from concord.search.pipeline import search
+from concord.search.request import options_of
 from concord.search.retrieve import Retrieved
 from concord.search.scores import MAX_EF_SEARCH, NEAREST_WANTED, complete_scores
 from concord.search.tools import Tools
+from concord.search.understand import understand
 from concord.types import Answer, ChunkId, Query, RankedList, Request, Scored, Vector
 from contract.stored import unit
 from support.small_library import library, tools, understood
 
 DOWN = BackendDown("the store does not answer", hint="start it")
 NORTH, EAST = unit(1, 0), unit(0, 1)
+
+
+@pytest.mark.promise("000.candidates.forty", "001.vec.candidates")
+def test_each_strategy_proposes_forty_or_three_times_as_many_as_are_asked_for():
+    kb = library()
+    asked = [Request("login", top=top) for top in (1, 13, 14, 50)]
+    queries = [understand(request, options_of(request, kb.settings), tools(kb), ()) for request in asked]
+    assert [query.candidates for query in queries] == [40, 40, 42, 150]
 
 
 class Asked:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from concord.moving.migrate import Migration
     from concord.moving.vector_move import VectorMove
     from concord.notes import Imported, KeptNote, Note, NoteTools, RemovedNote
-    from concord.outcomes import Backup, Passage, Removal, SourceSummary, Stats, SyncReport
+    from concord.outcomes import Backup, DocumentSlice, Removal, SourceSummary, Stats, SyncReport
     from concord.protocols import Embedder, Progress
+    from concord.reading.pages import Page
     from concord.search.explain import Explanation
     from concord.search.pipeline import Progressive
-    from concord.showing.paging import Page
     from concord.storage import Store
     from concord.syncing import Scope, Syncing
 
@@ -199,7 +199,7 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed.
             BadValue: the name fits several documents.
         """
-        from concord.reading import find_document
+        from concord.reading.locate import find_document
 
         return find_document(reference, self.store.catalog)
 
@@ -270,19 +270,19 @@ class KnowledgeBase:
         """Whether a search needs no model to be loaded first."""
         return self.parts.is_warm
 
-    def get(self, reference: str, *, context: int = 0, whole: bool = False) -> Passage:
+    def get(self, reference: str, *, context: int = 0, whole: bool = False) -> DocumentSlice:
         """Read a citation, a document or a chunk.
 
         Raises:
             NotFound: nothing of that name is indexed.
         """
-        from concord.reading import read_passage
+        from concord.reading.locate import locate, slice_of
 
         if context < 0:
             raise BadValue(f"cannot read {context} neighbours", hint="0 or more")
-        passage = read_passage(reference, self.store.catalog, context=context, whole=whole)
-        self._count_reading(passage.document)
-        return passage
+        read = slice_of(locate(reference, self.store.catalog, context=context, whole=whole))
+        self._count_reading(read.document)
+        return read
 
     def page(self, reference: str, *, max_bytes: int, context: int = 0, cursor: str | None = None) -> Page:
         """Read a citation, a document or a chunk in pages; with a cursor, the page that it leads to.
@@ -291,12 +291,12 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed, or it has changed since the cursor was given.
             BadValue: the name fits several documents, or the cursor is none of ours.
         """
-        from concord.showing import paging
+        from concord.reading import pages
 
         if cursor is not None:
-            return paging.next_page(cursor, self.store.catalog, max_bytes=max_bytes)
-        page = paging.first_page(reference, self.store.catalog, max_bytes=max_bytes, context=context)
-        self._count_reading(page.passage.document)
+            return pages.next_page(cursor, self.store.catalog, max_bytes=max_bytes)
+        page = pages.first_page(reference, self.store.catalog, max_bytes=max_bytes, context=context)
+        self._count_reading(page.slice.document)
         return page
 
     def _count_reading(self, document: Document) -> None:
@@ -312,10 +312,15 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed.
             BadValue: the opinion is neither good nor bad.
         """
-        from concord.feedback import give_feedback
+        from concord.reading.locate import locate, slice_of
 
-        catalog, journal = self.store.catalog, self.store.journal
-        return give_feedback(reference, opinion, query, catalog, journal, time.time())
+        if opinion not in ("good", "bad"):
+            raise BadValue(f"{opinion!r} is no opinion", hint="good or bad")
+        located = locate(reference, self.store.catalog)
+        citation = slice_of(located).citation
+        feedback = Feedback(located.document.id, citation, opinion, " ".join(query.split()), time.time())
+        self.store.journal.record_feedback(feedback)
+        return feedback
 
     def note(self, note: Note | str, *, supersedes: str | None = None, embed: bool = True) -> Document:
         """Keep a note, given as a `Note` or as its text; `supersedes` is a document's id, path or citation.
@@ -393,7 +398,7 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed.
         """
         from concord.notes import history
-        from concord.reading import locate
+        from concord.reading.locate import locate
 
         return history(locate(reference, self.store.catalog).document, self.store.catalog)
 

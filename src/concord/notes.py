@@ -22,7 +22,7 @@ from concord.errors import BadValue, NotFound
 from concord.files.file_times import storable_ns
 from concord.indexing.document_groups import WHOLE_DOCUMENTS
 from concord.protocols import Embedder
-from concord.reading import find_document, joined
+from concord.reading.locate import find_document, joined
 from concord.search.request import as_texts
 from concord.sources import notes_source
 from concord.storage import Catalog, Store

@@ -1,4 +1,4 @@
-"""The nouns. Frozen and slotted; refined with `msgspec.structs.replace`, never changed in place.
+"""The nouns. Frozen; refined with `msgspec.structs.replace`, never changed in place.
 
 Indexing:   Source → Document → Extracted → Piece → Chunk
 Searching:  Request → Query → RankedList → Candidate → Ranked → Passage → Judged → Hit → Answer
@@ -20,13 +20,10 @@ Json = Any  # what json.loads returns
 
 DocumentType = Literal["pdf", "markdown", "code", "note", "html", "office", "text", "data"]
 DOCUMENT_TYPES: tuple[DocumentType, ...] = get_args(DocumentType)
-
 SourceKind = Literal["directory", "file", "notes"]
 Trust = Literal["trusted", "untrusted"]
-
 Mode = Literal["auto", "hybrid", "semantic", "fts5"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-
 Leg = Literal["lexical", "semantic"]
 QueryType = Literal["exact_quote", "entity", "conceptual", "factual", "exploratory"]
 Freshness = Literal["fresh", "changed", "deleted"]
@@ -83,22 +80,8 @@ class Document(Struct, frozen=True):
     def file_state(self) -> FileState:
         """Return what a sync needs to know of it."""
         return FileState(
-            self.id,
-            self.path,
-            self.size,
-            self.mtime_ns,
-            self.file_hash,
-            self.content_hash,
-            self.indexed_at,
+            self.id, self.path, self.size, self.mtime_ns, self.file_hash, self.content_hash, self.indexed_at
         )
-
-
-class PartlyRead(Struct, frozen=True):
-    """A document with pages that cannot be found, because they hold pictures and no text."""
-
-    path: str
-    pages: int
-    pages_without_text: int
 
 
 class Piece(Struct, frozen=True):
@@ -340,9 +323,7 @@ class Query(Struct, frozen=True):
     chunks: int = 0  # how many chunks there are in all
     names: tuple[str, ...] = ()  # name tokens that are looked up
     absent_names: tuple[str, ...] = ()  # names that the query asks for and no chunk defines
-    changes: Mapping[str, tuple[str, ...]] = field(
-        default_factory=dict
-    )  # unknown word → words searched instead
+    changes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # unknown word → searched instead
     dropped: Match | None = None  # what a hit must not match
     ef_search: int | None = None
     nothing_wanted: bool = False  # it only excludes (-word), so its words are looked for instead
@@ -366,7 +347,7 @@ class RankedList(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True, gc=False):
-    """All that is known of one chunk before its text is read, once, after fusion."""
+    """All that is known of a chunk before its text is read."""
 
     chunk_id: ChunkId
     ranks: Mapping[str, int]  # strategy → rank, 1 is best

@@ -97,7 +97,9 @@ def fail(fault: Exception) -> Callable[[list[Ranked]], list[Ranked]]:
     return act
 
 
-def reranked(act: Callable[[list[Ranked]], list[Ranked]], budget_ms: float) -> tuple[list[Ranked], list[Degraded]]:
+def reranked(
+    act: Callable[[list[Ranked]], list[Ranked]], budget_ms: float
+) -> tuple[list[Ranked], list[Degraded]]:
     query = understood(library({}), QUERY)
     better, degraded = rerank(passages(FUSED, TEXTS), query, Outsider(act), budget_ms)
     return [passage.ranked for passage in better], degraded

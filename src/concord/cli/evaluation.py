@@ -68,9 +68,9 @@ def evaluate(
         judged = knowledge.measuring.review()
     _write(found, run, report)
     if as_json:
-        from concord.wire_outcomes import evaluation_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(evaluation_to_json(found, judged))
+        output.emit_json({**report_to_json(found), "feedback": report_to_json(judged)})
     else:
         output.emit("\n\n".join([*_sections(found), *_feedback(judged)]))
 
@@ -117,9 +117,9 @@ def calibrate(
             progress=meter,
         )
     if as_json:
-        from concord.wire_outcomes import refit_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(refit_to_json(found))
+        output.emit_json(report_to_json(found))
     else:
         output.emit(_before_and_after(found))
         if found.feedback:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from concord.types import Answer, Hit
 
 MAX_WIDTH = 100  # longer lines are hard to read
+MOST_LINES = 6  # of a snippet
 LEAST_TITLE = 12  # characters to which a title may be shortened to make room for headings
 INDENT = "    "
 _WORD = pattern(rf"[\w{MARKS}]+")
@@ -66,7 +67,7 @@ def _hit(hit: Hit, dress: Dress, light_up: Callable[[str], str], scale: str, *, 
     facts = " · ".join(_facts(hit, scale, explain=explain))
     warnings = [f"warning: {warning}" for warning in hit.warnings]
     lines += [INDENT + dress.faint(line) for line in _wrapped(facts, dress.width)]
-    lines += [INDENT + light_up(line) for line in _wrapped(hit.snippet, dress.width)]
+    lines += [INDENT + light_up(line) for line in _snippet(hit.snippet, dress.width)]
     lines += [INDENT + dress.faint(line) for told in warnings for line in _wrapped(told, dress.width)]
     if explain and (numbers := hit.explanation):
         from concord.cli.arithmetic import arithmetic, ranks
@@ -104,6 +105,8 @@ def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
         yield f"the file was {hit.freshness} since it was indexed"
     if hit.document.superseded_by:
         yield f"superseded by {hit.document.superseded_by}"
+    if hit.more_in_document:
+        yield f"{hit.more_in_document} more in this document"
     if hit.also_at:
         yield "also at " + ", ".join(map(one_line, hit.also_at))
 
@@ -116,13 +119,26 @@ def _family(strategy: str) -> str:
     return "words" if is_built_in(strategy) else "others"
 
 
-def _wrapped(snippet: str, width: int | None) -> list[str]:
-    text = one_line(" ".join(snippet.split()))
+def _snippet(snippet: str, width: int | None) -> list[str]:
+    """Return a snippet as the lines that it has; many short ones flow together."""
+    lines = [line.rstrip() for line in snippet.expandtabs(4).split("\n") if line.strip()]
+    if len(lines) > MOST_LINES:
+        return _wrapped(snippet, width)
+    shared = min((len(line) - len(line.lstrip()) for line in lines), default=0)
+    return [part for line in lines for part in _wrap(line[shared:], width)]
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    return _wrap(" ".join(text.split()), width)
+
+
+def _wrap(line: str, width: int | None) -> list[str]:
+    line = one_line(line)
     if width is None:
-        return [text]
+        return [line]
     import textwrap
 
-    return textwrap.wrap(text, max(20, width - len(INDENT)))
+    return textwrap.wrap(line, max(20, width - len(INDENT)))
 
 
 def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Callable[[str], str]:
@@ -174,6 +190,8 @@ def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
     yield " · ".join(parts)
     if dropped := answer.omitted.get("below_threshold"):
         yield f"{dropped} below the threshold"
+    if unlikely := answer.omitted.get("below_min_score"):
+        yield f"{unlikely} below the least score"
     if gone := answer.omitted.get("deleted"):
         yield f"{gone} left out: deleted since they were indexed (`kb sync`)"
     yield from missing(answer)

@@ -46,6 +46,7 @@ _REQUEST_OPTIONS = (
     click.option("--until", metavar="DATE", callback=_moment, help="Only what was not changed after that."),
     click.option("--top", type=int, metavar="N", help="How many results (setting search.default_top)."),
     click.option("--threshold", type=float, metavar="X", help="Only fused scores of at least X."),
+    click.option("--min-score", type=float, metavar="P", help="Only results whose score is at least P."),
     click.option(
         "--fusion", type=click.Choice(sorted(FUSIONS)), help="How the strategies' lists become one."
     ),

@@ -392,7 +392,7 @@ def refit(
 
 def off_topic() -> list[str]:
     """Return everyday questions that hardly any one corpus answers."""
-    return (SHIPPED / "offtopic.txt").read_text(encoding="utf-8").splitlines()
+    return Path(SHIPPED, "offtopic.txt").read_text(encoding="utf-8").splitlines()
 
 
 def _check(judged: int, tools: Tools) -> None:

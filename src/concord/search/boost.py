@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # change, and on pairs of rare words that had to be found where they stand together (`benchmarks lookup`).
 NEIGHBOURS = 0.2  # for a text in which all neighbours of the query stand close
 VERBATIM = 1.6  # on top of it, for one that has the whole query in its order, if all its words are rare
+NAMED = 2.0  # for a chunk that defines what the query names: more than all others together
 ENTITY = 0.1  # lifts a mention past near ties, not past a clear lead
 USAGE = 0.05  # a starting point until somebody has judged a log of their own
 HALF_LIFE_S = 7 * 86_400.0
@@ -46,18 +47,25 @@ MAX_WORDS = 64  # of a query that are looked for in a text: more could hardly te
 _WORD = pattern(r"[^\W_]+")
 
 
-def boost(passages: Sequence[Passage], query: Query, accesses: Mapping[str, Access]) -> list[Passage]:
+def boost(
+    passages: Sequence[Passage], query: Query, accesses: Mapping[str, Access], *, by_name: bool = False
+) -> list[Passage]:
     """Return the passages, each with its closeness, in their boosted order.
 
-    `accesses` are the readings of documents, by id: empty unless the user wants them to count.
+    `accesses` are the readings of documents, by id: empty unless the user wants them to count. `by_name` is
+    for fusions that know ranks alone, and not what a chunk defines.
     """
     has_words = any(passage.ranked.candidate.lexical_rank for passage in passages)
     close = closeness_in(query) if has_words else lambda _: 0.0
     passages = [replace(passage, closeness=close(passage)) for passage in passages]
     rare = 1.0 if _is_question(query) else rareness(query.chunks, query.frequencies)
-    # Of the first few, so that asking for more results moves none.
-    reach, now = score_range([passage.ranked for passage in passages[:READ_AT_LEAST]]), time.time()
+    # Of the first few, so that asking for more moves none; those that have an asked name are far ahead.
+    first = [p.ranked for p in passages[:READ_AT_LEAST] if not p.ranked.candidate.name_score]
+    reach, now = score_range(first), time.time()
     shares = [_share(passage, query, rare, accesses, now) for passage in passages]
+    if by_name:
+        names = [NAMED * passage.ranked.candidate.name_score for passage in passages]
+        shares = [share + name for share, name in zip(shares, names, strict=True)]
     return in_order(passages, [p.ranked.score + reach * s for p, s in zip(passages, shares, strict=True)])
 
 

@@ -7,24 +7,25 @@ words alone (`words`), which know no embedding model. `quality/fit.py` fits them
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from bisect import bisect_right
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from msgspec import Struct, ValidationError, convert, field, to_builtins
+from msgspec import DecodeError, Struct, ValidationError, convert, field, json
 from msgspec.structs import replace
 
 from concord.config import Paths
 from concord.errors import BadValue
 from concord.types import Identity
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 VERSION = 2
-SHIPPED = Path(__file__).parent.parent / "data"
+SHIPPED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data")
 SHIPPED_WORDS = "calibration-granite-embedding-30m-english_384__cosine.json"  # its words head fits any model
 HALF_READ = 0.5  # how much of a query a model must read for its nearness to say something
 
@@ -128,14 +129,14 @@ def _corrected(raw: float, table: tuple[tuple[float, float], ...]) -> float:
 
 def find_calibration(identity: Identity | None, paths: Paths) -> Calibration | None:
     """Return a model's calibration: the user's own, else the shipped one, else that of words alone."""
-    if identity is not None and (own := _find(paths.data, identity) or _find(str(SHIPPED), identity)):
+    if identity is not None and (own := _find(paths.data, identity) or _find(SHIPPED, identity)):
         return own
-    return for_words(_load(str(SHIPPED / SHIPPED_WORDS)))
+    return for_words(_load(os.path.join(SHIPPED, SHIPPED_WORDS)))
 
 
 def shipped_calibration(identity: Identity) -> Calibration | None:
     """Return the calibration that ships for a model, if one does."""
-    return _find(str(SHIPPED), identity)
+    return _find(SHIPPED, identity)
 
 
 def for_words(calibration: Calibration | None) -> Calibration | None:
@@ -158,7 +159,7 @@ def save_calibration(calibration: Calibration, identity: Identity, folder: Path)
     path = folder / file_name(identity)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # a store may be made in it later
-        replace_file(path, (json.dumps(to_builtins(calibration), indent=1) + "\n").encode())
+        replace_file(path, json.format(json.encode(calibration), indent=1) + b"\n")
     except OSError as error:
         raise BadValue(f"cannot write {path}: {error}", hint="make room, or set KB_HOME elsewhere") from error
     _read.cache_clear()  # two fits within one tick of the clock are of the same time
@@ -187,7 +188,7 @@ def _load(path: str) -> Calibration | None:
         return _read(path, status.st_mtime_ns, status.st_size)
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise BadValue(f"cannot read {path}: {error}", hint="mend or remove the file") from error
 
 
@@ -195,8 +196,9 @@ def _load(path: str) -> Calibration | None:
 def _read(path: str, mtime_ns: int, size: int) -> Calibration:
     """Return what a file of this time and size holds: servers run for days, and others fit anew meanwhile."""
     try:
-        return parsed(json.loads(Path(path).read_text(encoding="utf-8")))
-    except json.JSONDecodeError as error:
+        with open(path, "rb") as file:
+            return parsed(json.decode(file.read()))
+    except DecodeError as error:
         raise BadValue(f"{path} is not JSON: {error}", hint="fit it anew with `kb calibrate`") from error
 
 

@@ -22,6 +22,7 @@ HEADLINE_WORDS = 4  # this many capitalised words and no others: a headline, who
 NAMED_NUMBER_DIGITS = 3  # "top 10" counts something; 386, 404 and 8080 name something
 
 _AROUND = "\"'`“”„‟«»‹›「」『』＂‘’([{¿¡*,;:!?….。，！？、；：)]}–—（）"
+_BEFORE = _AROUND.replace(".", "")  # .gitignore is a name
 _BREAK = frozenset('()[]{},;:!?….。，！？、；：（）–—"“”„«»「」`')
 _QUOTED = pattern(  # an inch sign (5" disk) opens no quote: a word touches it
     r"(?<!\w)[\"＂][^\"＂\w]*\w[^\"＂]*[\"＂](?!\w)|“[^“”„\w]*\w[^“”„]*”|[„‟][^“”„‟\w]*\w[^“”„‟]*[“”]"
@@ -46,7 +47,7 @@ _SURE = pattern(
     r"|[0-9]+\.[0-9]+[-+]?(?:alpha|beta|rc|dev)\.?[0-9]*"
     r"|[A-Z]{2}[A-Z0-9]*(?:-[0-9]{2,}){2,}|[A-Z]{2,}-[0-9]{2,}"  # CVE-2024-1234, BUG-89
 )
-_ABBREVIATION = pattern(r"(?:[A-Za-z]\.)+[A-Za-z]?|[A-Za-z]{1,2}\.[A-Za-z]{1,2}", re.IGNORECASE)  # e.g, Ph.D
+_ABBREVIATION = pattern(r"[A-Za-z]\.[A-Za-z]?|[A-Za-z]{1,2}\.[A-Za-z]{1,2}", re.IGNORECASE)  # e.g, Ph.D
 _ACRONYM = pattern(
     r"[a-z]{0,3}[A-Z]{2,}(?:s|ed|ing)?|(?:Mc|Mac|De|Le|La|Van|Di)[A-Z][a-z]+"
 )  # APIs, McKinley
@@ -92,7 +93,7 @@ def classify(text: str) -> QueryType:
 def entities(text: str) -> tuple[str, ...]:
     """Return the names in a query, in order, each once."""
     typed = text[:READ_CHARS].split()
-    words = [part.strip(_AROUND) + "()" * part.rstrip(".,;:!?").endswith("()") for part in typed]
+    words = [_bare(part) for part in typed]
     asked = asks([word for word in words if word])
     runs = {} if _is_headline(words) else _runs(typed, words)
     names: dict[str, None] = {}
@@ -103,6 +104,11 @@ def entities(text: str) -> tuple[str, ...]:
         elif _is_name(word, following, "".join(words[at - 1 : at]), asked, is_alone=len(words) == 1):
             names.setdefault(word)
     return tuple(names)[:MAX_ENTITIES]
+
+
+def _bare(part: str) -> str:
+    """Return a word without the signs around it; a call keeps its parentheses."""
+    return part.rstrip(_AROUND).lstrip(_BEFORE) + "()" * part.rstrip(".,;:!?").endswith("()")
 
 
 def mentions(names: Collection[str], text: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from concord.reading import Located, locate
+from concord.reading.locate import Located, locate
 from concord.search.blend import Contribution
 from concord.search.calibration import Calibration, contributions
 from concord.search.deadline import Deadline
@@ -27,7 +27,7 @@ from concord.search.retrieve import LEGS, Retrieved, ask
 from concord.search.scores import merge
 from concord.search.tools import Tools
 from concord.search.understand import prune_limit
-from concord.text.citation import cite
+from concord.text.citations import cite
 from concord.text.held import contains, token_set
 from concord.text.terms import phrase_match, written
 from concord.types import Answer, Chunk, ChunkId, Document, Filter, Hit, Json, Leg, Mode, Query, Request

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from concord.files.freshness import Files
 from concord.search.deadline import Task
 from concord.search.fuse import stretched
-from concord.text.citation import cite
+from concord.text.citations import cite
 from concord.text.held import contains, token_set
 from concord.text.word_lists import word_list
 from concord.types import Chunk, ChunkId, Degraded, Document, Passage, Query, Ranked

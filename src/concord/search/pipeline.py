@@ -97,7 +97,9 @@ def examine(request: Request, tools: Tools) -> Examined:
         files = Files(snapshot.sources, tools.store.catalog.memo)
         read = read_passages(above_floor(wanted, rrf, fallback.floor), query, tools.store, files)
     with stages("boost"):
-        passages = boost(collapse(read.passages, query), query, _accesses(read.passages, tools))
+        accesses = _accesses(read.passages, tools)
+        by_name = options.fusion != "blend"
+        passages = boost(collapse(read.passages, query), query, accesses, by_name=by_name)
     with stages("rerank"):
         passages, late = rerank(passages, query, tools.reranker, deadline.left_ms())
     with stages("judge"):
@@ -132,7 +134,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         calibrated=chosen.head is not None,
         strategies_matched=_matched(hits, tools),
         degraded=_degraded(candidates, late, read, query, tools),
-        searched=fallback.searched,
+        searched=(*(form for forms in query.changes.values() for form in forms), *fallback.searched),
         omitted=omitted,
     )
     answer = _with_notes(answer, query, candidates, fallback, tools)

@@ -14,7 +14,7 @@ from concord.search.judge import Judged, Verdict
 from concord.search.legs import STRATEGIES
 from concord.search.passages import unless_disk_hangs
 from concord.search.tools import Tools
-from concord.text.citation import cite
+from concord.text.citations import cite
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.injection import origin_warnings, warnings_about_each
 from concord.text.name_lines import symbol_at

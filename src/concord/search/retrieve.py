@@ -17,7 +17,7 @@ from concord.errors import BackendDown, DeadlinePassed, Unavailable, reason_of
 from concord.search.deadline import Deadline, Task
 from concord.search.legs import LEXICAL
 from concord.search.tools import Tools
-from concord.text.citation import Citation
+from concord.text.citations import Citation, extent, places_in
 from concord.types import Chunk, ChunkId, Degraded, Document, Filter, Leg, Mode, Query, RankedList, Scored
 
 if TYPE_CHECKING:
@@ -121,8 +121,6 @@ def _with_names(retrieved: Retrieved, names: Task[_Named], deadline: Deadline) -
 
 def _place(query: Query, catalog: Catalog) -> tuple[ChunkId, int | None] | None:
     """Return the chunk at the first place that a query names (src/app.py:120), if one document fits it."""
-    from concord.text.line_places import places_in  # late: few queries name a file
-
     for place in places_in(query.meaning)[:MAX_PLACES]:
         known = [
             document for document in _documents(place.path, catalog) if _passes(document, query, catalog)
@@ -155,13 +153,13 @@ def _passes(document: Document, query: Query, catalog: Catalog) -> bool:
 
 
 def _chunk_at(place: Citation, chunks: list[Chunk]) -> Chunk | None:
-    """Return the chunk that holds the first line of a place; the first chunk if no line is named."""
+    """Return the chunk that holds the beginning of a place; the first chunk if no line is named."""
     if place.lines is None:
         return chunks[0] if chunks else None
-    line = place.lines[0]
-    before = [chunk for chunk in chunks if chunk.start_line <= line]  # the last may end above an empty line
-    holding = (chunk for chunk in before if line <= chunk.end_line)
-    return next(holding, before[-1]) if before and line <= chunks[-1].end_line else None
+    begin, _ = place.extent
+    before = [chunk for chunk in chunks if extent(chunk)[0] <= begin]  # the last may end above an empty line
+    holding = (chunk for chunk in before if begin <= extent(chunk)[1])
+    return next(holding, before[-1]) if before and begin[0] <= chunks[-1].end_line else None
 
 
 def _refuse_without_words(retrieved: Retrieved, mode: Mode) -> None:

@@ -88,7 +88,11 @@ def _counted(parsed: Parsed, filter: Filter, tools: Tools) -> _Words:
     most = prune_limit(chunks, share)
     loose = prune(parsed, lambda word: frequencies.get(word, 0) <= most)
     searched = dict.fromkeys(form for word in parsed.words for form in changes.get(word, (word,)))
-    return _Words(tuple(searched), frequencies, chunks, changes, loose and with_forms(loose, changes, any_of))
+    added = {  # parts of identifiers are looked for in any case
+        word: tuple(form for form in forms if form not in parsed.words and frequencies[form] <= most)
+        for word, forms in changes.items()
+    }
+    return _Words(tuple(searched), frequencies, chunks, changes, loose and with_forms(loose, added, any_of))
 
 
 def _forms(parsed: Parsed, frequencies: Mapping[str, int], tools: Tools) -> dict[str, tuple[str, ...]]:

@@ -19,7 +19,7 @@ from concord.text.tokens import beyond_ascii, pattern
 from concord.types import Source
 
 if TYPE_CHECKING:
-    from concord.outcomes import Passage
+    from concord.outcomes import DocumentSlice
 
 HIDDEN = "hidden characters"
 BIDIRECTIONAL = "bidirectional controls"
@@ -111,10 +111,10 @@ _TRIGGERS_OF = {sign: tuple(text for text in _TRIGGERS if text.startswith(sign))
 _WORDY_TRIGGERS = tuple(text for text in _TRIGGERS if text[0] not in _TRIGGERS_OF)
 
 
-def passage_warnings(passage: Passage) -> tuple[str, ...]:
+def slice_warnings(read: DocumentSlice) -> tuple[str, ...]:
     """Return the warnings about what `get` read."""
-    names = (passage.document.path, passage.document.title)
-    return (*origin_warnings(passage.source), *warnings_about(passage.text, *names))
+    names = (read.document.path, read.document.title)
+    return (*origin_warnings(read.source), *warnings_about(read.text, *names))
 
 
 def origin_warnings(source: Source) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from concord.types import DocumentType
 MOST_NAMES = 200  # of a chunk: a longer list tells of nothing in particular
 MOST_OWNERS = 6
 LONGEST = 64  # characters of a name
+MANY_WORDS = 8  # content words of a query that asks for a release or an option
 FEW_WORDS = 4  # content words of a query that asks for an identifier; a longer one mentions it
 _MOST_NEAREST = 3  # owners that are not part of the path
 _MOST_ASKED = 8  # names of a query, and words beside them
@@ -41,6 +42,7 @@ DEFINING = listed(
     "def class func fn fun function method struct interface enum trait macro defined definition implemented"
     " implementation declared declaration signature"
 )
+_DEFINED = listed("defined definition implemented implementation declared declaration signature")
 _EXTENSIONS = listed(
     "py js ts jsx tsx md rst txt json yaml yml toml ini cfg conf go rs java c h cpp rb php sh sql html css"
 )
@@ -101,15 +103,27 @@ def asked_names(text: str) -> Asked:
     content = [word for word in words if word[0] == "-" or not is_stop_word(word)]
     others = [word for word in content if word.lower() not in DEFINING]
     is_defined = len(others) < len(content)
-    sure = _sure_names(typed, is_short=len(content) <= FEW_WORDS)
-    is_alone = len(others) == 1 and (is_defined or len(words) == 1) and not _is_file(others[0])
-    named = sure or (others if is_alone else [])
-    tokens = _tokens(named)
-    names = [token for token in tokens if token[0] != "="]
+    is_short = len(content) <= FEW_WORDS
+    firm = [name for word in words for name in _release_or_option(word)] if len(content) <= MANY_WORDS else []
+    firm += _typed_codes(typed) if is_short else []
+    loose = [_bare(word) for word in typed if _is_identifier(word)] if is_short else []
+    is_alone = len(others) == 1 and (len(words) == 1 or _asks_for_definition(words, others[0]))
+    ordinary = others if is_alone and not (firm or loose or _is_file(others[0])) else []
+    named = list(dict.fromkeys([*firm, *loose, *ordinary]))[:_MOST_ASKED]
+    # Beside other words an identifier is mostly mentioned ("NodePort services"): one of them must own it.
+    bare = [*firm, *ordinary] if loose and len(others) > len(named) and not is_defined else named
+    names = [token for token in _tokens(named) if token[0] != "="]
     owners = [*_asked_owners(named, others), *(["def"] * is_defined)]
     pairs = [f"{owner} {name}" for name in names for owner in owners if owner != name]
     headed = [f"#{name}" for name in names if len(words) == 1]
-    return Asked((*tokens, *headed, *pairs), tuple(names), tuple(names) if sure else ())
+    tokens = (*_tokens(bare), *headed, *pairs)
+    return Asked(tokens, tuple(names), () if ordinary else tuple(names))
+
+
+def _asks_for_definition(words: Sequence[str], name: str) -> bool:
+    """Whether words ask where a name is defined; "storage class" does not, "class Storage" does."""
+    kinds = [word.lower() for word in words[: words.index(name)]]
+    return not DEFINING.isdisjoint(kinds) or not _DEFINED.isdisjoint(word.lower() for word in words)
 
 
 def line_of(name: str, type: DocumentType, text: str) -> int | None:
@@ -161,7 +175,7 @@ def _words(texts: Iterable[str]) -> Iterator[str]:
 
 def _asked_owners(named: Sequence[str], others: Iterable[str]) -> list[str]:
     """Return what names may belong to: URL where it says URL.copy_with, the other words, and their parts."""
-    words = [word for word in others if word not in named and not any(_typed_number(word))][:_MOST_ASKED]
+    words = [word for word in others if word not in named and not _is_numbered(word)][:_MOST_ASKED]
     parts = chain.from_iterable((word, *_HYPHENS.split(word)) for word in words)
     written = [part for name in named for part in _written_owners(name) if _is_name(part)]
     owners = [*(f".{part}" for part in written), *written, *filter(_is_name, parts)]
@@ -187,22 +201,27 @@ def _codes(text: str) -> Iterator[str]:
         yield (whole or f"{letters}-{number}").lower()
 
 
-def _sure_names(typed: Sequence[str], *, is_short: bool) -> list[str]:
-    """Return the releases, options and codes of a query, and of a short one its identifiers."""
-    names = [*_codes(" ".join(typed)), *chain.from_iterable(_typed_number(_bare(word)) for word in typed)]
-    if is_short:
-        names += [_bare(word) for word in typed if _is_identifier(word)]
-    return list(dict.fromkeys(names))[:_MOST_ASKED]
+def _typed_codes(typed: Sequence[str]) -> list[str]:
+    """Return the codes of a short query.
+
+    A longer one mentions them beside other things: of claims about genes (IL-4, PD-1) titles with the code
+    are mostly wrong.
+    """
+    words = [_bare(word) for word in typed]
+    codes = [f"{code[1]}-{code[2]}".lower() for word in words if (code := _TYPED_CODE.fullmatch(word))]
+    return [*_codes(" ".join(typed)), *codes]
 
 
-def _typed_number(word: str) -> Iterator[str]:
-    """Yield a word of a query if it is an option, a release or a code, in the form that chunks have it."""
+def _release_or_option(word: str) -> Iterator[str]:
+    """Yield a word of a query if it is an option or a release, in the form that chunks have it."""
     if option := OPTION.match(word):
         yield option[0]
     elif version := _VERSION.fullmatch(word):
         yield version[1]
-    elif code := _TYPED_CODE.fullmatch(word):
-        yield f"{code[1]}-{code[2]}".lower()
+
+
+def _is_numbered(word: str) -> bool:
+    return any(_release_or_option(word)) or _TYPED_CODE.fullmatch(word) is not None
 
 
 def _bare(word: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pkgutil import get_data
+
+from msgspec import json
 
 
 @cache
@@ -15,7 +16,7 @@ def word_list(name: str) -> frozenset[str]:
 
 @cache
 def _lists() -> dict[str, str]:
-    lists: dict[str, str] = json.loads(get_data("concord", "data/words.json") or b"{}")
+    lists: dict[str, str] = json.decode(get_data("concord", "data/words.json") or b"{}")
     return lists
 
 

@@ -1,4 +1,4 @@
-"""Packing ranked passages into a token budget: whole best passages before snippets of weak ones.
+"""How much is sent? Results packed into a token budget: whole best passages before snippets of weak ones.
 
 A token is counted as three bytes of UTF-8: English has about four bytes a token, code and other scripts
 fewer, so what fits here fits into a model. An answer is measured in every form in which it is sent, and the
@@ -47,15 +47,24 @@ def choose(costs: Costs, max_bytes: int) -> Packed:
 
     Results are kept from the top without a gap. A text that does not fit is passed over for a shorter one.
     """
-    room = _Room(costs.frame, max_bytes)
+    left = [max_bytes - size for size in costs.frame]
+
+    def takes(size: Size | None) -> bool:
+        """Make room for something if it is wanted and there is any."""
+        nonlocal left
+        rest = [have - need for have, need in zip(left, size or left, strict=True)]
+        is_room = size is not None and min(rest) >= 0
+        left = rest if is_room else left
+        return is_room
+
     entries, wholes = costs.entries, costs.wholes
     whole: set[int] = set()
     kept = 0
-    while kept < len(entries) and room.takes(entries[kept]):
+    while kept < len(entries) and takes(entries[kept]):
         kept += 1
-        if kept <= WHOLE_FIRST and room.takes(wholes[kept - 1]):
+        if kept <= WHOLE_FIRST and takes(wholes[kept - 1]):
             whole.add(kept - 1)
-    whole |= {i for i in range(WHOLE_FIRST, kept) if room.takes(wholes[i])}
+    whole |= {i for i in range(WHOLE_FIRST, kept) if takes(wholes[i])}
     return Packed(kept, frozenset(whole))
 
 
@@ -90,25 +99,6 @@ def json_length(value: Any) -> int:
 
 def cut_to_bytes(text: str, most: int) -> str:
     """Return the longest beginning of a text that has at most so many bytes."""
-    return (
-        text
-        if utf8_length(text) <= most
-        else text.encode("utf-8", "replace")[: max(0, most)].decode("utf-8", "ignore")
-    )
-
-
-class _Room:
-    """What is left of the budget in each form."""
-
-    def __init__(self, taken: Size, max_bytes: int) -> None:
-        self._left = [max_bytes - size for size in taken]
-
-    def takes(self, size: Size | None) -> bool:
-        """Make room for something if it is wanted and there is any."""
-        if size is None:
-            return False
-        left = [have - need for have, need in zip(self._left, size, strict=True)]
-        if min(left) < 0:
-            return False
-        self._left = left
-        return True
+    if utf8_length(text) <= most:
+        return text
+    return text.encode("utf-8", "replace")[: max(0, most)].decode("utf-8", "ignore")

@@ -1,4 +1,4 @@
-"""Does confidence hold? What was said against what was true."""
+"""Does confidence hold, and how long does it take? What was said against what was true."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ from statistics import mean
 import pytest
 
 from concord import KnowledgeBase
-from concord.quality.reliability import (
-    answerability,
-    auroc,
-    gibberish,
-    precisions,
-    reliability,
-)
+from concord.quality.metrics import answerability, auroc, gibberish, percentiles, precisions, reliability
 from support.judged import recipes, things
 
 pytestmark = pytest.mark.slow
@@ -69,6 +63,12 @@ def test_other_collections_of_one_name_are_told_apart(knowledge: KnowledgeBase, 
     others = [recipes(tmp_path / part / "recipes") for part in ("north", "south")]
     found = knowledge.measuring.evaluate(things(tmp_path / "set"), unanswerable=others)
     assert [*found.answerability] == [str(other) for other in others]
+
+
+def test_no_percentile_lies_beyond_what_was_measured():
+    assert percentiles([5.0, 1.0, 3.0, 2.0, 4.0]) == {"p50": 3.0, "p95": pytest.approx(4.8)}
+    assert percentiles([2.0]) == {"p50": 2.0, "p95": 2.0}
+    assert percentiles([]) == {}
 
 
 def test_nothing_asked_is_nothing_flagged():

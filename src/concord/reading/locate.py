@@ -1,22 +1,26 @@
-"""Reading a passage: a citation or an id becomes the text it stands for, with its neighbours on request."""
+"""What does a citation say? A citation or an id becomes a part of a document, with neighbours on request."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from concord.errors import BadValue, NotFound, shown
 from concord.files.freshness import Files
-from concord.outcomes import Passage
+from concord.outcomes import DocumentSlice
 from concord.sources import holder
 from concord.storage import Catalog
-from concord.text.citation import Citation, cite, page_span, parse_citation, parse_place
+from concord.text.citations import Citation, citation_of, cite, extent, parse_citation, readings
 from concord.text.clean import encodable
-from concord.types import Chunk, Document, Source
+from concord.types import Chunk, Document, Filter, Source
 
-_LISTED = "`kb list SOURCE` shows what is indexed"
-_SHOWN = 200  # characters of a reference: a path may be long
+LISTED = "`kb list SOURCE` shows what is indexed"
+MOST_SHOWN = 200  # characters of a reference: a path may be long
+MOST_SUGGESTED = 3  # documents that may be meant by a path that none has
+MOST_COMPARED = 20_000  # paths: to compare more takes longer than to ask for a list
+LEAST_ALIKE = 0.75  # of the letters of a name: redis.md is like rediss.md, not like readme.md
 
 
 class Located(NamedTuple):
@@ -30,18 +34,8 @@ class Located(NamedTuple):
     files: Files  # to see what has become of the document's own
 
 
-def read_passage(reference: str, catalog: Catalog, *, context: int, whole: bool) -> Passage:
-    """Return what a citation, a document id or a chunk id stands for, with `context` chunks either side.
-
-    Raises:
-        NotFound: nothing of that name is indexed, or the document has no such lines.
-        BadValue: the name fits several documents, or the lines end before they begin.
-    """
-    return passage_of(locate(reference, catalog, context=context, whole=whole))
-
-
 def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = False) -> Located:
-    """Find what a reference stands for, with `context` chunks either side.
+    """Find what a citation, a document id or a chunk id stands for, with `context` chunks either side.
 
     Raises:
         NotFound: nothing of that name is indexed, or the document has no such lines.
@@ -69,12 +63,45 @@ def find_document(reference: str, catalog: Catalog) -> Document:
     return _resolve(reference, catalog, are_numbers_chunks=False)[0]
 
 
+def slice_of(located: Located) -> DocumentSlice:
+    """Return the text that was located, with where it is and whether the file still says so."""
+    document, source, chunks, first, last, files = located
+    part = chunks[first : last + 1]
+    text, lines = joined(part), (part[0].start_line, max(chunk.end_line for chunk in part))
+    columns = _columns(part, text) if len(part) < len(chunks) else (None, None)
+    pages = [chunk.pages for chunk in part if chunk.pages]
+    reach = (pages[0][0], pages[-1][1]) if pages else None
+    return DocumentSlice(
+        document=document,
+        source=source,
+        text=text,
+        citation=citation_of(document.path, reach, lines, columns),
+        start_line=lines[0],
+        end_line=lines[1],
+        start_column=columns[0],
+        end_column=columns[1],
+        pages=reach,
+        heading=part[0].heading,
+        freshness=files.freshness(document),
+        before=cite(document, chunks[first - 1]) if first else None,
+        after=cite(document, chunks[last + 1]) if last + 1 < len(chunks) else None,
+    )
+
+
+def _columns(part: Sequence[Chunk], text: str) -> tuple[int | None, int | None]:
+    """Return the columns at which neighbouring chunks begin and end; none where they are whole lines."""
+    start, end = part[0].start_column, max(part, key=attrgetter("end")).end_column
+    if start is None and end is None:
+        return None, None
+    return start or 1, end or len(text) - text.rfind("\n") - 1
+
+
 def joined(chunks: Sequence[Chunk]) -> str:
     """Return the text that neighbouring chunks cover, each character of it once and each line on its own."""
     text, furthest = chunks[0].text, chunks[0]
     for chunk in chunks[1:]:
         text += gap(furthest, chunk) + chunk.text[max(0, furthest.end - chunk.start) :]
-        furthest = max(furthest, chunk, key=_end)
+        furthest = max(furthest, chunk, key=attrgetter("end"))
     return text
 
 
@@ -91,71 +118,37 @@ def _has_own_lines(chunk: Chunk) -> bool:
     return chunk.end_line - chunk.start_line == chunk.text.count("\n")
 
 
-def _end(chunk: Chunk) -> int:
-    return chunk.end
-
-
-def passage_of(located: Located) -> Passage:
-    """Return the text that was located, with where it is and whether the file still says so."""
-    document, source, chunks, first, last, files = located
-    part = chunks[first : last + 1]
-    reach = [chunk.pages for chunk in part if chunk.pages]
-    pages = (reach[0][0], reach[-1][1]) if reach else None
-    where = page_span(*pages) if pages else f"{part[0].start_line}-{max(c.end_line for c in part)}"
-    return Passage(
-        document=document,
-        source=source,
-        text=joined(part),
-        citation=f"{document.path}:{where}",
-        start_line=part[0].start_line,
-        end_line=max(c.end_line for c in part),
-        pages=pages,
-        heading=part[0].heading,
-        freshness=files.freshness(document),
-        before=cite(document, chunks[first - 1]) if first else None,
-        after=cite(document, chunks[last + 1]) if last + 1 < len(chunks) else None,
-    )
-
-
 def _resolve(
     reference: str, catalog: Catalog, *, are_numbers_chunks: bool = True
 ) -> tuple[Document, Citation, int | None]:
     reference = reference.strip()
     if reference != encodable(reference):  # bytes that are no text: nothing is kept under such a name
-        raise NotFound(f"nothing indexed is called {shown(reference, _SHOWN)}", hint=_LISTED)
+        raise NotFound(f"nothing indexed is called {shown(reference, MOST_SHOWN)}", hint=LISTED)
     if document := catalog.document(reference):
         return document, Citation(document.path), None
     is_chunk = are_numbers_chunks and reference.isdecimal() and len(reference) < 19
     if is_chunk and (read := catalog.read([int(reference)])):
         ((chunk, document),) = read.values()
         return document, Citation(document.path), chunk.id
-    for citation in _readings(reference):
-        if found := _documents_at(citation.path, catalog):
-            document = _only(found, citation.path)
+    for citation in readings(reference):
+        if documents := _documents_at(citation.path, catalog):
+            document = _only(documents, citation.path)
             _check_order(reference, citation)
             return document, citation, None
     raise _not_found(parse_citation(reference).path, catalog)
 
 
-def _readings(reference: str) -> list[Citation]:
-    """Return what a reference may mean, the likeliest first: the name of a file can end like a citation."""
-    known = [parse_citation(reference), Citation(reference), parse_place(reference)]
-    return list(dict.fromkeys(one for one in known if one))
-
-
 def _check_order(reference: str, citation: Citation) -> None:
-    first, last = citation.lines or citation.pages or (0, 0)
-    if first > last:
-        page = "p" if citation.pages else ""
-        raise BadValue(
-            f"{shown(reference, _SHOWN)} ends before it begins", hint=f"{citation.path}:{page}{last}-{first}"
-        )
+    if citation.is_reversed:
+        pages, lines = citation.pages and citation.pages[::-1], (citation.lines or (0, 0))[::-1]
+        meant = citation_of(citation.path, pages, lines, (citation.columns or (None, None))[::-1])
+        raise BadValue(f"{shown(reference, MOST_SHOWN)} ends before it begins", hint=meant)
 
 
 def _documents_at(path: str, catalog: Catalog) -> list[Document]:
     """Find documents by citation path, by the end of one, or by where their file is."""
-    if found := catalog.documents_at(path):
-        return found
+    if documents := catalog.documents_at(path):
+        return documents
     try:
         file = Path(path).expanduser().resolve()
     except (OSError, RuntimeError, ValueError):  # nobody's home, a loop of links, no name for a file at all
@@ -166,48 +159,75 @@ def _documents_at(path: str, catalog: Catalog) -> list[Document]:
     return catalog.documents_at(source.path_of(file.relative_to(source.path).as_posix()))
 
 
-def _only(found: Sequence[Document], path: str) -> Document:
-    if len(found) > 1:
-        some = ", ".join(document.path for document in found[:5])
-        raise BadValue(f"{shown(path, _SHOWN)} fits {len(found)} documents", hint=f"say which: {some}")
-    return found[0]
+def _only(documents: Sequence[Document], path: str) -> Document:
+    if len(documents) > 1:
+        some = ", ".join(document.path for document in documents[:5])
+        raise BadValue(
+            f"{shown(path, MOST_SHOWN)} fits {len(documents)} documents", hint=f"say which: {some}"
+        )
+    return documents[0]
 
 
 def _not_found(path: str, catalog: Catalog) -> NotFound:
     """Return that nothing is called so, and what may be meant: a folder's documents, or a like name."""
-    from concord.nearby_names import inside, like, paths_to_compare  # late: mostly something is called so
-
-    known = paths_to_compare(catalog)
-    if within := inside(path, known):
+    known: list[str] = []
+    if catalog.count_documents(Filter(include_superseded=True)) <= MOST_COMPARED:
+        known = [document.path for document in catalog.documents()]
+    folder = f"/{path.strip('/')}/"
+    inside = [name for name in known if folder in f"/{name}"][:MOST_SUGGESTED] if folder != "//" else []
+    if inside:
         return NotFound(
-            f"{shown(path, _SHOWN)} is a folder", hint=f"name a document of it, such as {', '.join(within)}"
+            f"{shown(path, MOST_SHOWN)} is a folder",
+            hint=f"name a document of it, such as {', '.join(inside)}",
         )
-    near = like(path, known)
-    hint = f"did you mean {' or '.join(near)}?" if near else _LISTED
-    return NotFound(f"nothing indexed is called {shown(path, _SHOWN)}", hint=hint)
+    near = _alike(path, known)
+    hint = f"did you mean {' or '.join(near)}?" if near else LISTED
+    return NotFound(f"nothing indexed is called {shown(path, MOST_SHOWN)}", hint=hint)
+
+
+def _alike(path: str, known: Sequence[str]) -> list[str]:
+    """Return documents whose names are like the last part of a path, the likest first."""
+    from difflib import get_close_matches
+
+    by_name: dict[str, list[str]] = {}
+    for other in known:
+        by_name.setdefault(_name(other), []).append(other)
+    names = get_close_matches(_name(path), by_name, MOST_SUGGESTED, LEAST_ALIKE)
+    return [other for name in names for other in by_name[name]][:MOST_SUGGESTED]
+
+
+def _name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2].casefold()
 
 
 def _meant(chunks: Sequence[Chunk], citation: Citation, chunk_id: int | None) -> list[int]:
-    """Return which of the chunks a reference stands for; all of them for a path."""
+    """Return which of the chunks a reference stands for; all of them for a path.
+
+    Of lines and columns, the chunk with exactly these, else every chunk that shares something with them.
+    """
+    numbered = list(enumerate(chunks))
     if chunk_id is not None:
-        return [i for i, chunk in enumerate(chunks) if chunk.id == chunk_id]
+        return [at for at, chunk in numbered if chunk.id == chunk_id]
     if citation.pages:
-        return _on_pages(chunks, *citation.pages)
-    return _holding(chunks, *citation.lines) if citation.lines else list(range(len(chunks)))
+        first, last = citation.pages
+        return [at for at, c in numbered if c.pages and c.pages[0] <= last and c.pages[1] >= first]
+    begin, end = citation.extent
+    exact = [at for at, chunk in numbered if extent(chunk) == (begin, end)]
+    return exact or [at for at, c in numbered if extent(c)[0] <= end and extent(c)[1] >= begin]
 
 
 def _nothing_there(
     reference: str, citation: Citation, document: Document, chunks: Sequence[Chunk]
 ) -> NotFound:
     """Return the error for a citation of lines or pages that are not there, with those that are."""
-    fault, extent = "points past the text", f"lines 1-{chunks[-1].end_line}"
+    fault, reach = "points past the text", f"lines 1-{chunks[-1].end_line}"
     if citation.pages and chunks[-1].pages:
         known = document.details.get("pages")
         last = max(chunks[-1].pages[1], known if isinstance(known, int) else 0)
         fault = "holds no text" if citation.pages[0] <= last else fault
-        whole, read = _run(1, last), _pages_with_text(chunks)
-        extent = f"pages {whole}" if read == whole else f"pages {whole}, text on {read}"
-    return NotFound(f"{shown(reference, _SHOWN)} {fault}", hint=f"{citation.path} has {extent}")
+        whole, with_text = _run(1, last), _pages_with_text(chunks)
+        reach = f"pages {whole}" if with_text == whole else f"pages {whole}, text on {with_text}"
+    return NotFound(f"{shown(reference, MOST_SHOWN)} {fault}", hint=f"{citation.path} has {reach}")
 
 
 def _pages_with_text(chunks: Sequence[Chunk]) -> str:
@@ -222,18 +242,3 @@ def _pages_with_text(chunks: Sequence[Chunk]) -> str:
 
 def _run(first: int, last: int) -> str:
     return f"{first}-{last}" if first < last else str(first)
-
-
-def _on_pages(chunks: Sequence[Chunk], first: int, last: int) -> list[int]:
-    """Return the chunks that hold something of these pages."""
-    reach = ((i, chunk.pages) for i, chunk in enumerate(chunks))
-    return [i for i, pages in reach if pages and pages[0] <= last and pages[1] >= first]
-
-
-def _holding(chunks: Sequence[Chunk], first: int, last: int) -> list[int]:
-    """Return the chunk with exactly these lines, else every chunk that shares a line with them.
-
-    A line longer than a chunk is in several chunks, and any of them may be meant.
-    """
-    exact = [i for i, chunk in enumerate(chunks) if (chunk.start_line, chunk.end_line) == (first, last)]
-    return exact or [i for i, c in enumerate(chunks) if c.start_line <= last and c.end_line >= first]

@@ -1,4 +1,4 @@
-"""Reading in pages: a passage or a document that is longer than a reader has room for, piece by piece.
+"""Reading in pages: a part of a document that is longer than a reader has room for, piece by piece.
 
 A page holds whole chunks, and the white space before the next page, so that all pages together are the text;
 a single chunk longer than a page is cut. The cursor names the document, its content and where to go on: it
@@ -10,35 +10,23 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Sequence
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.errors import BadValue, NotFound
-from concord.outcomes import Passage
-from concord.reading import Located, gap, joined, locate, passage_of
-from concord.showing.budget import cut_to_bytes, utf8_length
+from concord.outcomes import DocumentSlice
+from concord.reading.budget import cut_to_bytes, utf8_length
+from concord.reading.locate import Located, gap, joined, locate, slice_of
 from concord.storage import Catalog
-from concord.types import Chunk
+from concord.text.citations import citation_of
 
 
 class Page(Struct, frozen=True):
-    """Part of a passage, and the cursor of the next part; None where the passage ends."""
+    """Part of what is read, and the cursor of the next part; None where it ends."""
 
-    passage: Passage
+    slice: DocumentSlice
     next_cursor: str | None
-
-
-class Cursor(NamedTuple):
-    """Where to go on reading: in a chunk, up to the last chunk of the passage."""
-
-    document_id: str
-    content: str  # the beginning of the document's content hash
-    chunk: int
-    offset: int
-    last: int
 
 
 def first_page(reference: str, catalog: Catalog, *, max_bytes: int, context: int = 0) -> Page:
@@ -61,67 +49,73 @@ def next_page(cursor: str, catalog: Catalog, *, max_bytes: int) -> Page:
         BadValue: it is no cursor of ours.
         NotFound: the document is gone or has changed since.
     """
-    place = parse_cursor(cursor)
-    located = locate(place.document_id, catalog)
-    if located.document.content_hash[: len(place.content)] != place.content:
-        raise NotFound(
-            f"{located.document.path} has changed since the cursor was given",
-            hint="read it from the beginning",
-        )
-    if not 0 <= place.chunk <= place.last < len(located.chunks):
+    document_id, content, chunk, offset, last = _parsed(cursor)
+    located = locate(document_id, catalog)
+    if located.document.content_hash[: len(content)] != content:
+        changed = f"{located.document.path} has changed since the cursor was given"
+        raise NotFound(changed, hint="read it from the beginning")
+    if not 0 <= chunk <= last < len(located.chunks):
         raise BadValue("the cursor points past the document", hint="read it from the beginning")
-    return _page(located._replace(first=place.chunk, last=place.last), place.offset, max_bytes)
+    return _page(located._replace(first=chunk, last=last), offset, max_bytes)
 
 
-def parse_cursor(cursor: str) -> Cursor:
-    """Take a cursor apart.
-
-    Raises:
-        BadValue: it is no cursor of ours.
-    """
+def _parsed(cursor: str) -> tuple[str, str, int, int, int]:
+    """Return a document id, the beginning of its content hash, a chunk, an offset in it, the last chunk."""
     try:
         document_id, content, *numbers = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
         chunk, offset, last = (int(number) for number in numbers)
-        return Cursor(str(document_id), str(content), chunk, max(0, offset), last)
+        return str(document_id), str(content), chunk, max(0, offset), last
     except (binascii.Error, ValueError, TypeError, RecursionError) as fault:
-        raise BadValue(
-            "this is not a cursor that was given here", hint="pass next_cursor of the last page as it is"
-        ) from fault
+        said = "this is not a cursor that was given here"
+        raise BadValue(said, hint="pass next_cursor of the last page as it is") from fault
 
 
 def _page(located: Located, offset: int, max_bytes: int) -> Page:
     """Take as many chunks as there is room for, at least one, which is cut when it is too long."""
-    first, last = located.first, located.last
     end = _last_that_fits(located, offset, max_bytes)
-    passage = passage_of(located._replace(last=end))
-    rest, seam = passage.text[offset:], _seam(located, end, max_bytes)
-    text = _cut(rest, max_bytes - len(seam)) if end == first else rest
+    read = slice_of(located._replace(last=end))
+    rest, seam = read.text[offset:], _seam(located, end, max_bytes)
+    text = _cut(rest, max_bytes - len(seam)) if end == located.first else rest
     if len(text) < len(rest):
-        return Page(_shown(passage, offset, text), _cursor(located, first, offset + len(text)))
-    following = _cursor(located, end + 1, _overlap(located.chunks, end + 1)) if end < last else None
-    return Page(_shown(passage, offset, text + seam), following)
+        return Page(_shown(read, offset, text), _cursor(located, located.first, offset + len(text)))
+    following = _cursor(located, end + 1, _overlap(located, end + 1)) if end < located.last else None
+    return Page(_shown(read, offset, text + seam), following)
 
 
 def _first_in_sight(wide: Located, meant: Located, max_bytes: int) -> int:
     """Return with which chunk to begin, so that what is meant is on the page, with as much on either side."""
-    begin = meant.first
-    for around in range(1, meant.first - wide.first + 1):
-        end = min(wide.last, meant.last + around)
-        if utf8_length(joined(meant.chunks[meant.first - around : end + 1])) > max_bytes:
-            break
-        begin = meant.first - around
-    return begin
+    for begin in range(wide.first, meant.first):
+        end = min(wide.last, meant.last + meant.first - begin)
+        if utf8_length(joined(meant.chunks[begin : end + 1])) <= max_bytes:
+            return begin
+    return meant.first
 
 
-def _shown(passage: Passage, offset: int, text: str) -> Passage:
-    """Return the part of a passage that is on a page, cited by its own lines where they can be counted."""
-    whole = passage.text
-    if passage.pages or passage.end_line - passage.start_line != whole.count("\n"):
-        return replace(passage, text=text)
+def _shown(read: DocumentSlice, offset: int, text: str) -> DocumentSlice:
+    """Return what is on a page, cited by its own lines and columns where they can be counted."""
+    whole = read.text
+    if read.pages or read.end_line - read.start_line != whole.count("\n"):
+        return replace(read, text=text)
     begin, end = offset + len(text) - len(text.lstrip("\n")), offset + len(text.rstrip("\n"))
-    first, last = (passage.start_line + whole.count("\n", 0, place) for place in (begin, end))
-    citation = f"{passage.document.path}:{first}-{last}"
-    return replace(passage, text=text, citation=citation, start_line=first, end_line=last)
+    first, last = (read.start_line + whole.count("\n", 0, place) for place in (begin, end))
+    columns: tuple[int | None, int | None] = (None, None)
+    if read.start_column is not None:
+        columns = _column(read, begin), _column(read, min(end, len(whole)) - 1)
+    return replace(
+        read,
+        text=text,
+        citation=citation_of(read.document.path, None, (first, last), columns),
+        start_line=first,
+        end_line=last,
+        start_column=columns[0],
+        end_column=columns[1],
+    )
+
+
+def _column(read: DocumentSlice, offset: int) -> int:
+    """Return the column of a character of a text that begins inside a line."""
+    line = read.text.rfind("\n", 0, offset)
+    return offset - line if line >= 0 else offset + (read.start_column or 1)
 
 
 def _seam(located: Located, end: int, max_bytes: int) -> str:
@@ -142,10 +136,10 @@ def _cut(text: str, max_bytes: int) -> str:
     return cut[:end] or cut
 
 
-def _overlap(chunks: Sequence[Chunk], index: int) -> int:
-    """Return how much of a chunk those before it have told already."""
-    told = max(chunk.end for chunk in chunks[:index])
-    return max(0, told - chunks[index].start)
+def _overlap(located: Located, index: int) -> int:
+    """Return how much of a chunk is in those before it."""
+    reached = max(chunk.end for chunk in located.chunks[:index])
+    return max(0, reached - located.chunks[index].start)
 
 
 def _last_that_fits(located: Located, offset: int, max_bytes: int) -> int:
