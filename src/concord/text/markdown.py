@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, takewhile
+from itertools import accumulate
 from typing import NamedTuple
 
 from concord.text.cuts import Block, Kind, Section, open_section
@@ -65,13 +65,6 @@ class _Lines(NamedTuple):
     kind: Kind = "solid"
     reluctance: float = 0.0
     level: int = 0  # of a heading
-
-
-class Row(NamedTuple):
-    """A row of a table, and the row that names its columns."""
-
-    start: int
-    names: str
 
 
 def read_markdown(text: str, body_start: int = 0) -> list[Section]:
@@ -243,15 +236,6 @@ _ENDS: dict[str, Callable[[Sequence[str], int, bool], int]] = {
     "indented": _indented_end,
     "table": _table_end,
 }
-
-
-def row_at(text: str, at: int) -> Row | None:
-    """Return the row of a table that a place stands in, if its columns have names above it."""
-    start = text.rfind("\n", 0, at) + 1
-    above = [*takewhile(lambda line: "|" in line, reversed(text[:start].split("\n")[:-1]))]
-    if len(above) < 2 or not _is_delimiter(above[-2]) or not _names(above[-1]):
-        return None  # further down, what looks like a rule is a row of dashes
-    return Row(start, " ".join(above[-1].split()))
 
 
 def column_names(text: str, start: int) -> list[str]:

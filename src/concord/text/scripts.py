@@ -93,6 +93,23 @@ def pairs(parts: Sequence[str]) -> list[str]:
     return [first + second for first, second in pairwise(parts)]
 
 
+def unspaced_terms(run: str, alone: bool) -> list[str]:
+    """Return pairs of characters and the last character, so that every character begins a term.
+
+    A run of one or two characters that stands alone is a token already.
+    """
+    parts = characters(run)
+    if alone and len(parts) <= 2 and "".join(parts) == run:
+        return parts[1:]
+    return [*pairs(parts), parts[-1]]
+
+
+def is_glued(text: str, segment: Segment) -> bool:
+    """Whether FTS5 would see the characters on either side as part of the same token."""
+    around = text[max(0, segment.start - 1) : segment.start] + text[segment.end : segment.end + 1]
+    return any(map(is_token_character, around))
+
+
 @cache
 def _pattern(source: str) -> re.Pattern[str]:
     return re.compile(source)

@@ -13,20 +13,20 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 
-from msgspec import Struct
-
 from concord.text.scripts import (
     Segment,
     characters,
     has_marks,
     has_unspaced,
     is_form,
+    is_glued,
     is_plain,
     letters_of,
     narrowed,
     pairs,
     pieces,
     segments,
+    unspaced_terms,
     whole_words,
     with_marks,
 )
@@ -34,7 +34,6 @@ from concord.text.tokens import (
     beyond_ascii,
     folded,
     has_undivided,
-    is_token_character,
     pattern,
     separated,
     spelt_out,
@@ -140,10 +139,8 @@ def _spelt_words(text: str) -> Iterator[str]:
 
     Loose matching looks for this form alone, so that Straße and Strasse are one word, equally frequent.
     """
-    for run in separated(text):
-        if has_undivided(run):
-            spelt = spelt_out(run)
-            yield from (spelt, spelt)
+    for run in filter(has_undivided, separated(text)):
+        yield from [spelt_out(run)] * 2
 
 
 def _word_match(word: str, prefix: bool) -> Match | None:
@@ -211,39 +208,22 @@ def _pieces_match(text: str, prefix: bool = False) -> Match | None:
 def _terms_by_segment(text: str) -> Iterator[str]:
     for segment in segments(text):
         run = narrowed(segment.text)
-        alone = run == segment.text and not _is_glued(text, segment.start, segment.end)
+        alone = run == segment.text and not is_glued(text, segment)
         if segment.is_unspaced:
-            yield from _unspaced_terms(run, alone)
+            yield from unspaced_terms(run, alone)
         else:
             if not alone:
                 yield run
             yield from identifier_parts(run)
 
 
-def _is_glued(text: str, start: int, end: int) -> bool:
-    """Whether FTS5 would see the characters on either side as part of the same token."""
-    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
-    return any(character and is_token_character(character) for character in (before, after))
-
-
-def _unspaced_terms(run: str, alone: bool) -> list[str]:
-    """Return pairs of characters and the last character, so that every character begins a term.
-
-    A run of one or two characters that stands alone is a token already.
-    """
-    parts = characters(run)
-    if alone and len(parts) <= 2 and "".join(parts) == run:
-        return parts[1:]
-    return [*pairs(parts), parts[-1]]
-
-
 def _segments_match(text: str, prefix: bool) -> Match | None:
-    found: list[Match | None] = []
-    for segment in islice(segments(text), MAX_TOKENS):
-        if segment.is_unspaced:
-            found.append(_unspaced_match(segment.text))
-        else:
-            found.append(word_match(segment.text, prefix=prefix and segment.end == len(text)))
+    found = (
+        _unspaced_match(segment.text)
+        if segment.is_unspaced
+        else word_match(segment.text, prefix=prefix and segment.end == len(text))
+        for segment in islice(segments(text), MAX_TOKENS)
+    )
     return all_of([match for match in found if match is not None])
 
 
@@ -328,14 +308,10 @@ _JOINED = pattern(r"[^\W_]+(?:_+[^\W_]+)+")
 _NUMBERED = pattern(r"(?<![\w-])[^\W\d_]+(?:-[^\W_]+)*-[^\W\d_]*\d[^\W_]*(?![\w-])")
 
 
-class _Patterns(Struct, frozen=True):
-    tail: re.Pattern[str]  # a word that has parts, from its first inner boundary on
-    part: re.Pattern[str]
-
-
 def identifiers_in(text: str) -> Iterator[str]:
     """Yield the words of a text that may have parts, each with a version number after it."""
-    for found in _patterns_for(text).tail.finditer(text):
+    tail, _ = _patterns(_has_foreign_case(text))
+    for found in tail.finditer(text):
         start = found.start()
         while start and text[start - 1].isalnum():
             start -= 1
@@ -347,7 +323,8 @@ def identifier_parts(token: str) -> tuple[str, ...]:
     """Return the parts of a word; nothing when it is one part, or a hash."""
     if len(token) > _MAX_CHARACTERS or (token.isascii() and token.isalpha() and token.islower()):
         return ()
-    parts = tuple(_patterns_for(token).part.findall(token))
+    _, part = _patterns(_has_foreign_case(token))
+    parts = tuple(part.findall(token))
     is_shattered = len(parts) > _MANY_PARTS and len(token) < _SHORT_PART * len(parts)
     return () if is_shattered or parts == tuple(token.split(".")) else parts
 
@@ -412,29 +389,17 @@ def is_version(word: str) -> bool:
     return "." in word and word[-1].isdigit() and _VERSION.fullmatch(word) is not None
 
 
-def _patterns_for(text: str) -> _Patterns:
-    return _cased_patterns() if _has_foreign_case(text) else _ascii_patterns()
-
-
 @cache
-def _ascii_patterns() -> _Patterns:
-    return _compiled("A-Z", "a-z")
+def _patterns(is_cased: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what finds words that have parts, from their first inner boundary on, and what finds a part.
 
-
-@cache
-def _cased_patterns() -> _Patterns:
-    cased = [chr(code) for code in (*range(0x80, 0x530), *range(0x1E00, 0x1F00))]  # Latin, Greek, Cyrillic
-    upper = "".join(filter(str.isupper, cased))
-    return _compiled("A-Z" + upper, "a-z" + "".join(filter(str.islower, cased)))
-
-
-def _compiled(upper: str, lower: str) -> _Patterns:
-    """Build both patterns for an alphabet.
-
-    The tail begins with a set of characters that prose has few of: the engine skips to them at once. It takes
-    a version number along. A part is an acronym in the plural, an acronym, a word, a number, or letters that
-    have no case.
+    The first begins with a set of characters that prose has few of: the engine skips to them at once. It
+    takes a version number along. A part is an acronym in the plural, an acronym, a word, a number, or letters
+    that have no case. Without other letters than those of ASCII both are faster.
     """
+    cased = [chr(code) for code in (*range(0x80, 0x530), *range(0x1E00, 0x1F00))] if is_cased else []
+    upper = "A-Z" + "".join(filter(str.isupper, cased))  # Latin, Greek, Cyrillic
+    lower = "a-z" + "".join(filter(str.islower, cased))
     letter = upper + lower
     tail = (
         rf"[{upper}0-9](?:(?<=[{lower}][{upper}])|(?<=[{letter}][0-9])|(?<=[0-9])(?=[{letter}])"
@@ -444,7 +409,7 @@ def _compiled(upper: str, lower: str) -> _Patterns:
         rf"[{upper}]{{2,}}s(?![{lower}])|[{upper}]+(?![{lower}])|[{upper}]?[{lower}]+|[0-9]+"
         rf"|[^\W_0-9{letter}]+"
     )
-    return _Patterns(re.compile(tail), re.compile(part))
+    return re.compile(tail), re.compile(part)
 
 
 def _has_foreign_case(text: str) -> bool:
