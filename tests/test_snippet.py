@@ -46,6 +46,7 @@ def test_a_long_text_is_cut_to_240_characters_around_the_match_with_ellipses():
 def test_lines_stay_lines_and_empty_ones_are_left_out():
     assert shown("  two\n\n\twords  here \n\n- and\r\n- more\n", "words") == "two\nwords here\n- and\n- more"
     assert shown("", "words") == ""
+    assert len(shown("    deep = in_code(1)\n\n" * 40, "deep")) > 200
     code = "import os\n\ndef main() -> None:\n    run(os.environ)\n"
     assert "def main() -> None:\nrun(os.environ)\n" in shown(code + FILLER * 9, "main")
 

@@ -198,7 +198,8 @@ def _window(text: str, span: _Span, width: int, first: int) -> str:
     left = max(first, min(left, end - width))
     right = min(left + width, end)
     left = _left_edge(text, left, span.start) if left > first else left
-    right = _right_edge(text, right, span.end)
+    spare = width - len(_tidied(text[left:right])) - 1  # indents and empty lines leave room for more
+    right = _right_edge(text, min(right + max(0, spare), end), span.end)
     before = ELLIPSIS if text[:left].strip() else ""
     after = ELLIPSIS if right < end else ""
     return before + _tidied(text[left:right]) + after
