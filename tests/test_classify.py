@@ -13,7 +13,8 @@ from concord.types import QueryType
 TYPES: dict[QueryType, str] = {
     "exact_quote": """
         "not a conventional company" · "error: connection refused" nginx · find "exact phrase" here
-        „deutsche Anführungszeichen“ suchen · « liberté, égalité, fraternité » devise · 「吾輩は猫である」の作者
+        „deutsche Anführungszeichen“ suchen · « liberté, égalité, fraternité » devise
+        「吾輩は猫である」の作者
         『哈利波特』作者 · "Oak Ridge" history · how does "graceful shutdown" work · "one" and "two"
         ("in parentheses") · print("hello") · "don't panic" · what is “质” in Chinese
     """,
@@ -38,7 +39,8 @@ TYPES: dict[QueryType, str] = {
         who maintains this · whose responsibility is it · is it possible to roll back
         does the cache expire · qué es kubernetes · Wie funktioniert die Anmeldung
         Pourquoi le serveur ne démarre pas · Como funciona a autenticação · Как работает аутентификация
-        认证是如何工作的 · 認証はどのように動作しますか · 인증은 어떻게 작동합니까 · كيف تعمل المصادقة · Explain Docker
+        认证是如何工作的 · 認証はどのように動作しますか · 인증은 어떻게 작동합니까
+        كيف تعمل المصادقة · Explain Docker
         please describe the deployment · understanding closures · concept of ownership
         differences between threads and processes · Compare Rust and Go
         comparison of sorting algorithms · docker versus podman · Unterschied zwischen Docker und Podman
