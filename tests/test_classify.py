@@ -12,212 +12,65 @@ from concord.types import QueryType
 
 TYPES: dict[QueryType, str] = {
     "exact_quote": """
-        "not a conventional company"
-        "error: connection refused" nginx
-        find "exact phrase" here
-        „deutsche Anführungszeichen“ suchen
-        « liberté, égalité, fraternité » devise
+        "not a conventional company" · "error: connection refused" nginx · find "exact phrase" here
+        „deutsche Anführungszeichen“ suchen · « liberté, égalité, fraternité » devise
         「吾輩は猫である」の作者
-        『哈利波特』作者
-        "Oak Ridge" history
-        how does "graceful shutdown" work
-        "one" and "two"
-        ("in parentheses")
-        print("hello")
-        "don't panic"
-        what is “质” in Chinese
+        『哈利波特』作者 · "Oak Ridge" history · how does "graceful shutdown" work · "one" and "two"
+        ("in parentheses") · print("hello") · "don't panic" · what is “质” in Chinese
     """,
     "entity": """
-        386DX33
-        386
-        Oak Ridge
-        a.b.c
-        .gitignore
-        J.R.R. Tolkien books
-        Oak Ridge laboratories
-        the Manhattan Project
-        Ada Lovelace biography
-        What did Newcastle University win
-        Jean-Paul Sartre
-        Dr. Strangelove ending
-        IBM Watson
-        REST API Design
-        GitHub Actions cache
-        New York
-        New York City
-        New Zealand
-        New Orleans jazz festival
-        Best Buy return policy
-        Top Gun
-        Good Morning America
-        Ørsted Łódź
-        Wann wurde Albert Einstein geboren
-        42
-        3.14
-        1,024
-        intel 386
-        how to fix error 404
-        HTTP 500
-        PEP 8
-        #1234
-        Windows 11 upgrade
-        Boeing 747
-        what is CVE-2024-1234
-        JIRA-1234
-        0x80070057
-        550e8400-e29b-41d4-a716-446655440000
-        127.0.0.1:8080
-        MAX_RETRIES
-        _private_field
-        how does get_user_name work
-        how does getUserName work
-        parseHTMLPage
-        HTTPServer timeout
-        numpy.array shape
-        std::vector
-        print()
-        @dataclass
-        --no-embed
-        .env.local
-        README.md badge
-        src/concord/types.py
-        /etc/hosts
-        C:\\Windows\\System32
-        https://example.com/a?b=c
-        someone@example.com
-        v2.1
-        1.2.3
-        2.0-beta
-        foo-bar_v2.1
-        mp3 player
-        COVID-19 symptoms
-        s3 bucket policy
-        vitamin B12 deficiency
+        386DX33 · 386 · Oak Ridge · a.b.c · .gitignore · J.R.R. Tolkien books · Oak Ridge laboratories
+        the Manhattan Project · Ada Lovelace biography · What did Newcastle University win
+        Jean-Paul Sartre · Dr. Strangelove ending · IBM Watson · REST API Design · GitHub Actions cache
+        New York · New York City · New Zealand · New Orleans jazz festival · Best Buy return policy
+        Top Gun · Good Morning America · Ørsted Łódź · Wann wurde Albert Einstein geboren · 42 · 3.14
+        1,024 · intel 386 · how to fix error 404 · HTTP 500 · PEP 8 · #1234 · Windows 11 upgrade
+        Boeing 747 · what is CVE-2024-1234 · JIRA-1234 · 0x80070057
+        550e8400-e29b-41d4-a716-446655440000 · 127.0.0.1:8080 · MAX_RETRIES · _private_field
+        how does get_user_name work · how does getUserName work · parseHTMLPage · HTTPServer timeout
+        numpy.array shape · std::vector · print() · @dataclass · --no-embed · .env.local
+        README.md badge · src/concord/types.py · /etc/hosts · C:\\Windows\\System32
+        https://example.com/a?b=c · someone@example.com · v2.1 · 1.2.3 · 2.0-beta · foo-bar_v2.1
+        mp3 player · COVID-19 symptoms · s3 bucket policy · vitamin B12 deficiency
     """,
     "conceptual": """
-        how does auth work
-        how does authentication work
-        HOW TO RESET PASSWORD
-        how-to guides
-        what's new
-        What is Python
-        what is .NET
-        when does the course begin
-        Where are the logs
-        who maintains this
-        whose responsibility is it
-        is it possible to roll back
-        does the cache expire
-        qué es kubernetes
-        Wie funktioniert die Anmeldung
-        Pourquoi le serveur ne démarre pas
-        Como funciona a autenticação
-        Как работает аутентификация
-        认证是如何工作的
-        認証はどのように動作しますか
-        인증은 어떻게 작동합니까
-        كيف تعمل المصادقة
-        Explain Docker
-        please describe the deployment
-        understanding closures
-        concept of ownership
-        differences between threads and processes
-        Compare Rust and Go
-        comparison of sorting algorithms
-        docker versus podman
-        Unterschied zwischen Docker und Podman
-        différence entre TCP et UDP
-        how do 1000 threads affect memory
-        what happened in 1984
-        how many of the 300 employees left
-        "how does it work
+        how does auth work · how does authentication work · HOW TO RESET PASSWORD · how-to guides
+        what's new · What is Python · what is .NET · when does the course begin · Where are the logs
+        who maintains this · whose responsibility is it · is it possible to roll back
+        does the cache expire · qué es kubernetes · Wie funktioniert die Anmeldung
+        Pourquoi le serveur ne démarre pas · Como funciona a autenticação · Как работает аутентификация
+        认证是如何工作的 · 認証はどのように動作しますか · 인증은 어떻게 작동합니까
+        كيف تعمل المصادقة · Explain Docker
+        please describe the deployment · understanding closures · concept of ownership
+        differences between threads and processes · Compare Rust and Go
+        comparison of sorting algorithms · docker versus podman · Unterschied zwischen Docker und Podman
+        différence entre TCP et UDP · how do 1000 threads affect memory · what happened in 1984
+        how many of the 300 employees left · "how does it work
     """,
     "factual": """
-        revenue 2024
-        Revenue 2024
-        price of bitcoin
-        cost per request
-        salary bands
-        population of France
-        world cup 1998
-        music of the 90s
-        meeting notes 2024-01-15
-        2024-01-15
-        01/15/2024
-        January 15, 2024
-        Q3 2024
-        FY24 plan
-        2020-2024 roadmap
-        latest version
-        version 2.1
-        release notes
-        5 GB memory
-        10kg dumbbell
-        100ms budget
-        20% discount
-        $100 gift
-        565 °C
-        3.5 inch floppy
-        growth of 3.5 percent
-        5 years experience
-        2024年收入
-        苹果公司的价格
-        prix du billet
+        revenue 2024 · Revenue 2024 · price of bitcoin · cost per request · salary bands
+        population of France · world cup 1998 · music of the 90s · meeting notes 2024-01-15 · 2024-01-15
+        01/15/2024 · January 15, 2024 · Q3 2024 · FY24 plan · 2020-2024 roadmap · latest version
+        version 2.1 · release notes · 5 GB memory · 10kg dumbbell · 100ms budget · 20% discount
+        $100 gift · 565 °C · 3.5 inch floppy · growth of 3.5 percent · 5 years experience · 2024年收入
+        苹果公司的价格 · prix du billet
     """,
     "exploratory": """
-        machine learning
-        authentication
-        kubernetes networking
-        Python
-        C++ templates
-        C# generics
-        .NET
-        macOS shortcuts
-        miRNAs in plants
-        'single quotes'
-        it's complicated
-        unbalanced quote"
-        5" disk and 3" disk
-        " "
-        OAK RIDGE
-        NASA
-        NASA budgeting
-        The server
-        Install the Docker daemon
-        The Art of Computer Programming
-        Introduction to python
-        I like Rust. Python too
-        Die API
-        NEW YORK
-        Das Passwort zurücksetzen
-        inicio de sesión
-        機械学習
-        哪吒
-        whatsapp groups
-        whoever wins
-        misunderstanding
-        vscode
-        Will Docker help
-        Best practices for Python
-        comment syntax in yaml
-        foo-bar
-        TCP/IP
-        e.g. caching
-        Ph.D. thesis
-        Chapter 3 summary
-        3rd party webhook
-        5G network
-        APIs
-        rate limiting
-        a
-        ?
+        machine learning · authentication · kubernetes networking · Python · C++ templates · C# generics
+        .NET · macOS shortcuts · miRNAs in plants · 'single quotes' · it's complicated
+        unbalanced quote" · 5" disk and 3" disk · " " · OAK RIDGE · NASA · NASA budgeting · The server
+        Install the Docker daemon · The Art of Computer Programming · Introduction to python
+        I like Rust. Python too · Die API · NEW YORK · Das Passwort zurücksetzen · inicio de sesión
+        機械学習 · 哪吒 · whatsapp groups · whoever wins · misunderstanding · vscode · Will Docker help
+        Best practices for Python · comment syntax in yaml · foo-bar · TCP/IP · e.g. caching
+        Ph.D. thesis · Chapter 3 summary · 3rd party webhook · 5G network · APIs · rate limiting · a · ?
     """,
 }
 ROWS = [
     (query.strip(), type)
     for type, block in TYPES.items()
-    for query in block.strip("\n").splitlines()
-    if query.strip()
+    for line in block.strip().splitlines()
+    for query in line.split(" · ")
 ]
 
 
