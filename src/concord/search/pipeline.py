@@ -20,7 +20,7 @@ from concord.search.calibration import Calibration
 from concord.search.deadline import Deadline, Stages
 from concord.search.fallback import Fallback, budget_ms, suggestions, with_fallback
 from concord.search.fuse import Candidates, above_floor, fuse, rrf_scores
-from concord.search.judge import LABELS, PRELIMINARY, Verdict, first_judged, judge
+from concord.search.judge import LABELS, PRELIMINARY, Verdict, first_judged, judge, with_falling_scores
 from concord.search.notes import Said, notes
 from concord.search.passages import UNSEEN, Read, collapse, diversify, read_passages
 from concord.search.present import present, with_freshness, with_warnings
@@ -102,9 +102,9 @@ def examine(request: Request, tools: Tools) -> Examined:
         passages, late = rerank(passages, query, tools.reranker, deadline.left_ms())
     with stages("judge"):
         visible = candidates.without(read.left_out)
-        order = [row for row in ranked if row.chunk_id not in read.left_out]
-        verdict = judge(passages, order, visible, query, calibration, fallback.step)
+        verdict = judge(passages, visible, query, calibration, fallback.step)
     with stages("diversify"):
+        verdict = with_falling_scores(verdict) if options.fusion == "blend" else verdict
         verdict = _without_noise(verdict, options, visible, tools)
         verdict, below_min = _above_min_score(verdict, request.min_score)
         chosen = _chosen(verdict, query, options, tools)
