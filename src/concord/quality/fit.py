@@ -55,9 +55,11 @@ FITTED: Mapping[Evidence, tuple[tuple[str, ...], tuple[str, ...]]] = {  # featur
 }
 # Every other feature speaks for a hit: neither gets a weight of the other sign.
 AGAINST = frozenset({"unknown"})
-# What part of a set's weight its kinds of queries have, `few` being those asked of a few of its documents. In
-# the isotonic table what cannot be answered has hardly any: a probability is meant for own queries.
+# What part of a set's weight its kinds of queries have, `few` being those asked of a few of its documents.
+# Among hits, half of what cannot be answered: most hits of own queries are wrong, too. In the isotonic table
+# it has hardly any: a probability is meant for own queries.
 SHARES = {"own": 0.5, "foreign": 0.125, "near": 0.125, "few own": 0.125, "few near": 0.125}
+HIT_SHARES = {"own": 0.5, "foreign": 0.1, "near": 0.06, "few own": 0.125, "few near": 0.06}
 TABLE_SHARES = {"own": 1.0, "foreign": 0.01, "near": 0.01, "few own": 1.0, "few near": 0.01}
 PENALTY = 1e-3  # on squared standardised coefficients: a tenth or ten times as much changes nothing
 PRIOR_PENALTY = 0.02  # on deviating from the shipped fit: a few hundred judged queries outweigh it
@@ -185,7 +187,7 @@ def hit_cases(sets: Sequence[JudgedSet], names: Sequence[str]) -> Cases:
     """Return every hit of every set: true when its document is relevant."""
     return _cases(
         ([hit.features[name] for name in names], true, weight, group)
-        for outcome, weight, group in _weighted(sets, SHARES)
+        for outcome, weight, group in _weighted(sets, HIT_SHARES)
         for hit, true in zip(outcome.verdict.judged, outcome.relevant, strict=True)
     )
 
