@@ -174,12 +174,10 @@ def _accesses(passages: Sequence[Passage], tools: Tools) -> Mapping[str, Access]
 
 
 def _without_noise(verdict: Verdict, options: Options, candidates: Candidates, tools: Tools) -> Verdict:
-    """Drop what meaning alone found in `auto` if no word of the query is known and none of it is probable."""
+    """Drop what meaning alone found in `auto` if no word of the query is known and an answer is unlikely."""
     is_known = any(row.lexical_rank or row.name_score for row in candidates.rows)
-    best = max((row.score for row in verdict.judged), default=1.0)
-    if options.fusion != "blend" or verdict.head is None or is_known:
-        return verdict
-    if best >= tools.settings["search.least_score"]:
+    is_likely = verdict.confidence_score >= tools.settings["search.least_score"]
+    if options.fusion != "blend" or verdict.head is None or is_known or is_likely:
         return verdict
     return replace(verdict, judged=(), confidence_score=0.0, answerable=False, label=LABELS[-1])
 
