@@ -147,7 +147,7 @@ def ask(texts: Sequence[str], tools: Tools, progress: Progress) -> list[Outcome]
     """Ask queries to which nothing is relevant: those of another collection, or nonsense."""
     outcomes = []
     for done, text in enumerate(texts, 1):
-        outcomes.append(_outcome(text, ask_one(text, tools), {}))
+        outcomes.append(outcome_of(text, ask_one(text, tools), {}))
         progress("asking what it cannot know", done, len(texts))
     return outcomes
 
@@ -157,7 +157,7 @@ def ask_own(collection: Collection, tools: Tools, progress: Progress) -> list[Ou
     judged = collection.judged
     outcomes = []
     for done, (query_id, text) in enumerate(judged.items(), 1):
-        outcomes.append(_outcome(query_id, ask_one(text, tools), collection.qrels.get(query_id, {})))
+        outcomes.append(outcome_of(query_id, ask_one(text, tools), collection.qrels.get(query_id, {})))
         progress("asking", done, len(judged))
     return outcomes
 
@@ -192,7 +192,7 @@ def _ask_deeply(
     owners, depth = Owners(tools), _depth(tools)
     for done, (query_id, text) in enumerate(judged.items(), 1):
         examined = ask_one(text, tools)
-        outcomes.append(_outcome(query_id, examined, collection.qrels.get(query_id, {})))
+        outcomes.append(outcome_of(query_id, examined, collection.qrels.get(query_id, {})))
         deeper = Request(text, mode="auto", top=depth, deadline_ms=UNHURRIED_MS)
         for mode, order in _orders(deeper, examined, tools).items():
             runs[mode][query_id] = owners.documents(order)
@@ -205,7 +205,8 @@ def ask_one(text: str, tools: Tools) -> Examined:
     return examine(Request(text, mode="auto", deadline_ms=UNHURRIED_MS), tools)
 
 
-def _outcome(query_id: str, examined: Examined, judged: Mapping[str, int]) -> Outcome:
+def outcome_of(query_id: str, examined: Examined, judged: Mapping[str, int]) -> Outcome:
+    """Return an answer with what was true of it."""
     answer, shown = examined.answer, examined.shown
     relevant = tuple(judged.get(hit.document.id, 0) > 0 for hit in answer.hits)
     nearest = [row.cosine or 0.0 for row in examined.candidates.rows if row.semantic_rank]
@@ -342,7 +343,7 @@ def feedback_outcomes(tools: Tools, progress: Progress) -> list[Outcome]:
     judged = _by_query(tools.store.journal.feedback())
     outcomes = []
     for done, (query, opinions) in enumerate(judged.items(), 1):
-        outcome = _outcome(query, examined := ask_one(query, tools), {})
+        outcome = outcome_of(query, examined := ask_one(query, tools), {})
         hits = examined.answer.hits
         known = [at for at, hit in enumerate(hits) if hit.document.id in opinions]
         if known:

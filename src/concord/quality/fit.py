@@ -9,6 +9,7 @@ queries move it a little, a few hundred as far as they like.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -34,7 +35,7 @@ from concord.search.calibration import (
     probability,
     shipped_calibration,
 )
-from concord.search.judge import Judged, Verdict, best_label, cap, label
+from concord.search.judge import Judged, Verdict, best_label, cap, label, with_falling_scores
 from concord.search.tools import Tools
 from concord.types import Identity
 
@@ -44,35 +45,38 @@ Array = npt.NDArray[np.float64]
 # the next. The number of chunks helped on known sets and failed on strange ones.
 FITTED: Mapping[Evidence, tuple[tuple[str, ...], tuple[str, ...]]] = {  # features of the hit and answer heads
     "hybrid": (
-        ("document_cosine", "document_z", "document_coverage", "bm25_ratio", "closeness", "name"),
-        ("top_cosine", "cosine", "margin", "fall", "coverage", "closeness", "unknown", "name", "overlap"),
+        ("document_cosine", "document_z", "coverage", "name"),
+        ("cosine", "coverage", "fall", "unknown", "name"),
     ),
     "words": (
-        ("document_z", "document_coverage", "bm25_ratio", "closeness", "name"),
-        ("z", "margin", "fall", "coverage", "closeness", "unknown", "name"),
+        ("document_z", "document_coverage", "bm25_ratio", "name", "words", "rareness"),
+        ("coverage", "fall", "unknown", "name", "words", "rareness"),
     ),
 }
-AGAINST = frozenset(
-    {"unknown"}
-)  # every other feature speaks for a hit: neither gets a weight of the other sign
-# What part of the weight queries of other collections have: among answers, enough to learn what cannot be
-# answered; among hits, because with less they promised too much where one of ten is relevant; in the isotonic
-# table hardly any, because a probability is meant for a corpus's own queries.
-FOREIGN_SHARE = 0.25
-FOREIGN_SHARE_OF_HITS = 0.4
-FOREIGN_SHARE_OF_TABLE = 0.01
+# Every other feature speaks for a hit: neither gets a weight of the other sign.
+AGAINST = frozenset({"unknown"})
+# What part of a set's weight its kinds of queries have, `few` being those asked of a few of its documents.
+# Among hits, half of what cannot be answered: most hits of own queries are wrong, too. In the isotonic table
+# it has hardly any: a probability is meant for own queries.
+SHARES = {"own": 0.5, "foreign": 0.125, "near": 0.125, "few own": 0.125, "few near": 0.125}
+HIT_SHARES = {"own": 0.5, "foreign": 0.1, "near": 0.06, "few own": 0.125, "few near": 0.06}
+TABLE_SHARES = {"own": 1.0, "foreign": 0.01, "near": 0.01, "few own": 1.0, "few near": 0.01}
 PENALTY = 1e-3  # on squared standardised coefficients: a tenth or ten times as much changes nothing
 PRIOR_PENALTY = 0.02  # on deviating from the shipped fit: a few hundred judged queries outweigh it
 FOLDS = 5
 POINTS = 20  # in the isotonic table: bins of equal weight, so that each has enough cases
 CASES_A_POINT = 25
 LEAST = 50  # judged queries: with fewer, what was measured could as well be chance
+LEAST_OF_A_SET = 25  # judged by one kind of evidence, for a set to count as one
 
 # The least probability for each label: what even its weakest cases are to keep. Most of its cases are well
 # above its cut, so its precision is higher; `kb eval` measures it.
 HIT_CUTS = {"very_high": 0.85, "high": 0.60, "medium_high": 0.30, "medium": 0.15}
 ANSWER_CUTS = {"very_high": 0.95, "high": 0.75, "medium_high": 0.55, "medium": 0.35}
-OWN_REFUSED, FOREIGN_ANSWERED, NEAR_ANSWERED = 0.05, 0.10, 0.35  # shares of errors allowed on any set
+# Shares of errors: what may be refused of any set's own queries (of sets not yet seen, one in twenty), a few
+# documents' own queries, and what is aimed at for the others.
+OWN_REFUSED, FEW_REFUSED = 0.04, 0.16
+FOREIGN_ANSWERED, NEAR_ANSWERED = 0.10, 0.35
 DEFAULT_CUT = 0.65  # for `answerable`, where nothing unanswerable was asked
 STRONG, WEAK = 0.99, 0.50  # shares of foreign queries whose nearest chunk is below the strong or weak cut
 
@@ -84,12 +88,20 @@ class JudgedSet(NamedTuple):
     own: Sequence[Outcome]
     foreign: Sequence[Outcome]
     near: Sequence[Outcome] = ()
+    few: bool = False  # asked of a few documents of the collection: left out and weighed together with it
 
     def only(self, evidence: Evidence) -> JudgedSet:
         """Return the answers that were judged by one kind of evidence."""
-        return JudgedSet(
-            self.name, *([o for o in part if o.verdict.evidence == evidence] for part in self[1:])
+        own, foreign, near = (
+            [outcome for outcome in outcomes if outcome.verdict.evidence == evidence]
+            for outcomes in (self.own, self.foreign, self.near)
         )
+        return JudgedSet(self.name, own, foreign, near, self.few)
+
+    def kinds(self) -> Iterable[tuple[str, Sequence[Outcome]]]:
+        """Yield the answers by kind, as shares name them."""
+        for kind in ("own", "foreign", "near"):
+            yield f"few {kind}" if self.few else kind, getattr(self, kind)
 
 
 class Cases(Struct, frozen=True):
@@ -105,23 +117,30 @@ def fit(sets: Sequence[JudgedSet], model: str, prior: Calibration | None = None)
     """Fit a calibration for an embedding model to judged sets; a prior is what to stay near to."""
     heads = dict(prior.heads) if prior else {}
     for evidence in FITTED:
-        of = [held for judged in sets if (held := judged.only(evidence)).own]
-        if sum(any(outcome.relevant) for held in of for outcome in held.own) >= LEAST:
-            heads[evidence] = _fit_heads(of, evidence, prior.heads.get(evidence) if prior else None)
+        held = _large_enough([judged.only(evidence) for judged in sets])
+        if sum(any(outcome.relevant) for judged in held for outcome in judged.own) >= LEAST:
+            heads[evidence] = _fit_heads(held, evidence, prior.heads.get(evidence) if prior else None)
+    whole = [judged for judged in sets if not judged.few]
     return Calibration(
         model,
         heads,
-        _fit_cuts(sets),
+        _fit_cuts(whole),
         prior.other_scripts if prior else 1.0,
-        usual(sets) or (prior.usual if prior else None),
+        usual(whole) or (prior.usual if prior else None),
     )
+
+
+def _large_enough(sets: Sequence[JudgedSet]) -> list[JudgedSet]:
+    """Leave out collections with so few own queries that each would weigh as much as ten of another."""
+    names = {held.name for held in sets if not held.few and len(held.own) >= LEAST_OF_A_SET}
+    return [held for held in sets if held.name in names]
 
 
 def _fit_heads(sets: Sequence[JudgedSet], evidence: Evidence, prior: Heads | None) -> Heads:
     hit_names, answer_names = FITTED[evidence]
     hit = fit_head(hit_cases(sets, hit_names), hit_names, prior.hit if prior else None)
-    asked = answer_cases(sets, FOREIGN_SHARE, answer_names)
-    table = answer_cases(sets, FOREIGN_SHARE_OF_TABLE, answer_names).weight
+    asked = answer_cases(sets, SHARES, answer_names)
+    table = answer_cases(sets, TABLE_SHARES, answer_names).weight
     answer = corrected(asked, answer_names, prior.answer if prior else None, table)
     return Heads(hit, answer, answerable_cut(sets, answer))
 
@@ -134,7 +153,7 @@ def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
     heads, cuts = calibration.heads[head], calibration.cuts
     judged = tuple(_rejudged(row, heads, cuts) for row in verdict.judged)
     score = probability(heads.answer, verdict.features) if judged else 0.0
-    return replace(
+    made = replace(
         verdict,
         judged=judged,
         confidence_score=score,
@@ -142,6 +161,16 @@ def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
         label=cap(best_label(row.label for row in judged), score, replace(cuts, hit=cuts.answer)),
         head=head,
     )
+    return _falling(made) if verdict.falls else made
+
+
+def _falling(verdict: Verdict) -> Verdict:
+    """Make scores fall in the order that hits had before some were moved."""
+    places = [row.passage.ranked.moved_from or at for at, row in enumerate(verdict.judged, 1)]
+    order = sorted(range(len(places)), key=places.__getitem__)
+    falling = with_falling_scores(replace(verdict, judged=tuple(verdict.judged[at] for at in order)))
+    rows = dict(zip(order, falling.judged, strict=True))
+    return replace(falling, judged=tuple(rows[at] for at in range(len(rows))))
 
 
 def _rejudged(row: Judged, heads: Heads, cuts: Cuts) -> Judged:
@@ -158,16 +187,16 @@ def hit_cases(sets: Sequence[JudgedSet], names: Sequence[str]) -> Cases:
     """Return every hit of every set: true when its document is relevant."""
     return _cases(
         ([hit.features[name] for name in names], true, weight, group)
-        for outcome, weight, group in _weighted(sets, FOREIGN_SHARE_OF_HITS)
+        for outcome, weight, group in _weighted(sets, HIT_SHARES)
         for hit, true in zip(outcome.verdict.judged, outcome.relevant, strict=True)
     )
 
 
-def answer_cases(sets: Sequence[JudgedSet], foreign_share: float, names: Sequence[str]) -> Cases:
+def answer_cases(sets: Sequence[JudgedSet], shares: Mapping[str, float], names: Sequence[str]) -> Cases:
     """Return every answer of every set: true when one of its hits is relevant."""
     return _cases(
         ([outcome.verdict.features[name] for name in names], any(outcome.relevant), weight, group)
-        for outcome, weight, group in _weighted(sets, foreign_share)
+        for outcome, weight, group in _weighted(sets, shares)
     )
 
 
@@ -263,41 +292,52 @@ def _fit_cuts(sets: Sequence[JudgedSet]) -> Cuts:
 
 
 def answerable_cut(sets: Sequence[JudgedSet], answer: Head) -> float:
-    """Return the score that best separates answered from unanswerable queries on the hardest set."""
+    """Return the least score of what is called answerable.
 
-    def scores(outcomes: Iterable[Outcome]) -> Array:
-        return np.array([probability(answer, outcome.verdict.features) for outcome in outcomes])
-
-    parts = [
-        (scores(o for o in held.own if any(o.relevant)), scores(held.foreign), scores(held.near))
-        for held in sets
-    ]
-    usable = [part for part in parts if len(part[0]) and len(part[1]) + len(part[2])]
-    if not usable:
+    Of no set may more own queries be refused than is allowed. Among the scores that keep to that, the one
+    where the worst share of foreign queries and the mean share of near misses are least: near misses of a
+    set whose documents are all alike cannot be told apart, and must not decide alone.
+    """
+    scores: dict[str, list[Array]] = {}
+    for held in sets:
+        for kind, outcomes in held.kinds():
+            wanted = [o for o in outcomes if any(o.relevant) or not kind.endswith("own")]
+            if wanted:
+                made = [probability(answer, outcome.verdict.features) for outcome in wanted]
+                scores.setdefault(kind, []).append(np.array(made))
+    if "own" not in scores or not scores.keys() & {"foreign", "near"}:
         return DEFAULT_CUT
     steps = np.linspace(0.01, 0.99, 99)
-    cost = [max(_misjudged(*part, cut) for part in usable) for cut in steps]
-    best = np.flatnonzero(np.isclose(cost, min(cost)))
+    refused = np.array([_refused(scores, cut) for cut in steps])
+    cost = np.array([_answered(scores, cut) for cut in steps])
+    cost[refused > max(1.0, refused.min())] = np.inf
+    best = np.flatnonzero(np.isclose(cost, cost.min()))
     return round(float(steps[best].mean()), 4)  # the middle of a gap, where there is one
 
 
-def _misjudged(own: Array, foreign: Array, near: Array, cut: float) -> float:
-    """Return the worst of the kinds of error, each as a share of what is allowed."""
-    errors = [float(np.mean(own < cut)) / OWN_REFUSED]
-    errors += [float(np.mean(foreign >= cut)) / FOREIGN_ANSWERED] if len(foreign) else []
-    errors += [float(np.mean(near >= cut)) / NEAR_ANSWERED] if len(near) else []
-    return max(errors)
+def _refused(scores: Mapping[str, Sequence[Array]], cut: float) -> float:
+    """Return the worst share of own queries that would be refused, by what is allowed."""
+    allowed = (("own", OWN_REFUSED), ("few own", FEW_REFUSED))
+    return max(float(np.mean(own < cut)) / most for kind, most in allowed for own in scores.get(kind, ()))
 
 
-def _weighted(sets: Sequence[JudgedSet], foreign_share: float) -> Iterable[tuple[Outcome, float, int]]:
-    """Yield outcomes with their weights and groups: a set is a group, or of few sets a fifth."""
-    for at, held in enumerate(sets):
-        strange = [*held.foreign, *held.near]
-        shares = ((held.own, 1 - foreign_share if strange else 1.0), (strange, foreign_share))
-        for outcomes, share in shares:
+def _answered(scores: Mapping[str, Sequence[Array]], cut: float) -> float:
+    """Return how much of what cannot be answered would be called answerable, by what is aimed at."""
+    foreign = [float(np.mean(given >= cut)) / FOREIGN_ANSWERED for given in scores.get("foreign", ())]
+    near = [float(np.mean(given >= cut)) / NEAR_ANSWERED for given in scores.get("near", ())]
+    return max([*foreign, float(np.mean(near)) if near else 0.0])
+
+
+def _weighted(sets: Sequence[JudgedSet], shares: Mapping[str, float]) -> Iterable[tuple[Outcome, float, int]]:
+    """Yield outcomes with their weights and groups: a collection, or a fifth of one where they are few."""
+    names = [*dict.fromkeys(held.name for held in sets)]
+    counts = Counter((held.name, kind) for held in sets for kind, asked in held.kinds() for _ in asked)
+    for held in sets:
+        at = names.index(held.name)
+        for kind, outcomes in held.kinds():
             for place, outcome in enumerate(outcomes):
-                group = at if len(sets) >= 3 else at * FOLDS + place % FOLDS
-                yield outcome, share / len(outcomes), group
+                group = at if len(names) >= 3 else at * FOLDS + place % FOLDS
+                yield outcome, shares[kind] / counts[held.name, kind], group
 
 
 def _cases(rows: Iterable[tuple[list[float], bool, float, int]]) -> Cases:
@@ -375,7 +415,7 @@ def refit(
             to calibrate.
     """
     _check(len(collection.judged) if collection else len(feedback), tools)
-    own = _answered([*(ask_own(collection, tools, progress) if collection else ()), *feedback])
+    own = _checked([*(ask_own(collection, tools, progress) if collection else ()), *feedback])
     texts = [text for texts in others.values() for text in texts] or off_topic()
     foreign, near = ask(texts, tools, progress), ask(near_misses, tools, progress)
     prior, model = shipped_calibration(identity), model_key(identity)
@@ -407,7 +447,7 @@ def _check(judged: int, tools: Tools) -> None:
         )
 
 
-def _answered(own: Sequence[Outcome]) -> Sequence[Outcome]:
+def _checked(own: Sequence[Outcome]) -> Sequence[Outcome]:
     """Check that some query is answered: fitted to none, no answer would ever be trusted again."""
     if not any(any(outcome.relevant) for outcome in own):
         raise BadValue(

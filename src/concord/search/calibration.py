@@ -35,23 +35,21 @@ Evidence = Literal["words", "hybrid"]  # which evidence a hit is judged by
 HIT_FEATURES = (
     "cosine",  # of query and passage
     "z",  # blended z-score; below 20 candidates pulled to the model's usual cosines
+    "coverage",  # idf share of the query's words that title or passage hold
     "document_cosine",  # the best among this and better passages of its document, and so are the next two
     "document_z",
     "document_coverage",
     "bm25_ratio",  # BM25 ÷ the best of the search
-    "coverage",  # idf share of the query's words that title or passage hold
-    "closeness",  # idf share of neighbouring query words that stand close; 1: the whole query in order
-    "agreement",  # strategies that found it ÷ 3
     "unknown",  # share of the query's words that nothing holds, after their forms were tried
     "name",  # 1: it holds the asked name, 0: none asked, −1: asked and nowhere in the store
+    "words",  # logarithm of 1 + how many words the query has
+    "rareness",  # of the query's words, from 0 to 1
 )
 # And of the whole search, beside those of its best hit.
 ANSWER_FEATURES = (
     *HIT_FEATURES,
-    "top_cosine",  # of the nearest candidate
-    "margin",  # z of the first − that of the tenth
+    "top_cosine",  # of the nearest candidate: where cosines become strong or weak is fitted by it
     "fall",  # share of the first BM25 that is lost by the tenth
-    "overlap",  # share of the first ten that both legs have
 )
 
 

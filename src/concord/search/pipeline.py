@@ -20,7 +20,14 @@ from concord.search.calibration import Calibration
 from concord.search.deadline import Deadline, Stages
 from concord.search.fallback import Fallback, budget_ms, suggestions, with_fallback
 from concord.search.fuse import Candidates, above_floor, fuse, rrf_scores
-from concord.search.judge import PRELIMINARY, Verdict, first_judged, judge, without_hits
+from concord.search.judge import (
+    PRELIMINARY,
+    Verdict,
+    first_judged,
+    judge,
+    with_falling_scores,
+    without_hits,
+)
 from concord.search.notes import Said, notes
 from concord.search.passages import UNSEEN, Read, collapse, diversify, read_passages
 from concord.search.present import present, with_freshness, with_warnings
@@ -104,9 +111,9 @@ def examine(request: Request, tools: Tools) -> Examined:
         passages, late = rerank(passages, query, tools.reranker, deadline.left_ms())
     with stages("judge"):
         visible = candidates.without(read.left_out)
-        order = [row for row in ranked if row.chunk_id not in read.left_out]
-        verdict = judge(passages, order, visible, query, calibration, fallback.step)
+        verdict = judge(passages, visible, query, calibration, fallback.step)
     with stages("diversify"):
+        verdict = with_falling_scores(verdict) if options.fusion == "blend" else verdict
         verdict = _without_noise(verdict, options, visible, tools)
         verdict, below_min = _above_min_score(verdict, request.min_score)
         chosen = _chosen(verdict, query, options, tools)
@@ -176,12 +183,10 @@ def _accesses(passages: Sequence[Passage], tools: Tools) -> Mapping[str, Access]
 
 
 def _without_noise(verdict: Verdict, options: Options, candidates: Candidates, tools: Tools) -> Verdict:
-    """Drop what meaning alone found in `auto` if no word of the query is known and none of it is probable."""
+    """Drop what meaning alone found in `auto` if no word of the query is known and an answer is unlikely."""
     is_known = any(row.lexical_rank or row.name_score for row in candidates.rows)
-    best = max((row.score for row in verdict.judged), default=1.0)
-    if options.fusion != "blend" or verdict.head is None or is_known:
-        return verdict
-    if best >= tools.settings["search.least_score"]:
+    is_likely = verdict.confidence_score >= tools.settings["search.least_score"]
+    if options.fusion != "blend" or verdict.head is None or is_known or is_likely:
         return verdict
     return without_hits(verdict)
 
