@@ -176,7 +176,7 @@ def test_judging_again_by_the_same_calibration_changes_nothing(judged: JudgedSet
 
 def test_several_sets_weigh_the_same_however_long_they_are(judged: JudgedSet):
     twice = judged._replace(own=[*judged.own, *judged.own], foreign=[*judged.foreign, *judged.foreign])
-    other = judged._replace(own=[_turned(outcome) for outcome in judged.own])
+    other = judged._replace(name="other", own=[_turned(outcome) for outcome in judged.own])
     once_fitted, twice_fitted = fit([judged, other], "m"), fit([twice, other], "m")
     for evidence, heads in once_fitted.heads.items():
         assert twice_fitted.heads[evidence].hit.coef == pytest.approx(heads.hit.coef, abs=1e-3)
