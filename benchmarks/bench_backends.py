@@ -21,7 +21,7 @@ from benchmarks.measure import Row, absent
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import MODES, Evaluation, evaluate
-from concord.search_parts import SearchParts
+from concord.search_parts import Searching
 from concord.storage import Store
 from concord.types import silent
 
@@ -91,7 +91,7 @@ def _compared(
         with lent() as options, KnowledgeBase.open(**options) as kb:
             copy_store(origin, kb.store)
             kb.store.tend(silent)
-            searching = SearchParts(kb.parts)
+            searching = Searching(kb.parts)
             found = evaluate(collection, searching.with_meaning(searching.for_words()), silent)
     except ImportError as fault:
         yield absent(f"{NAME}, {name}", str(fault))

@@ -15,7 +15,7 @@ from benchmarks.bare import BareModel
 from benchmarks.measure import Cost, Row, at_least, cost_of, cpu_ms, elapsed_ms, in_turn, sized
 from benchmarks.synthetic import write_markdown
 from concord.knowledge import KnowledgeBase
-from concord.text.assemble import embeddable_text
+from concord.text.document import embeddable_text
 
 FILES = sized(8, 1)
 ROUNDS = sized(5, 1)

@@ -18,12 +18,12 @@ from benchmarks.copying import copy_documents
 from benchmarks.development import folder, opened, present
 from benchmarks.measure import Row, absent, sized
 from benchmarks.synthetic import SEED
-from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
-from concord.search import search
-from concord.search_parts import SearchParts
-from concord.strategies.semantic import Semantic
+from concord.search.legs import Semantic
+from concord.search.pipeline import search
+from concord.search.tools import Tools
+from concord.search_parts import Searching
 from concord.types import Answer, Document, Request, silent
 
 SETS = ("scifact", "datatalks-faq", "xquad-en")
@@ -50,7 +50,7 @@ def run() -> Iterator[Row]:
 
 
 def _answers(
-    collection: Collection, knowledge: KnowledgeBase, tools: SearchTools, size: int
+    collection: Collection, knowledge: KnowledgeBase, tools: Tools, size: int
 ) -> Iterator[tuple[Answer, set[str]]]:
     """Yield an answer where one document is relevant, and one where none is, with all that are relevant."""
     chance = random.Random(SEED)
@@ -64,13 +64,13 @@ def _answers(
             yield _asked(text, [documents[id] for id in ids], knowledge, tools), set(relevant)
 
 
-def _asked(text: str, documents: Sequence[Document], knowledge: KnowledgeBase, tools: SearchTools) -> Answer:
+def _asked(text: str, documents: Sequence[Document], knowledge: KnowledgeBase, tools: Tools) -> Answer:
     assert knowledge.embedder is not None
     with KnowledgeBase.open(store__url="memory://") as few:
         copy_documents(documents, tools.store, few.store)
-        words = SearchParts(few.parts).for_words().strategies
+        words = Searching(few.parts).for_words().strategies
         meaning = Semantic(few.store.vectors, knowledge.embedder)
-        given = replace(tools, store=few.store, strategies=[*words, meaning], similarity=meaning, glance=None)
+        given = replace(tools, store=few.store, strategies=[*words, meaning], similarity=meaning, snapshot=None)
         return search(Request(text), given)
 
 

@@ -26,12 +26,12 @@ from benchmarks.measure import (
     sized,
 )
 from benchmarks.synthetic import OLD_S, make_old, write_small_files
-from concord.answering.passages import FILES_MS
 from concord.config import load_settings
 from concord.files.freshness import Files
 from concord.knowledge import KnowledgeBase
+from concord.search.deadline import run_within
+from concord.search.passages import FILES_MS
 from concord.types import Document, Source
-from concord.worker_threads import run_within
 
 HITS, POOL = 10, 20  # results, and passages that are looked at to find them
 LOOKS = sized(200, 2)

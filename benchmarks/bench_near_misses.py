@@ -24,13 +24,13 @@ from msgspec.structs import replace
 from benchmarks.development import SETS, folder, opened, present, rewritten, strangers
 from benchmarks.measure import Row, absent, sized
 from benchmarks.synthetic import SEED
-from concord.answering.judge import Judgement
-from concord.answering.tools import SearchTools
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, foreign_queries, read_collection
 from concord.quality.evaluate import ask, ask_one, ask_own
-from concord.quality.reliability import answerability, reliability
-from concord.text.contains import contains
+from concord.quality.metrics import answerability, reliability
+from concord.search.judge import Verdict
+from concord.search.tools import Tools
+from concord.text.held import contains
 from concord.types import Query, silent
 
 BY_HAND = "squad2-dev"
@@ -64,8 +64,8 @@ class Told(NamedTuple):
     """What was said of questions that have an answer among their hits, and of near misses."""
 
     what: str
-    own: Sequence[Judgement]
-    near: Sequence[Judgement]
+    own: Sequence[Verdict]
+    near: Sequence[Verdict]
 
 
 def run() -> Iterator[Row]:
@@ -135,12 +135,12 @@ def _article(paragraph: str) -> str:
     return paragraph.partition("-")[0]
 
 
-def _answered(collection: Collection, tools: SearchTools) -> list[Judgement]:
-    return [one.judgement for one in ask_own(collection, tools, silent) if any(one.relevant)]
+def _answered(collection: Collection, tools: Tools) -> list[Verdict]:
+    return [one.verdict for one in ask_own(collection, tools, silent) if any(one.relevant)]
 
 
-def _asked(texts: Sequence[str], tools: SearchTools) -> list[Judgement]:
-    return [one.judgement for one in ask(texts, tools, silent)]
+def _asked(texts: Sequence[str], tools: Tools) -> list[Verdict]:
+    return [one.verdict for one in ask(texts, tools, silent)]
 
 
 def _by_hand(knowledge: KnowledgeBase) -> Iterator[Told]:
@@ -171,7 +171,7 @@ def left_out(collection: Collection) -> tuple[Collection, Collection]:
     return kept, replace(collection, queries=lost).sampled(QUERIES)
 
 
-def _swapped(collection: Collection, tools: SearchTools) -> Iterator[tuple[Judgement, Judgement]]:
+def _swapped(collection: Collection, tools: Tools) -> Iterator[tuple[Verdict, Verdict]]:
     """Yield what is said of each question that is answered, and of the same about something else."""
     chance = random.Random(SEED)
     held = tools.store.lexical.frequencies([name.casefold() for name in NAMES])[1]
@@ -179,12 +179,12 @@ def _swapped(collection: Collection, tools: SearchTools) -> Iterator[tuple[Judge
     for query, text in collection.judged.items():
         answered = ask_one(text, tools)
         right = [hit for hit in answered.answer.hits if hit.document.id in collection.relevant(query)]
-        word = _rarest(answered.retrieved.query, [hit.chunk.text for hit in right])
+        word = _rarest(answered.query, [hit.chunk.text for hit in right])
         if word:
             other = str(int(word) + 7) if word.isdecimal() else chance.choice(names)
             other = other.lower() if text.islower() else other
             altered = re.sub(rf"\b{re.escape(word)}\b", other, text)
-            yield answered.judgement, ask_one(altered, tools).judgement
+            yield answered.verdict, ask_one(altered, tools).verdict
 
 
 def _rarest(query: Query, texts: Sequence[str]) -> str | None:

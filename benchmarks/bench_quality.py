@@ -20,8 +20,8 @@ from benchmarks.development import SETS, TRAIN, folder, judged, measured, opened
 from benchmarks.measure import Row, absent, at_least
 from concord.cli.output import table
 from concord.quality.evaluate import MODES, Evaluation, Outcome
-from concord.quality.fitting import JudgedSet, fit, revised
-from concord.quality.reliability import (
+from concord.quality.fit import JudgedSet, fit, revised
+from concord.quality.metrics import (
     Answerability,
     LabelPrecision,
     Promises,
@@ -115,7 +115,7 @@ def confidence(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSet]) 
         own, foreign = revised(held.own, fitted), revised(held.foreign, fitted)
         kept[name] = _kept(own)
         known[name] = answerability(
-            [one.judgement for one in own if any(one.relevant)], [one.judgement for one in foreign]
+            [one.verdict for one in own if any(one.relevant)], [one.verdict for one in foreign]
         )
         everything += own
     kept["all together"] = _kept(everything)
@@ -195,4 +195,4 @@ def _labels(found: Sequence[LabelPrecision]) -> str:
 
 
 def _kept(outcomes: Sequence[Outcome]) -> Promises:
-    return promises([(one.judgement, one.relevant) for one in outcomes])
+    return promises([(one.verdict, one.relevant) for one in outcomes])

@@ -3,7 +3,7 @@
     KB_BENCH_DATA=../shared/data python -m benchmarks topics
 
 A graph is walked from one place, and where topics lie far apart, the walk may end in the wrong one; what
-words find tells that it has, and then it is walked again with more effort (`index_misses.py`). Measured are
+words find tells that it has, and then it is walked again with more effort (`search/scores.py`). Measured are
 the ten nearest: by a walk alone, and by a search. Each time the graph is built, chance has a part in it.
 """
 
@@ -18,12 +18,11 @@ from benchmarks.copying import copy_store
 from benchmarks.development import folder, opened, present
 from benchmarks.measure import Row, absent
 from benchmarks.synthetic import Floats
-from concord.answering.request_checks import search_options
-from concord.answering.retrieve import retrieve
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import read_collection
-from concord.search_parts import SearchParts
-from concord.types import ChunkId, Filter, Request, silent
+from concord.quality.evaluate import ask_one
+from concord.search_parts import Searching
+from concord.types import ChunkId, Filter, silent
 
 SETS = ("scifact", "cosqa-dev", "datatalks-faq", "cranfield")
 QUERIES = 100  # of each set
@@ -93,18 +92,17 @@ class _Matrix:
 
 def _rows(what: str, texts: Sequence[str], kb: KnowledgeBase, matrix: _Matrix) -> Iterator[Row]:
     assert kb.embedder is not None
-    searching = SearchParts(kb.parts)
+    searching = Searching(kb.parts)
     tools = searching.with_meaning(searching.for_words())
-    sources = kb.store.catalog.sources()
     walked, searched = list[float](), list[float]()
     for text in texts:
         vector = kb.embedder.embed_query(text)
         nearest = matrix.nearest(vector)
         walk = {one.chunk_id for one in kb.store.vectors.search(vector, Filter(), CANDIDATES)}
-        request = Request(text, mode="auto")
-        found = retrieve(request, search_options(request, tools.settings), tools, sources)
+        rows = ask_one(text, tools).candidates.rows
+        near = {row.chunk_id for row in rows if row.semantic_rank}
         walked.append(len(walk & nearest) / EXACT)
-        searched.append(len(found.ballots.semantic.keys() & nearest) / EXACT)
+        searched.append(len(near & nearest) / EXACT)
     ours, alone = mean(searched), mean(walked)
     yield Row(
         f"{what}: recall@{EXACT} of a search, beside a walk alone",

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from benchmarks.development import folder, opened, present
 from benchmarks.measure import Row, absent, sized
 from benchmarks.synthetic import SEED
-from concord.answering.tools import SearchTools
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import ask_one
+from concord.search.tools import Tools
 from concord.types import silent
 
 SETS = ("scifact", "datatalks-faq", "squad2-dev")
@@ -56,11 +56,11 @@ def run() -> Iterator[Row]:
             yield Row(f"{kind}: {what}", f"{typed[what]}", f"{plain[what]} as it was")
 
 
-def _said(text: str, word: str, relevant: Sequence[str], tools: SearchTools) -> Iterator[str]:
+def _said(text: str, word: str, relevant: Sequence[str], tools: Tools) -> Iterator[str]:
     """Yield what is true of the answer to a query."""
     answer = ask_one(text, tools).answer
     right = [hit.document.id in relevant for hit in answer.hits]
-    corrected = word in answer.sought, word in answer.suggestions
+    corrected = word in (answer.note or ""), word in answer.suggestions
     facts = (True, right, any(right[:1]), any(right), answer.answerable, *corrected)
     yield from (name for name, fact in zip(FACTS, facts, strict=True) if fact)
 

@@ -16,8 +16,8 @@ from concord import plugins
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, Entry, foreign_queries, read_collection
 from concord.quality.evaluate import Evaluation, evaluate
-from concord.quality.fitting import JudgedSet
-from concord.ranking.calibrate import Calibration
+from concord.quality.fit import JudgedSet
+from concord.search.calibration import Calibration
 from concord.types import silent
 
 SETS = (
@@ -59,9 +59,13 @@ def present(names: Sequence[str] = SETS) -> list[str]:
 
 
 def strangers(name: str, names: Sequence[str]) -> list[Path]:
-    """Return the sets whose queries a set cannot answer: all others but its translations."""
-    kin = name.partition("-")[0]
-    return [folder() / other for other in names if other.partition("-")[0] != kin]
+    """Return the sets whose queries a set cannot answer: all others but those about the same articles."""
+    return [folder() / other for other in names if _articles(other) != _articles(name)]
+
+
+def _articles(name: str) -> str:
+    """Return what translations of a set have in common; xquad is made from articles that squad2 has."""
+    return name.partition("-")[0].replace("squad2", "xquad")
 
 
 def measured(

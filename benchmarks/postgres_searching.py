@@ -16,14 +16,14 @@ from benchmarks.measure import Cost, Row, at_most, cost_of, elapsed_ms, in_turn,
 from benchmarks.postgres_lab import ORG, VECTORS, points, topic, widened
 from benchmarks.synthetic import SEED, Floats, questions, unit_rows
 from benchmarks.understood import understood
-from concord.answering.understand import prune_limit
 from concord.backends.postgres import lexical, vectors
 from concord.backends.postgres.match import Relation
 from concord.backends.postgres.store import PostgresStore
 from concord.backends.postgres.vector_form import Embedding, register_vectors
 from concord.embedders.bundled import BundledEmbedder
 from concord.knowledge import KnowledgeBase
-from concord.text.terms import tokenize
+from concord.search.understand import prune_limit
+from concord.text.tokens import tokenize
 from concord.types import Document, Filter, Identity, Piece, Source, Vector, silent
 
 # Fewer than the library remembers the vectors of: both sides search with a vector that is there.
@@ -161,7 +161,7 @@ class BareStatements:
 
 def _words(text: str, kb: KnowledgeBase) -> list[str]:
     query = understood(kb, text)
-    most = prune_limit(query.chunks, kb.settings)
+    most = prune_limit(query.chunks, kb.settings["search.prune_share"])
     return [word for word in query.words if query.frequencies[word] <= most]
 
 

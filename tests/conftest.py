@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, settings
 
 import needs
 from concord import KnowledgeBase
-from concord.answering import passages
 from concord.cli.main import main
 from concord.embedders import bundled
+from concord.search import passages
 from support import postgres_server
 from support.kb_command import Kb, Run
 from support.postgres_server import fresh_org, server_url

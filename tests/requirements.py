@@ -146,12 +146,12 @@ PROMISES: dict[str, Promise] = {
     "003.cascade.partial": Promise(
         "003 §6", "then similar words and parts of words answer, labelled speculative, with a note"
     ),
-    "003.cascade.best-first": Promise("B part 7", "the best match comes first on every rung"),
+    "003.cascade.best-first": Promise("B part 7", "the best match comes first on every step"),
     "003.cascade.unanswerable": Promise(
-        "DESIGN §4.11", "the rungs also join what meaning found when that is no answer and words found none"
+        "DESIGN §4.11", "the steps also join what meaning found when that is no answer and words found none"
     ),
-    "003.cascade.budget": Promise("003 §6", "each rung has its own time, and one that is late is named"),
-    "003.cascade.no-results": Promise("003 §6", "what no rung finds is labelled no_results, with a note"),
+    "003.cascade.budget": Promise("003 §6", "each step has its own time, and one that is late is named"),
+    "003.cascade.no-results": Promise("003 §6", "what no step finds is labelled no_results, with a note"),
     "003.cascade.suggestions": Promise(
         "003 §6", "a query that fails is suggested as it was probably meant, with words that are known"
     ),
@@ -160,7 +160,7 @@ PROMISES: dict[str, Promise] = {
         "DESIGN §4.11", "an empty or never-synced knowledge base says so, and what to do"
     ),
     "003.deadline": Promise(
-        "003 §1", "a search ends at its deadline; who did not vote is named with the reason"
+        "003 §1", "a search ends at its deadline; who did not answer is named with the reason"
     ),
     "003.deadline.exit": Promise("DESIGN §2", "a finished command never waits for a hung strategy"),
     "003.coldstart": Promise("003 §7", "while the model is cold, words answer, labelled fts_only"),
@@ -180,7 +180,7 @@ PROMISES: dict[str, Promise] = {
     "000.mmr.near-duplicates": Promise("000 §5.1", "near-duplicates are one result"),
     "000.floor.similarity": Promise("000 §5.2", "fused scores under 0.001 are dropped"),
     "000.floor.single-strategy": Promise(
-        "000 §5.2", "one strategy's vote passes the floor, and the floor never empties an answer"
+        "000 §5.2", "what one strategy found passes the floor, and the floor never empties an answer"
     ),
     "000.flow.cleaning": Promise("000 §2.2", "boilerplate and OCR slips are removed before chunking"),
     "000.flow.chunking": Promise("000 §2.2", "chunks follow the document's structure"),
@@ -341,10 +341,10 @@ PROMISES: dict[str, Promise] = {
         "B part 2", "logodds pools what the scores of both lists say as probabilities"
     ),
     "B.fusion.pure": Promise(
-        "B part 2", "every fusion is a function of the same ballots, and ranks each chunk once"
+        "B part 2", "every fusion is a function of the same candidates, and ranks each chunk once"
     ),
-    "design.two-ballots": Promise(
-        "DESIGN §4.5", "words have one ballot: a chunk's better rank in exact or relaxed, ties by BM25"
+    "design.one-lexical-rank": Promise(
+        "DESIGN §4.5", "words have one rank: a chunk's better one in exact or relaxed, ties by BM25"
     ),
     "004.dominant.signals": Promise(
         "DESIGN §4.7", "cosine and BM25, as a share of the most the query could score, are within 0 and 1"
@@ -359,7 +359,7 @@ PROMISES: dict[str, Promise] = {
         "B, figures", "gibberish never scores above the median of what a collection's own queries find first"
     ),
     "003.agreement.answer": Promise("003 §8", "an answer carries the agreement of each of its chunks"),
-    "003.cascade.floor": Promise("003 §6.2", "on a rung, the floor for results is lowered"),
+    "003.cascade.floor": Promise("003 §6.2", "on a step, the floor for results is lowered"),
     "003.coldstart.warm-up": Promise(
         "003 §7.2", "a server loads its model in the background, and meaning joins when it is there"
     ),
@@ -385,7 +385,8 @@ PROMISES: dict[str, Promise] = {
         "confidence is fitted offline, kept in a small file and tells foreign queries from own ones",
     ),
     "B.calibration.labelled": Promise(
-        "B part 6", "scores of a model, or of a mode, that nothing was fitted for are called uncalibrated"
+        "B part 6",
+        "scores that nothing was fitted for are called uncalibrated; words are calibrated whatever the model",
     ),
     "B.calibration.refit": Promise(
         "B part 6", "`kb calibrate` refits confidence to a corpus and says how much better it holds"

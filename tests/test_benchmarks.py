@@ -14,7 +14,7 @@ from benchmarks.bench_quality import precision_falls
 from benchmarks.fitted import fit_line, fit_power
 from benchmarks.kept_vectors import KeptEmbedder
 
-from concord.quality.reliability import LabelPrecision
+from concord.quality.metrics import LabelPrecision
 from support.folders import cached_in
 from support.judged import recipes, things
 from support.postgres_server import server_url

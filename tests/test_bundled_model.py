@@ -25,8 +25,8 @@ from concord.embedders.runtime import batches
 from concord.embedders.token_starts import ByteLevelStarts
 from concord.embedders.tokenizer import ModelTokenizer
 from concord.errors import EmbedderDown
-from concord.ranking.blend import MOSTLY_KNOWN
-from concord.strategies.query_vectors import QueryVectors
+from concord.search.blend import MOSTLY_KNOWN
+from concord.search.legs import QueryVectors
 from support.folders import cached_in
 
 Floats = NDArray[np.float64]

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.assemble import MAX_HEADER_BYTES, embeddable_text
 from concord.text.chunk import ChunkSize, chunk
-from concord.text.sentence import sentence_starts
+from concord.text.cuts import sentence_starts
+from concord.text.document import MAX_HEADER_BYTES, embeddable_text
 from concord.types import DocumentType, Extracted, Piece
 
 SMALL = ChunkSize(target=20, maximum=30, overlap=6)
@@ -45,9 +45,21 @@ def assert_valid(extracted: Extracted, size: ChunkSize = SMALL) -> list[Piece]:
         if not extracted.file_lines:
             assert piece.start_line == text.count("\n", 0, piece.start) + 1
             assert piece.end_line == text.count("\n", 0, piece.end) + 1
+        if extracted.file_lines or extracted.page_starts or extracted.type in ("html", "office", "pdf"):
+            assert piece.start_column is piece.end_column is None
+        else:
+            assert cited(text, piece).strip() == piece.text.strip()
         begin, covered = piece.start, piece.end
     assert not text[max(covered, 0) :].strip()
     return pieces
+
+
+def cited(text: str, piece: Piece) -> str:
+    """Return what lies between the lines and columns of a piece."""
+    lines = text.split("\n")[piece.start_line - 1 : piece.end_line]
+    lines[-1] = lines[-1][: piece.end_column]
+    lines[0] = lines[0][(piece.start_column or 1) - 1 :]
+    return "\n".join(lines)
 
 
 FRONT = "---\nticket: ZQX-991\n# by whom\napprover: Wilhelmina\n---\n"
@@ -706,3 +718,29 @@ def test_questions_and_days_below_a_title_are_not_joined_however_short():
         text = "# List\n\n" + "\n\n".join(f"## {entry}\n\n{sentences(2)}" for entry in entries)
         found = [piece.heading[1:] for piece in markdown(text)]
         assert found == [(entry,) for entry in entries]
+
+
+def columns(piece: Piece) -> slice:
+    assert piece.start_column is not None
+    return slice(piece.start_column - 1, piece.end_column)
+
+
+def test_pieces_within_a_line_have_the_columns_of_their_first_and_last_character():
+    line = sentences(9)
+    pieces = assert_valid(Extracted(f"{line}\n", "text"))
+    assert len(pieces) > 1
+    assert [line[columns(piece)] for piece in pieces] == [piece.text for piece in pieces]
+
+
+def test_pieces_of_whole_lines_have_no_columns():
+    text = "  \n\n".join(sentences(2, word) for word in ("pear", "plum", "fig"))
+    pieces = assert_valid(Extracted(text, "text"))
+    assert len(pieces) == 3
+    assert {(piece.start_column, piece.end_column) for piece in pieces} == {(None, None)}
+
+
+def test_columns_of_a_line_of_a_million_characters_are_right():
+    data = json.dumps([{"name": f"pear {n}", "text": sentences(3)} for n in range(3000)])
+    pieces = chunk(Extracted(data, "data", language="json"), token_starts)
+    assert {piece.start_line for piece in pieces} == {1}
+    assert [data[columns(piece)] for piece in pieces] == [piece.text for piece in pieces]

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 
 from concord.cli import faults, main
 from concord.cli.hits import show, trail
 from concord.cli.main import COMMANDS
 from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
-from concord.ranking.fuse import FUSIONS
-from concord.search import search
+from concord.search.fuse import FUSIONS
+from concord.search.pipeline import search
 from concord.types import Request
 from support.failing_folder import fail_listing
 from support.kb_command import Kb, Run
@@ -311,25 +312,50 @@ def test_sync_without_sources_says_what_to_do(kb: Kb):
 def test_search_prints_cited_hits_on_stdout_and_the_rest_on_stderr(indexed: Kb):
     run = indexed("search", "install", "git")
     assert run.status == 0
-    first, found_by, snippet = run.out.splitlines()[:3]
+    first, found_by, *snippet = run.out.partition("\n\n")[0].splitlines()
     assert re.fullmatch(r" 1\. docs/git\.md:\d+-\d+  .*Git.*", first)
     assert "words" in found_by
     assert "fts_" in found_by
-    assert re.search(r"score \d\.\d{4} \(uncalibrated\)$", found_by)
-    assert "installation of git" in snippet
+    assert re.search(r"score \d\.\d{4}$", found_by)
+    assert "installation of git" in " ".join(snippet)
     assert re.match(r"\d+ results? (of \d+ candidates )?in \d+ ms · mode auto", run.err)
     assert "\x1b" not in run.out + run.err
 
 
 @pytest.mark.promise("B.calibration.labelled")
-def test_scores_that_nobody_fitted_are_called_uncalibrated_with_the_reason(indexed: Kb):
-    told = " (uncalibrated: nothing was fitted for this model)"
-    assert re.search(r"confidence \w+" + re.escape(told), indexed("search", "install git").err)
-    words = indexed("search", "install git", "--fts-only")
-    assert "score 0." in words.out
-    assert "(uncalibrated)" in words.out
-    assert "(uncalibrated: words alone are not calibrated)" in words.err
-    assert "uncalibrated" not in indexed("search", "xqzw vbnk", "--fts-only").err  # there is nothing to doubt
+def test_scores_that_nobody_fitted_are_called_uncalibrated(capsys: pytest.CaptureFixture[str]):
+    with library() as kb:
+        answer = search(Request("login token"), tools(kb, fitted(0.1)))
+    show(replace(answer, calibrated=False))
+    out, err = capsys.readouterr()
+    assert re.search(r"score \d\.\d{4} \(uncalibrated\)", out)
+    assert "(uncalibrated: nothing was fitted for this)" in err
+    show(replace(answer, calibrated=False, hits=()))
+    assert "uncalibrated" not in capsys.readouterr().err  # there is nothing to doubt
+
+
+SNIPPETS = {
+    "    def f(a):\n\n        return a\n": ["    def f(a):", "        return a"],
+    "\tx = 1\n\ty = 2": ["    x = 1", "    y = 2"],
+    "\n".join("abcdefgh"): ["    a b c d e f g h"],
+    "one\x1b[2J line": ["    one\\x1b[2J line"],
+}
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS)
+def test_a_snippet_is_shown_in_the_lines_that_it_has(capsys: pytest.CaptureFixture[str], snippet: str):
+    with library() as kb:
+        answer = search(Request("login token"), tools(kb, fitted(0.1)))
+    show(replace(answer, hits=(replace(answer.hits[0], snippet=snippet),)))
+    assert capsys.readouterr().out.splitlines()[2:] == SNIPPETS[snippet]
+
+
+def test_results_below_the_least_score_are_left_out_and_counted(indexed: Kb):
+    scores = [result["score"] for result in indexed("search", "install git", "--json").json["results"]]
+    run = indexed("search", "install git", "--min-score", str(scores[0]))
+    assert len(scores) > 1
+    assert "\n 2. " not in run.out
+    assert f"{len(scores) - 1} below the least score" in run.err
 
 
 @pytest.mark.promise("B.calibration.labelled")

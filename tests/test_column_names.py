@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concord.text.column_names import are_names, are_names_in_data
+from concord.text.records import are_names, are_names_in_data
 
 
 @pytest.mark.parametrize(

@@ -300,7 +300,7 @@ def test_free_space_that_cannot_be_given_back_now_is_found_again(
 ):
     monkeypatch.setattr(checks, "LEAST_FREE_BYTES", 10_000)
     store = SQLiteStore.open(f"sqlite://{tmp_path}?busy_timeout_ms=50", "default")
-    put(store, "docs/a.md", *("word " * 200 for _ in range(500)))
+    put(store, "docs/a.md", *("word " * 200 for _ in range(1000)))
     store.catalog.delete_documents(["docs/a.md"])
     other = apsw.Connection(store.path)
     (finding,) = store.check()

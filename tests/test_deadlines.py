@@ -7,30 +7,21 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from msgspec.structs import replace
 
 import concord
 from concord import KnowledgeBase, Note, plugins
-from concord.answering.breaker import FAILURES
-from concord.answering.deadline import Deadline
-from concord.answering.poll import Polling, poll
-from concord.answering.request_checks import search_options
-from concord.answering.retrieve import retrieve
-from concord.answering.tools import SearchTools
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError
 from concord.protocols import Strategy
-from concord.search import search
-from concord.storage import LexicalIndex
-from concord.strategies.lexical import ExactWords, RelaxedWords
-from concord.strategies.query_vectors import MOST_TOKENS, QueryVectors
-from concord.types import Candidate, Family, Query, Request, Vector
-from concord.worker_threads import run_within
+from concord.search.deadline import FAILURES, Deadline
+from concord.search.legs import MAX_TOKENS, ExactWords, QueryVectors, RelaxedWords
+from concord.search.pipeline import search
+from concord.search.retrieve import ask
+from concord.search.tools import Tools
+from concord.types import Leg, Query, RankedList, Request, Scored, Vector
 from support.folders import NOWHERE
 from support.small_library import library, understood
 
@@ -39,22 +30,19 @@ BOUND_S = 60.0
 
 
 class Waiting:
-    """A strategy that votes when it is told to."""
+    """A strategy that answers when it is told to."""
 
-    family: Family = "semantic"
+    leg: Leg = "semantic"
 
     def __init__(self, name: str = "semantic") -> None:
         self.name = name
         self.started = threading.Event()
         self.go_on = threading.Event()
 
-    def candidates(self, query: Query) -> list[Candidate]:
+    def search(self, query: Query) -> RankedList:
         self.started.set()
         self.go_on.wait()
-        return [Candidate(1, self.name, self.family, 1, 0.9)]
-
-    def is_at_hand(self, query: Query) -> bool:
-        return False
+        return RankedList(self.name, self.leg, [Scored(1, 0.9)])
 
 
 class Broken:
@@ -62,22 +50,19 @@ class Broken:
 
     def __init__(self, name: str, fault: Exception) -> None:
         self.name = name
-        self.family: Family = "semantic" if name == "semantic" else "lexical"
+        self.leg: Leg = "semantic" if name == "semantic" else "lexical"
         self._fault = fault
 
-    def candidates(self, query: Query) -> list[Candidate]:
+    def search(self, query: Query) -> RankedList:
         raise self._fault
 
-    def is_at_hand(self, query: Query) -> bool:
-        return False
 
-
-def tools(*strategies: Strategy) -> SearchTools:
+def tools(*strategies: Strategy) -> Tools:
     kb = library()
     words: list[Strategy] = [ExactWords(kb.store.lexical), RelaxedWords(kb.store.lexical)]
     mine = {strategy.name for strategy in strategies}
     chosen = [*(word for word in words if word.name not in mine), *strategies]
-    return SearchTools(kb.store, chosen, kb.settings, "default")
+    return Tools(kb.store, chosen, kb.settings, "default")
 
 
 @pytest.mark.promise("003.deadline", "000.degrade.semantic")
@@ -101,24 +86,24 @@ def test_the_setting_bounds_a_search_that_names_no_deadline():
     kb = library(search__deadline_ms=800)
     strategies: list[Strategy] = [ExactWords(kb.store.lexical), RelaxedWords(kb.store.lexical), late]
     try:
-        answer = search(Request("login"), SearchTools(kb.store, strategies, kb.settings, "default"))
+        answer = search(Request("login"), Tools(kb.store, strategies, kb.settings, "default"))
     finally:
         late.go_on.set()
     assert answer.degraded[0].reason == "no answer within 800 ms"
     assert answer.hits
 
 
-def test_a_strategy_that_is_in_time_votes_however_slow_the_others_are():
+def test_a_strategy_that_is_in_time_counts_however_slow_the_others_are():
     late, swift = Waiting("late"), Waiting("swift")
     swift.go_on.set()
     kb = library()
     query = understood(kb, "login")
     try:
-        result = poll([late, swift], query, Deadline(800))
+        result = ask([late, swift], query, Deadline(800))
     finally:
         late.go_on.set()
-    assert list(result.votes) == ["swift"]
-    assert [one.strategy for one in result.degraded] == ["late"]
+    assert [ranked.strategy for ranked in result.lists] == ["swift"]
+    assert [part.strategy for part in result.degraded] == ["late"]
 
 
 @pytest.mark.promise("000.parallel")
@@ -128,57 +113,7 @@ def test_strategies_run_side_by_side():
     one.go_on, other.go_on = other.started, one.started
     kb = library()
     query = understood(kb, "login")
-    assert set(poll([one, other], query, Deadline(60_000)).votes) == {"one", "other"}
-
-
-class AtHand(Waiting):
-    """A strategy that only has to work its votes out."""
-
-    def is_at_hand(self, query: Query) -> bool:
-        return True
-
-
-def test_who_asks_nobody_votes_at_once_and_after_the_others_were_asked():
-    """It waits for the other to have started, and would wait for ever if it came first."""
-    ready, other = AtHand("ready"), Waiting("other")
-    ready.go_on = other.started
-    other.go_on.set()
-    kb = library()
-    query = understood(kb, "login")
-    polling = Polling(Deadline(60_000))
-    polling.ask([ready, other], query)
-    assert ready.started.is_set()
-    assert set(polling.result().votes) == {"ready", "other"}
-
-
-class CountedLate:
-    """A lexical index that counts words when somebody else has begun."""
-
-    def __init__(self, index: LexicalIndex, begun: threading.Event) -> None:
-        self._index = index
-        self._begun = begun
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._index, name)
-
-    def frequencies(self, words: Sequence[str], share: float | None = None) -> tuple[int, dict[str, int]]:
-        assert self._begun.wait(BOUND_S)
-        return self._index.frequencies(words, share)
-
-
-@pytest.mark.promise("000.parallel")
-def test_meaning_is_looked_for_while_words_are_counted():
-    """Words are counted once meaning is being looked for: the other way round, this would never end."""
-    kb = library()
-    meaning = Waiting()
-    meaning.go_on.set()
-    used = tools(meaning)
-    store = SimpleNamespace(catalog=kb.store.catalog, lexical=CountedLate(kb.store.lexical, meaning.started))
-    request = Request("login", mode="auto")
-    found = retrieve(
-        request, search_options(request, kb.settings), replace(used, store=store), kb.store.catalog.sources()
-    )
-    assert set(found.poll.votes) == {"fts_exact", "fts_relaxed", "semantic"}
+    assert len(ask([one, other], query, Deadline(60_000)).lists) == 2
 
 
 @pytest.mark.parametrize(
@@ -233,17 +168,6 @@ def test_meaning_alone_that_fails_is_an_error_with_what_it_said():
 def test_a_deadline_that_leaves_no_time_is_refused(deadline: float):
     with pytest.raises(BadValue):
         library().search("login", deadline_ms=deadline)
-
-
-def test_work_with_a_limit_returns_what_it_comes_to_or_nothing_when_it_is_late():
-    gate = threading.Event()
-    assert run_within(lambda: 42, 60_000) == 42
-    try:
-        assert run_within(gate.wait, 20) is None
-    finally:
-        gate.set()
-    with pytest.raises(ZeroDivisionError):
-        run_within(lambda: 1 // 0, 60_000)
 
 
 class Leaving(HashingEmbedder):
@@ -328,8 +252,8 @@ def test_of_a_long_query_the_model_reads_no_more_than_fits_its_window(window: in
     assert vectors.vector(text) == vectors.vector(text)
     (asked,) = embedder.asked
     assert text.startswith(asked)
-    assert len(embedder.token_starts(asked)) < min(window, MOST_TOKENS + 1)
-    assert len(asked) < 10 * min(window, MOST_TOKENS)
+    assert len(embedder.token_starts(asked)) < min(window, MAX_TOKENS + 1)
+    assert len(asked) < 10 * min(window, MAX_TOKENS)
 
 
 @pytest.mark.parametrize("text", ["login", "how does a login end? " * 15])

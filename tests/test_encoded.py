@@ -11,7 +11,7 @@ import pytest
 from concord.extractors.code import CodeExtractor
 from concord.extractors.markdown import MarkdownExtractor
 from concord.extractors.plain import PlainExtractor
-from concord.text.encoded import MIN_CHARACTERS, without_encoded
+from concord.text.clean import MIN_CHARACTERS, without_encoded
 
 BYTES = random.Random(3).randbytes(3_000)
 RUN = base64.b64encode(BYTES).decode()

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import ir_measures
 import pytest
+from msgspec.structs import replace
 
 from concord import KnowledgeBase
+from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BadValue
 from concord.indexing import embedding
 from concord.indexing.reading_files import READER_VERSION
 from concord.quality.collection import read_collection
-from concord.quality.evaluate import MEASURES, MODES, write_runs
+from concord.quality.evaluate import MODES, evaluate, latency_by_mode, write_runs
+from concord.quality.metrics import MEASURES
+from concord.quality.report import SAMPLE
+from concord.search.legs import Semantic
+from concord.search.pipeline import search
+from concord.search.tools import Tools
+from concord.types import Request, Vector
+from support.folders import NOWHERE
 from support.judged import things, write_collection
 
 pytestmark = pytest.mark.slow
@@ -34,9 +44,6 @@ def test_the_run_of_auto_begins_with_what_a_search_returns(knowledge: KnowledgeB
     found = knowledge.measuring.evaluate(folder, limit=5)
     some = read_collection(folder).sampled(5)
     with knowledge.measuring.indexed_apart(some, lambda *_: None) as tools:
-        from concord.search import search
-        from concord.types import Request
-
         for query_id, text in some.judged.items():
             returned = [hit.document.id for hit in search(Request(text), tools).hits]
             run = found.runs["auto"][query_id]
@@ -114,7 +121,6 @@ def test_without_an_embedder_words_alone_are_measured(knowledge: KnowledgeBase, 
         found = words.measuring.evaluate(things(tmp_path / "set"), limit=10)
     assert found.measures["bm25"]["P@1"] > 0.5
     assert found.measures["semantic"]["nDCG@10"] == 0
-    assert not found.calibrated
 
 
 def test_relevant_documents_that_the_collection_does_not_hold_are_counted(
@@ -193,3 +199,69 @@ def test_two_evaluations_of_one_collection_at_once_share_the_work(
 
     assert knowledge.measuring.evaluate(folder, limit=3, progress=meanwhile).chunks == 30
     assert others == ["begun", 30]
+
+
+class Counting(HashingEmbedder):
+    """Notes which queries it is asked to embed."""
+
+    def __init__(self) -> None:
+        super().__init__({}, NOWHERE)
+        self.queries: list[str] = []
+
+    def embed_query(self, text: str) -> Vector:
+        """Note the query."""
+        self.queries.append(text)
+        return super().embed_query(text)
+
+
+def counting(tools: Tools) -> tuple[Tools, Counting]:
+    """Return tools whose model notes what it is asked."""
+    embedder = Counting()
+    semantic = Semantic(tools.store.vectors, embedder)
+    words = [one for one in tools.strategies if one.leg == "lexical"]
+    return replace(tools, strategies=[*words, semantic], similarity=semantic), embedder
+
+
+@pytest.mark.promise("B.eval.latency")
+def test_every_mode_and_every_query_type_has_its_latency(knowledge: KnowledgeBase, tmp_path: Path):
+    found = knowledge.measuring.evaluate(things(tmp_path / "set"))
+    assert list(found.latency_by_mode) == list(MODES)
+    assert set(found.latency_by_kind) == set(found.kinds)
+    for one in (found.latency_ms, *found.latency_by_mode.values(), *found.latency_by_kind.values()):
+        assert 0 < one["p50"] <= one["p95"]
+
+
+@pytest.mark.promise("B.eval.latency")
+def test_the_model_is_loaded_before_anything_is_timed_and_every_mode_embeds_anew(
+    knowledge: KnowledgeBase, tmp_path: Path
+):
+    collection = read_collection(things(tmp_path / "set")).sampled(9)
+    with knowledge.measuring.indexed_apart(collection, lambda *_: None) as tools:
+        noted, embedder = counting(tools)
+        evaluate(collection, noted, lambda *_: None)
+    texts = [*collection.judged.values()]
+    assert embedder.queries[: 1 + len(texts)] == [texts[0], *texts]  # once for nobody, then for the figures
+    times = Counter(embedder.queries)
+    assert times[texts[1]] == len(MODES)  # once, and in all modes but bm25
+
+
+def test_no_more_than_a_sample_is_timed_and_it_is_from_everywhere(knowledge: KnowledgeBase, tmp_path: Path):
+    collection = read_collection(things(tmp_path / "set"))
+    done: list[tuple[int, int | None]] = []
+    with knowledge.measuring.indexed_apart(collection, lambda *_: None) as tools:
+        noted, embedder = counting(tools)
+        texts = [f"where is the {at}" for at in range(120)]
+        latency_by_mode(texts, noted, lambda stage, at, total: done.append((at, total)))
+    asked = set(embedder.queries)
+    assert len(asked) <= SAMPLE
+    assert {text.split()[-1] for text in asked} >= {"0", "60", "117"}
+    assert done[-1] == (len(asked), len(asked))
+
+
+def test_words_are_timed_without_a_model_and_meaning_only_where_there_is_one(
+    knowledge: KnowledgeBase, tmp_path: Path
+):
+    with KnowledgeBase.open(embed__provider="none") as words:
+        found = words.measuring.evaluate(things(tmp_path / "set"), limit=3)
+    assert set(found.latency_by_mode) == set(MODES) - {"semantic"}
+    assert found.model is None

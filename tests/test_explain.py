@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from concord import KnowledgeBase, Note
-from concord.answering import understand
-from concord.answering.explaining import Explanation
-from concord.cli.arithmetic import arithmetic, votes
+from concord.cli.arithmetic import arithmetic, ranks
 from concord.errors import BadValue, NotFound
+from concord.search import understand
+from concord.search.explain import Explanation
 from concord.wire import explanation_to_json
 from support.kb_command import Kb
 from support.small_library import library
@@ -265,12 +265,9 @@ def test_the_command_says_what_is_not_indexed(kb: Kb):
 def test_search_shows_the_arithmetic_of_each_result(kb: Kb):
     run = kb("search", "login token", "--explain")
     lines = [line.split()[:2] for line in run.out.splitlines()]
-    assert lines.count(["strategy", "rank"]) == lines.count(["family", "rank"]) == run.out.count("docs/") == 2
+    assert lines.count(["strategy", "rank"]) == lines.count(["leg", "rank"]) == run.out.count("docs/") == 2
     assert "agreement 1.00" in run.out
-    assert "a stand-in: nothing was fitted for this model" in run.out
-    words = kb("search", "login token", "--explain", "--fts-only").out
-    assert "a stand-in: words alone are not calibrated" in words
-    assert "nothing was fitted" not in words
+    assert "(calibrated for words)" in run.out
     told = json.loads(kb("search", "login token", "--explain", "--json").out)["results"][0]["explanation"]
     assert {"fusion", "families", "fused", "relevance", "label"} <= told.keys()
     assert "explanation" not in json.loads(kb("search", "login token", "--json").out)["results"][0]
@@ -278,25 +275,24 @@ def test_search_shows_the_arithmetic_of_each_result(kb: Kb):
 
 TOLD = {
     "fusion": "adaptive",
-    "strategies": [{"strategy": "semantic", "rank": 1, "score": 0.71}],
+    "strategies": [{"strategy": "semantic", "rank": 1}],
     "families": {
         "lexical": {"rank": None, "score": None, "added": 0.0},
         "semantic": {"rank": 1, "score": 0.71, "added": 0.8},
     },
     "weights": {"semantic": 0.8, "lexical": 0.2},
     "factor": 1.0667,
+    "gain": 0.0,
     "fused": 0.8533,
     "agreement": 1 / 3,
     "relevance": {
         "relevance": 0.83,
-        "held": 1.0,
-        "least": 0.0,
-        "borne_out": 1.0,
         "calibrated": True,
+        "evidence": "hybrid",
         "intercept": -0.5,
         "features": [
             {"name": "cosine", "value": 0.71, "added": 1.25},
-            {"name": "rank", "value": 1.0, "added": -0.1},
+            {"name": "coverage", "value": 1.0, "added": -0.1},
         ],
     },
     "label": {"row": "near in meaning", "earned": "high", "label": "medium", "capped": True},
@@ -304,13 +300,13 @@ TOLD = {
 
 
 def test_the_arithmetic_is_a_readable_table():
-    assert votes(TOLD) == ["strategy  rank  score", "semantic     1  0.7100"]
+    assert ranks(TOLD) == ["strategy  rank", "semantic     1"]
     assert arithmetic(TOLD) == [
-        "family    rank  weight  adds",
-        "lexical   -     0.2000  0.0000",
-        "semantic  1     0.8000  0.8000",
+        "leg       rank  score   weight  adds",
+        "lexical   -     -       0.2000  0.0000",
+        "semantic  1     0.7100  0.8000  0.8000",
         "adaptive: (0.0000 + 0.8000) × 1.0667 = 0.8533; agreement 0.33",
-        "relevance 0.8300 (calibrated)",
-        "log-odds from -0.50: cosine 0.71 → +1.25, rank 1 → -0.10, …",
+        "relevance 0.8300 (calibrated for hybrid)",
+        "log-odds from -0.50: cosine 0.71 → +1.25, coverage 1 → -0.10, …",
         "label medium, capped from high: near in meaning",
     ]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from concord.answering import passages
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
+from concord.search import passages
 from concord.types import Answer
 from support.recorders import write
 from support.small_library import opened

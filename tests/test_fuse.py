@@ -1,4 +1,4 @@
-"""Fusions: the seeds' worked examples, and what must hold of any ballots."""
+"""Fusions: the seeds' worked examples, and what must hold of any candidates."""
 
 from __future__ import annotations
 
@@ -9,426 +9,304 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
-from concord.ranking.ballots import Ballots, merge_votes
-from concord.ranking.blend import LITERAL_GAIN, blend, blend_weight
-from concord.ranking.context import BLEND, BlendNumbers, Context
-from concord.ranking.explain import explain
-from concord.ranking.fuse import FUSIONS, fuse, rrf, shares
-from concord.ranking.plan import WEIGHTS, Weights
-from concord.ranking.rarity import ceiling, coverage, idf, idfs, unknown
+from concord.search.blend import WEIGHTS, Context, Contribution, max_bm25, rareness, semantic_weight
+from concord.search.explain import _fused_arithmetic
+from concord.search.fuse import (
+    FUSIONS,
+    Candidates,
+    above_floor,
+    agreement,
+    fuse,
+    multipliers,
+    ordered,
+    rrf_scores,
+)
+from concord.search.scores import merge
 from concord.settings import TABLE
-from concord.types import Candidate, Family, Ranked
+from concord.text.bm25 import idfs
+from concord.types import Candidate, ChunkId, Leg, QueryType, Ranked, RankedList, Scored
+from support.small_library import ranked
 
-RRF_K = float(TABLE["search.rrf_k"].default)
-FAMILY: dict[str, Family] = {"fts_exact": "lexical", "fts_relaxed": "lexical", "semantic": "semantic"}
-
-
-def vote(chunk_id: int, strategy: str, rank: int, score: float = 1.0) -> Candidate:
-    return Candidate(chunk_id, strategy, FAMILY.get(strategy, "lexical"), rank, score)
-
-
-def listed(strategy: str, *chunk_ids: int) -> list[Candidate]:
-    return [vote(chunk_id, strategy, rank, 1 - rank / 10) for rank, chunk_id in enumerate(chunk_ids, start=1)]
+K = float(TABLE["search.rrf_k"].default)
+FLOOR = float(TABLE["search.floor"].default)
+LEGS: dict[str, Leg] = {"fts_exact": "lexical", "fts_relaxed": "lexical", "semantic": "semantic"}
 
 
-def score_of(ranked: list[Ranked], chunk_id: int) -> float:
-    return next(one.score for one in ranked if one.chunk_id == chunk_id)
+def listed(strategy: str, *chunk_ids: ChunkId) -> RankedList:
+    return scored(strategy, {chunk_id: 1 - rank / 10 for rank, chunk_id in enumerate(chunk_ids, 1)})
 
 
-def context_of(**given: Any) -> Context:
-    return Context(**{"kind": "exploratory", "k": RRF_K, **given})
+def scored(strategy: str, scores: dict[ChunkId, float]) -> RankedList:
+    rows = [Scored(chunk_id, score) for chunk_id, score in scores.items()]
+    return RankedList(strategy, LEGS.get(strategy, "lexical"), rows)
 
 
-def fused(fusion: str, ballots: Ballots, **context: Any) -> list[Ranked]:
-    return FUSIONS[fusion](ballots, context_of(**context))
+def found(
+    chunk_id: ChunkId, lexical: int | None = None, semantic: int | None = None, **scores: float
+) -> Candidate:
+    """Return a chunk at these ranks, the lexical one among those that hold any word."""
+    ranks = {"fts_relaxed": lexical, "semantic": semantic}
+    known = {name: rank for name, rank in ranks.items() if rank}
+    return Candidate(chunk_id, known, lexical, semantic, **scores)
 
 
-def order(ranked: list[Ranked]) -> list[int]:
-    return [one.chunk_id for one in ranked]
+def scores_of(fusion: str, rows: list[Candidate], **context: Any) -> dict[ChunkId, float]:
+    """Return chunk → score, best first."""
+    return {row.chunk_id: row.score for row in fuse(fusion, Candidates(rows, Context(**context)))}
 
 
-@st.composite
-def polls(draw: st.DrawFn) -> list[Candidate]:
-    found: list[Candidate] = []
-    for strategy in FAMILY:
-        chunk_ids = draw(st.lists(st.integers(1, 30), unique=True, max_size=12))
-        falling = sorted(
-            draw(st.lists(scores, min_size=len(chunk_ids), max_size=len(chunk_ids))), reverse=True
-        )
-        found += [vote(one, strategy, at + 1, falling[at]) for at, one in enumerate(chunk_ids)]
-    return found
-
-
-scores = st.floats(-1, 40, allow_nan=False).map(lambda value: round(value, 3))
+def order(fusion: str, rows: list[Candidate], **context: Any) -> list[ChunkId]:
+    return [*scores_of(fusion, rows, **context)]
 
 
 @pytest.mark.promise("001.rrf.both-lists")
-def test_ranks_two_and_five_with_equal_weights_score_0_0315_and_beat_any_single_list():
-    ballots = merge_votes([vote(7, "fts_exact", 2), vote(7, "semantic", 5), vote(8, "fts_exact", 1)])
-    ranked = rrf(ballots, RRF_K)
-    assert score_of(ranked, 7) == pytest.approx(1 / 62 + 1 / 65)
-    assert round(score_of(ranked, 7), 4) == 0.0315
-    assert round(score_of(ranked, 8), 4) == 0.0164
-    assert order(ranked) == [7, 8]
+def test_ranks_two_and_five_score_0_0315_and_beat_any_single_list():
+    scores = scores_of("rrf", [found(7, 2, 5), found(8, 1)])
+    assert {chunk_id: round(score, 4) for chunk_id, score in scores.items()} == {7: 0.0315, 8: 0.0164}
+    assert [*scores] == [7, 8]
 
 
 @pytest.mark.promise("000.rrf.weighted")
 def test_weights_of_a_half_give_the_seeds_numbers():
-    ballots = merge_votes(
-        [vote(1, "fts_exact", 1), vote(1, "semantic", 3), vote(2, "fts_exact", 1), vote(3, "semantic", 1)]
-    )
-    ranked = rrf(ballots, RRF_K, weights=Weights(0.5, 0.5))
-    assert round(score_of(ranked, 1), 4) == 0.0161
-    assert round(score_of(ranked, 3), 4) == 0.0082
-    alone = rrf(merge_votes([vote(2, "fts_relaxed", 1)]), RRF_K, weights=Weights(0.5, 0.5))
-    assert round(score_of(alone, 2), 4) == 0.0082
+    rows = [found(1, 1, 3), found(2, 1), found(3, None, 1)]
+    halves = {chunk_id: round(score / 2, 4) for chunk_id, score in rrf_scores(rows, K).items()}
+    assert halves == {1: 0.0161, 2: 0.0082, 3: 0.0082}
 
 
 @pytest.mark.promise("001.rrf.formula")
-def test_a_vote_counts_one_part_in_k_plus_its_rank():
-    assert score_of(rrf(merge_votes([vote(1, "semantic", 1)]), k=9), 1) == pytest.approx(0.1)
+def test_a_rank_counts_one_part_in_k_plus_it_and_k_can_be_set():
+    assert scores_of("rrf", [found(1, None, 1)], k=9.0)[1] == pytest.approx(0.1)
+
+
+@pytest.mark.promise("003.weights.matrix")
+def test_the_weight_matrix_is_the_seeds():
+    assert {type: astuple(weights) for type, weights in WEIGHTS.items()} == {
+        "exact_quote": (0.1, 0.9),
+        "entity": (0.4, 0.6),
+        "conceptual": (0.8, 0.2),
+        "factual": (0.5, 0.5),
+        "exploratory": (0.7, 0.3),
+    }
+    assert all(sum(astuple(multipliers(type))) == pytest.approx(2) for type in WEIGHTS)
 
 
 @pytest.mark.promise("003.weights.rrf")
-def test_weighted_rrf_follows_the_kind_of_query():
-    ballots = merge_votes([*listed("fts_exact", 1, 2), *listed("semantic", 2, 1)])
-    fuse = FUSIONS["weighted"]
-    assert order(fuse(ballots, context_of(kind="exact_quote"))) == [1, 2]
-    assert order(fuse(ballots, context_of(kind="conceptual"))) == [2, 1]
-    equal = fuse(ballots, context_of(kind="factual"))
-    assert [one.score for one in equal] == [one.score for one in rrf(ballots, RRF_K)]
+def test_weighted_rrf_follows_the_type_of_query():
+    rows = [found(1, 1, 2), found(2, 2, 1)]
+    assert order("weighted", rows, type="exact_quote") == [1, 2]
+    assert order("weighted", rows, type="conceptual") == [2, 1]
+    assert scores_of("weighted", rows, type="factual") == scores_of("rrf", rows)
 
 
 @pytest.mark.promise("003.adaptive.worked-example")
 def test_the_adaptive_score_gives_the_seeds_numbers():
-    ballots = merge_votes([vote(1, "semantic", 1), vote(1, "fts_relaxed", 8), vote(2, "fts_relaxed", 1)])
-    ranked = fused("adaptive", ballots, kind="conceptual")
-    assert round(score_of(ranked, 1), 3) == 0.935
-    assert round(score_of(ranked, 2), 3) == 0.213
-    assert order(ranked) == [1, 2]
+    scores = scores_of("adaptive", [found(1, 8, 1), found(2, 1)], type="conceptual")
+    assert {chunk_id: round(score, 3) for chunk_id, score in scores.items()} == {1: 0.935, 2: 0.213}
 
 
 @pytest.mark.promise("003.adaptive.bonus")
 def test_agreement_of_all_three_strategies_adds_a_fifth():
-    one = fused("adaptive", merge_votes([vote(1, name, 1) for name in FAMILY]), kind="factual")
-    assert score_of(one, 1) == pytest.approx((0.5 + 0.5) * 1.2)
+    everyone = Candidate(1, dict.fromkeys(LEGS, 1), 1, 1)
+    assert scores_of("adaptive", [everyone], type="factual")[1] == pytest.approx((0.5 + 0.5) * 1.2)
 
 
 @pytest.mark.promise("004.dominant.worked-example")
-def test_the_stronger_signal_leads_at_seventy_per_cent():
-    keyword_led = merge_votes([vote(1, "fts_exact", 1, 8.0), vote(1, "semantic", 9, 0.25)])
-    assert score_of(fused("dominant", keyword_led, max_bm25=10.0), 1) == pytest.approx(0.635)
-    meaning_led = merge_votes([vote(1, "fts_exact", 1, 2.5), vote(1, "semantic", 9, 0.80)])
-    assert score_of(fused("dominant", meaning_led, max_bm25=10.0), 1) == pytest.approx(0.635)
+@pytest.mark.parametrize(("bm25", "cosine"), [(8.0, 0.25), (2.5, 0.80)])
+def test_the_stronger_signal_leads_at_seventy_per_cent(bm25: float, cosine: float):
+    rows = [found(1, 1, 9, bm25=bm25, cosine=cosine)]
+    assert scores_of("dominant", rows, max_bm25=10.0)[1] == pytest.approx(0.635)
 
 
 @pytest.mark.promise("004.dominant.signals")
 def test_signals_of_the_dominant_fusion_are_clipped_to_the_unit_interval():
-    wild = merge_votes(
-        [vote(1, "fts_exact", 1, 99.0), vote(1, "semantic", 1, 1.0001), vote(2, "semantic", 2, -0.5)]
-    )
-    ranked = fused("dominant", wild, max_bm25=10.0)
-    assert score_of(ranked, 1) == pytest.approx(1.0)
-    assert score_of(ranked, 2) == 0.0
-
-
-def test_without_a_bound_the_best_bm25_stands_in_for_it():
-    ballots = merge_votes([vote(1, "fts_exact", 1, 4.0), vote(2, "fts_exact", 2, 2.0)])
-    assert [one.score for one in fused("dominant", ballots)] == pytest.approx([0.7, 0.35])
+    rows = [found(1, 1, 1, bm25=99.0, cosine=1.0001), found(2, None, 2, cosine=-0.5)]
+    assert scores_of("dominant", rows, max_bm25=10.0) == pytest.approx({1: 1.0, 2: 0.0})
+    unbounded = [found(1, 1, bm25=4.0), found(2, 2, bm25=2.0)]  # the best stands in for the bound
+    assert scores_of("dominant", unbounded) == pytest.approx({1: 0.7, 2: 0.35})
 
 
 @pytest.mark.promise("004.dominant.signals")
 def test_the_most_a_query_can_score_is_its_idfs_saturated():
     weights = idfs(1000, {"rare": 2, "common": 400, "absent": 0})
-    assert ceiling(weights.values()) == pytest.approx(2.2 * sum(weights.values()))
+    assert max_bm25(weights.values()) == pytest.approx(2.2 * sum(weights.values()))
     assert weights["absent"] > weights["rare"] > weights["common"] > 0
-    assert idf(10, 9) == pytest.approx(1e-6)
-    assert ceiling([]) == 0.0
 
 
-def test_coverage_counts_the_querys_words_by_their_rarity():
-    assert coverage({"rare"}, {"rare": 3.0, "common": 1.0}) == pytest.approx(0.75)
-    assert coverage({"rare"}, {}) == 0.0
-    assert unknown(100, {"a": 0, "b": 5}) == 0.5
-    assert unknown(0, {"a": 0}) == unknown(10, {}) == 0.0
+def test_words_are_rare_that_few_chunks_hold():
+    assert rareness(1000, {"a": 1, "b": 1}) == rareness(1000, {"a": 0}) == 1
+    assert 1 > rareness(1000, {"a": 10}) > rareness(1000, {"a": 100}) > 0
+    assert rareness(1000, {"a": 1000}) == rareness(0, {}) == rareness(1, {"a": 1}) == 0
 
 
 @pytest.mark.promise("B.fusion.probabilistic")
 def test_log_odds_trust_a_chunk_that_stands_out_of_both_lists():
-    words = [
-        vote(one, "fts_relaxed", rank, score)
-        for rank, (one, score) in enumerate([(1, 9), (2, 3), (3, 2.9), (4, 2.8)], 1)
-    ]
-    meaning = [
-        vote(one, "semantic", rank, score)
-        for rank, (one, score) in enumerate([(5, 0.71), (1, 0.70), (6, 0.4), (7, 0.4)], 1)
-    ]
-    assert order(fused("logodds", merge_votes([*words, *meaning])))[:2] == [1, 5]
+    words = scored("fts_relaxed", {1: 9, 2: 3, 3: 2.9, 4: 2.8})
+    meaning = scored("semantic", {5: 0.71, 1: 0.70, 6: 0.4, 7: 0.4})
+    assert order("logodds", merge([words, meaning], 40))[:2] == [1, 5]
 
 
 @pytest.mark.promise("B.fusion.probabilistic")
 def test_being_found_far_down_a_list_is_never_worse_than_not_being_found():
-    lists = [*listed("fts_exact", 1, 2, 3, 4), *listed("semantic", 5, 6, 7, 8)]
-    without = score_of(fused("logodds", merge_votes(lists)), 4)
-    also_last = score_of(fused("logodds", merge_votes([*lists, vote(4, "semantic", 5, -5.0)])), 4)
-    assert also_last > without
+    words = listed("fts_exact", 1, 2, 3, 4)
+    near = {5: 0.9, 6: 0.8, 7: 0.7, 8: 0.6}
+    without = scores_of("logodds", merge([words, scored("semantic", near)], 40))[4]
+    assert scores_of("logodds", merge([words, scored("semantic", {**near, 4: -5.0})], 40))[4] > without
 
 
-def test_z_scores_weigh_the_families_as_told():
-    ballots = merge_votes([*listed("fts_exact", 1, 2, 3), *listed("semantic", 3, 2, 1)])
-    assert order(fused("zscores", ballots, semantic_weight=0.9)) == [3, 2, 1]
-    assert order(fused("zscores", ballots, semantic_weight=0.1)) == [1, 2, 3]
-
-
-def test_a_chunk_missing_from_a_list_counts_as_its_last_unless_its_score_was_completed():
-    candidates = [
-        *[
-            vote(one, "fts_exact", rank, score)
-            for rank, (one, score) in enumerate([(1, 9.0), (2, 8.0), (3, 1.0)], 1)
-        ],
-        *[
-            vote(one, "semantic", rank, score)
-            for rank, (one, score) in enumerate([(2, 0.8), (3, 0.6), (4, 0.5)], 1)
-        ],
-    ]
-    assert fused("zscores", merge_votes(candidates)) == fused(
-        "zscores", merge_votes(candidates, bm25={4: 1.0}, cosine={1: 0.5})
-    )
-    completed = fused("zscores", merge_votes(candidates, bm25={4: 8.9}, cosine={1: 0.79}))
-    assert score_of(completed, 4) > score_of(fused("zscores", merge_votes(candidates)), 4)
-    assert order(completed)[:2] == [1, 2]
-
-
-def test_completions_name_only_chunks_that_somebody_voted_for():
-    ballots = merge_votes(listed("semantic", 1), bm25={1: 3.0, 99: 5.0})
-    assert ballots.bm25 == {1: 3.0}
-    assert order(fused("zscores", ballots)) == [1]
-
-
-@pytest.mark.promise("design.two-ballots")
+@pytest.mark.promise("design.one-lexical-rank")
 def test_the_lexical_rank_is_the_better_of_exact_and_relaxed_with_ties_by_bm25():
-    ballots = merge_votes(
-        [
-            vote(1, "fts_exact", 1, 5.0),
-            vote(1, "fts_relaxed", 4, 5.0),
-            vote(2, "fts_relaxed", 1, 7.0),
-            vote(3, "fts_relaxed", 2, 6.0),
-        ]
-    )
-    assert ballots.lexical == {2: 1, 1: 2, 3: 3}
-    assert ballots.semantic == {}
+    rows = merge([scored("fts_exact", {1: 5.0}), scored("fts_relaxed", {2: 7.0, 3: 6.0, 1: 5.0})], 40)
+    assert {row.chunk_id: row.lexical_rank for row in rows} == {2: 1, 1: 2, 3: 3}
+    assert {row.semantic_rank for row in rows} == {None}
 
 
-def test_a_rank_comes_through_unchanged_from_a_single_list():
-    assert merge_votes([vote(1, "fts_exact", 2), vote(1, "fts_relaxed", 7)]).lexical == {1: 2}
+@pytest.mark.promise("003.agreement.found-by", "003.agreement.best-rank", "003.agreement.score")
+def test_a_candidate_knows_its_rank_in_each_strategy_and_how_many_agree():
+    plugin = listed("zulu", 1)
+    rows = merge([plugin, listed("semantic", 2, 1), listed("fts_relaxed", 1), listed("fts_exact", 1)], 40)
+    assert [*rows[0].ranks.items()] == [("fts_exact", 1), ("fts_relaxed", 1), ("semantic", 2), ("zulu", 1)]
+    assert [agreement(row.ranks) for row in rows] == [1.0, pytest.approx(1 / 3)]
+    assert agreement({}) == 0
 
 
-def test_ties_go_to_more_votes_and_then_to_the_lower_id():
-    same_score = merge_votes(
-        [vote(9, "fts_exact", 1), vote(9, "fts_relaxed", 1), vote(3, "semantic", 1), vote(4, "semantic", 2)]
-    )
-    assert order(rrf(same_score, RRF_K)) == [9, 3, 4]
-    twins = merge_votes([vote(2, "fts_exact", 1), vote(1, "semantic", 1)])
-    assert order(rrf(twins, RRF_K)) == [1, 2]
+def test_what_lies_beyond_the_candidates_only_lends_its_score():
+    rows = merge([listed("fts_relaxed", 1, 2, 3), listed("semantic", 3)], candidates=2)
+    assert [row.chunk_id for row in rows] == [1, 2, 3]
+    assert rows[2].lexical_rank is None
+    assert rows[2].bm25 == pytest.approx(0.7)
 
 
-def test_a_strategy_that_names_a_chunk_twice_votes_once_with_its_better_rank():
-    ballots = merge_votes([vote(1, "semantic", 4, 0.4), vote(1, "semantic", 2, 0.6)])
-    assert ballots.semantic == {1: 2}
-    assert len(ballots.votes[1]) == 1
-
-
-def test_votes_are_listed_in_the_order_of_the_strategies():
-    reversed_votes = [
-        vote(1, "semantic", 1),
-        vote(1, "zulu", 1),
-        vote(1, "fts_relaxed", 1),
-        vote(1, "fts_exact", 1),
-    ]
-    assert [one.strategy for one in rrf(merge_votes(reversed_votes), RRF_K)[0].votes] == [
-        "fts_exact",
-        "fts_relaxed",
-        "semantic",
-        "zulu",
-    ]
+def test_ties_go_to_what_more_strategies_found_and_then_to_the_lower_id():
+    twice = Candidate(9, {"fts_exact": 1, "fts_relaxed": 1}, 1)
+    rows = [Ranked(row, 0.5) for row in (found(3, None, 1), found(4, None, 1), twice)]
+    assert [row.chunk_id for row in ordered(rows)] == [9, 3, 4]
 
 
 @pytest.mark.parametrize("name", sorted(FUSIONS))
-def test_no_candidates_give_no_ranking(name: str):
-    assert FUSIONS[name](merge_votes([]), context_of()) == []
+def test_one_leg_alone_keeps_its_own_order_and_no_candidates_give_none(name: str):
+    assert order(name, []) == []
+    for strategy in LEGS:
+        assert order(name, merge([listed(strategy, 5, 3, 9, 1)], 40)) == [5, 3, 9, 1]
 
 
-@pytest.mark.parametrize("name", sorted(FUSIONS))
-def test_one_family_alone_keeps_its_own_order(name: str):
-    for strategy in FAMILY:
-        assert order(FUSIONS[name](merge_votes(listed(strategy, 5, 3, 9, 1)), context_of())) == [5, 3, 9, 1]
+@st.composite
+def lists(draw: st.DrawFn) -> list[RankedList]:
+    made = []
+    for strategy in LEGS:
+        chunk_ids = draw(st.lists(st.integers(1, 30), unique=True, max_size=12))
+        scores = st.floats(-1, 40, allow_nan=False).map(lambda value: round(value, 3))
+        falling = sorted(draw(st.lists(scores, min_size=len(chunk_ids), max_size=len(chunk_ids))))[::-1]
+        made.append(scored(strategy, dict(zip(chunk_ids, falling, strict=True))))
+    return made
 
 
 @pytest.mark.promise("001.rrf.sorted", "B.fusion.pure")
 @pytest.mark.parametrize("name", sorted(FUSIONS))
 @settings(max_examples=40)
-@given(candidates=polls(), seed=st.integers(0, 99), kind=st.sampled_from(sorted(WEIGHTS)))
-def test_any_fusion_ranks_each_chunk_once_best_first_whatever_the_order_of_the_votes(
-    name, candidates, seed, kind
+@given(lists=lists(), seed=st.integers(0, 99), type=st.sampled_from(sorted(WEIGHTS)))
+def test_any_fusion_ranks_each_chunk_once_best_first_whatever_the_order_of_the_lists(
+    name: str, lists: list[RankedList], seed: int, type: QueryType
 ):
-    context = context_of(kind=kind, max_bm25=20.0)
-    ranked = FUSIONS[name](merge_votes(candidates), context)
-    assert sorted(order(ranked)) == sorted({one.chunk_id for one in candidates})
-    assert all(math.isfinite(one.score) for one in ranked)
-    assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
-    shuffled = random.Random(seed).sample(candidates, len(candidates))
-    assert FUSIONS[name](merge_votes(shuffled), context) == ranked
+    context = Context(type=type, max_bm25=20.0)
+    result = fuse(name, Candidates(merge(lists, 40), context))
+    assert sorted(row.chunk_id for row in result) == sorted({s.chunk_id for r in lists for s in r.found})
+    assert all(math.isfinite(row.score) for row in result)
+    assert [row.score for row in result] == sorted((row.score for row in result), reverse=True)
+    shuffled = random.Random(seed).sample(lists, len(lists))
+    assert fuse(name, Candidates(merge(shuffled, 40), context)) == result
 
 
 @pytest.mark.promise("B.fusion.pure")
 @pytest.mark.parametrize("name", ["rrf", "weighted", "adaptive"])
 @settings(max_examples=60)
-@given(candidates=polls().filter(bool), data=st.data())
-def test_a_better_rank_never_lowers_the_score(name, candidates, data):
-    better = data.draw(st.sampled_from(candidates))
-    raised = [replace_rank(one, 1) if one is better else one for one in candidates]
-    fuse = FUSIONS[name]
-    before, after = fuse(merge_votes(candidates), context_of()), fuse(merge_votes(raised), context_of())
-    assert score_of(after, better.chunk_id) >= score_of(before, better.chunk_id)
-
-
-def replace_rank(one: Candidate, rank: int) -> Candidate:
-    return replace(one, rank=rank)
+@given(lists=lists(), data=st.data())
+def test_a_better_rank_never_lowers_the_score(name: str, lists: list[RankedList], data: st.DataObject):
+    rows = merge(lists, 40)
+    if not (ranked := [row for row in rows if row.semantic_rank]):
+        return
+    row = data.draw(st.sampled_from(ranked))
+    raised = [replace(other, semantic_rank=1) if other is row else other for other in rows]
+    assert scores_of(name, raised)[row.chunk_id] >= scores_of(name, rows)[row.chunk_id]
 
 
 @pytest.mark.promise("B.explain")
 @pytest.mark.parametrize("name", sorted(FUSIONS))
 @settings(max_examples=20)
-@given(candidates=polls().filter(bool))
-def test_an_explanation_adds_up_to_the_fused_score(name, candidates):
-    ballots, context = merge_votes(candidates), context_of(kind="entity", max_bm25=20.0)
-    for one in FUSIONS[name](ballots, context):
-        told = explain(one.chunk_id, ballots, context, name)
-        added = sum(family["added"] for family in told["families"].values())
-        assert told["fused"] == pytest.approx(one.score)
-        assert added * told["factor"] == pytest.approx(one.score)
-        assert [row["strategy"] for row in told["strategies"]] == [vote.strategy for vote in one.votes]
-
-
-def test_an_explanation_names_ranks_scores_and_weights():
-    ballots = merge_votes([vote(1, "fts_exact", 2, 4.5), vote(1, "semantic", 5, 0.7)])
-    told = explain(1, ballots, context_of(), "rrf")
-    assert told["families"]["lexical"] == {"rank": 2, "score": 4.5, "added": pytest.approx(1 / 62)}
-    assert told["weights"] == {"semantic": 1.0, "lexical": 1.0}
-    assert (told["agreement"], told["best_rank"], told["found"]) == (pytest.approx(2 / 3), 2, True)
-    assert explain(1, ballots, context_of(), "dominant")["weights"] is None
-    assert explain(1, ballots, context_of(), "zscores")["weights"] == {"semantic": 0.6, "lexical": 0.4}
-
-
-def test_a_chunk_that_nobody_found_is_explained_as_such():
-    told = explain(9, merge_votes([vote(1, "semantic", 1)]), context_of(), "rrf")
-    assert (told["found"], told["fused"], told["strategies"], told["best_rank"]) == (False, 0.0, [], None)
-
-
-def test_shares_and_ballots_are_values():
-    ballots = merge_votes(listed("semantic", 1, 2))
-    assert isinstance(ballots, Ballots)
-    assert replace(context_of(), k=10) == context_of(k=10)
-    assert shares("rrf", ballots, context_of())[1].score == pytest.approx(1 / 61)
-
-
-def test_a_blend_trusts_words_more_the_further_their_first_stands_out():
-    flat = merge_votes([vote(i, "fts_relaxed", i, 5.0) for i in range(1, 11)])
-    peaked = merge_votes([vote(i, "fts_relaxed", i, 10.0 / i) for i in range(1, 11)])
-    assert blend_weight(peaked, context_of()) < blend_weight(flat, context_of())
-
-
-def test_a_blend_trusts_meaning_more_the_further_its_first_stands_out():
-    words = [vote(i, "fts_relaxed", i, 5.0) for i in range(1, 11)]
-    flat = merge_votes([*words, *(vote(i, "semantic", i, 0.8 - i / 1000) for i in range(1, 41))])
-    peaked = merge_votes([*words, *(vote(i, "semantic", i, 0.6 + 0.3 / i) for i in range(1, 41))])
-    assert blend_weight(flat, context_of()) < blend_weight(peaked, context_of())
-    few = merge_votes([*words, *(vote(i, "semantic", i, 0.6 + 0.3 / i) for i in range(1, 10))])
-    assert blend_weight(few, context_of()) == pytest.approx(0.9 * BLEND.flat)  # nine of ten were compared
-
-
-def test_a_blend_leaves_source_code_to_meaning_and_other_scripts_to_words():
-    given = merge_votes([vote(i, "fts_relaxed", i, 10.0 / i) for i in range(1, 11)])
-    assert blend_weight(given, context_of(code_share=1.0)) == pytest.approx(0.9)
-    assert blend_weight(given, context_of(model_reads=0.2)) < blend_weight(given, context_of()) / 2
-
-
-def test_a_blend_trusts_rare_words_more_and_in_source_code_only_where_some_chunk_holds_them_all():
-    votes = [*listed("fts_relaxed", *range(1, 13)), *listed("semantic", *range(20, 32))]
-    compared = dict.fromkeys(range(1, 13), 0.1)
-    loose = merge_votes(votes, cosine=compared)
-    held = merge_votes([*listed("fts_exact", 5), *votes], cosine=compared)
-    rare, common = context_of(rareness=0.9), context_of(rareness=0.0)
-    assert blend_weight(loose, rare) < blend_weight(loose, common)
-    code, plain = context_of(rareness=0.9, code_share=1.0), context_of(code_share=1.0)
-    assert blend_weight(held, code) < blend_weight(loose, code) == blend_weight(loose, plain)
-    assert blend_weight(held, context_of(rareness=1.0, blend=BlendNumbers(flat=0.3))) == pytest.approx(0.1)
-
-
-def test_asking_a_blend_for_more_candidates_moves_none_of_the_first():
-    few = [vote(i, "fts_relaxed", i, 20.0 / i) for i in range(1, 41)]
-    few += [vote(100 - i, "semantic", i, 0.9 - i / 100) for i in range(1, 41)]
-    more = [vote(i, "fts_relaxed", i, 20.0 / i) for i in range(41, 60)]
-    first = [one.chunk_id for one in blend(merge_votes(few), context_of())]
-    assert [one.chunk_id for one in blend(merge_votes([*few, *more]), context_of())][:20] == first[:20]
-
-
-@pytest.mark.parametrize("kind", ["exact_quote", "entity"])
-@pytest.mark.parametrize("code_share", [0.0, 1.0])
-def test_a_blend_puts_the_chunk_that_holds_a_whole_identifier_or_quotation_first(kind, code_share):
-    near = [
-        vote(chunk_id, "semantic", rank, 0.9 - rank / 100) for rank, chunk_id in enumerate(range(1, 21), 1)
-    ]
-    loose = [vote(chunk_id, "fts_relaxed", chunk_id, 9 - chunk_id / 10) for chunk_id in range(1, 11)]
-    whole = [vote(30, "fts_exact", 1, 7.0), vote(30, "fts_relaxed", 11, 7.0)]
-    given = merge_votes([*near, *loose, *whole], cosine={30: 0.6})
-    literal = context_of(kind=kind, code_share=code_share, is_literal=True)
-    assert blend(given, literal)[0].chunk_id == 30
-    assert blend(given, replace(literal, is_literal=False))[0].chunk_id == 1
-
-
-def test_chunks_that_all_hold_a_quotation_share_as_evidence_what_each_gains_in_the_order():
-    def quoted(holders: int) -> tuple[dict[int, float], dict[int, float]]:
-        votes = [vote(at, "fts_relaxed", at, 9.0 - at / 10) for at in range(1, 41)]
-        given = merge_votes(
-            [*votes, *(vote(at, "fts_exact", at, 9.0 - at / 10) for at in range(1, holders + 1))]
+@given(lists=lists())
+def test_an_explanation_adds_up_to_the_fused_score(name: str, lists: list[RankedList]):
+    candidates = Candidates(merge(lists, 40), Context(type="entity", max_bm25=20.0))
+    for row in fuse(name, candidates):
+        told: Any = _fused_arithmetic(row.chunk_id, candidates, name)
+        added = sum(leg["added"] for leg in told["families"].values())
+        assert (
+            added * told["factor"] + told["gain"] == pytest.approx(told["fused"]) == pytest.approx(row.score)
         )
-        context = context_of(kind="exact_quote", is_literal=True)
-        fused = fuse("blend", given, context)
-        return {one.chunk_id: one.score for one in fused.ranked}, fused.standing
-
-    for holders in (1, 4, 40):
-        order, standing = quoted(holders)
-        shared = min(LITERAL_GAIN, math.log(holders))
-        assert standing[1] == pytest.approx(order[1] - shared)
-        assert holders == 40 or standing[40] == order[40]
-        assert [*standing.values()] == sorted(standing.values(), reverse=True)
+        assert [part["strategy"] for part in told["strategies"]] == [*row.candidate.ranks]
 
 
-def test_a_chunk_without_a_vector_is_not_taken_for_far_in_meaning():
-    near = [vote(chunk_id, "semantic", chunk_id, 0.9 - chunk_id / 100) for chunk_id in range(1, 41)]
-    waiting = [vote(99, "fts_exact", 1, 12.0), vote(99, "fts_relaxed", 1, 12.0)]
-    given = merge_votes([*waiting, *near])
-    assert 99 not in given.cosine
-    assert order(blend(given, context_of()))[0] == 99
-    assert shares("blend", given, context_of())[99].semantic == 0
+def words(scores: list[float]) -> list[Candidate]:
+    """Return chunks that words found, with a cosine each."""
+    return [found(at, at, bm25=score, cosine=0.5) for at, score in enumerate(scores, 1)]
+
+
+def test_a_blend_trusts_a_leg_more_the_further_its_first_stands_out():
+    flat, peaked = words([5.0] * 12), words([10.0 / at for at in range(1, 13)])
+    assert semantic_weight(peaked, Context()) < semantic_weight(flat, Context())
+    near = [replace(row, semantic_rank=at, cosine=0.9 / at) for at, row in enumerate(flat, 1)]
+    far = [replace(row, semantic_rank=at, cosine=0.8 - at / 1000) for at, row in enumerate(flat, 1)]
+    assert semantic_weight(far, Context()) < semantic_weight(near, Context())
+
+
+def test_a_blend_trusts_meaning_more_among_code_and_less_for_rare_words_and_strange_scripts():
+    rows = words([10.0 / at for at in range(1, 13)])
+    usual = semantic_weight(rows, Context())
+    assert semantic_weight(rows, Context(code_share=1.0)) > usual
+    assert semantic_weight(rows, Context(rareness=0.9)) < usual
+    assert semantic_weight(rows, Context(known_words=0.1)) < usual
+    assert semantic_weight(rows, Context(model_reads=0.2)) < usual / 2
+
+
+def test_a_blend_puts_the_chunk_that_holds_a_quotation_or_defines_the_asked_name_first():
+    near = [found(at, at, at, bm25=9 - at / 10, cosine=0.9 - at / 100) for at in range(1, 11)]
+    near += [found(at, None, at, cosine=0.9 - at / 100) for at in range(11, 21)]
+    whole = Candidate(30, {"fts_exact": 1, "fts_relaxed": 21}, 1, None, 7.0, 0.6)
+    assert order("blend", [*near, whole], type="exact_quote", is_verbatim=True)[0] == 30
+    assert order("blend", [*near, whole], type="exact_quote")[0] == 1
+    assert order("blend", [*near, replace(whole, ranks={}, name_score=1.0)])[0] == 30
 
 
 def test_what_has_vectors_is_not_put_before_what_words_have_found_and_is_yet_to_be_embedded():
-    waiting = [vote(chunk_id, "fts_relaxed", chunk_id, 12.0 / chunk_id) for chunk_id in range(1, 41)]
-    embedded = [vote(100 + rank, "semantic", rank, 0.6 + 0.3 / rank) for rank in range(1, 41)]
-    given = merge_votes([*waiting, *embedded])
-    assert order(blend(given, context_of()))[:3] == [1, 2, 3]
-    compared = merge_votes([*waiting, *embedded], cosine=dict.fromkeys(range(1, 41), 0.5))
-    assert order(blend(compared, context_of()))[0] == 101
-    half = merge_votes([*waiting, *embedded], cosine=dict.fromkeys(range(1, 21), 0.5))
-    assert blend_weight(given, context_of()) < blend_weight(half, context_of())
-    assert blend_weight(half, context_of()) < blend_weight(compared, context_of())
+    waiting = [found(at, at, bm25=12.0 / at) for at in range(1, 41)]
+    embedded = [found(100 + at, None, at, cosine=0.6 + 0.3 / at) for at in range(1, 41)]
+    assert order("blend", [*waiting, *embedded])[:3] == [1, 2, 3]
+    given = FUSIONS["blend"].contributions([*waiting, *embedded], Context())
+    assert given[1] == Contribution(given[1].lexical, 0.0)
+    compared = [replace(row, cosine=0.5) for row in waiting]
+    assert order("blend", [*compared, *embedded])[0] == 101
 
 
-def test_a_word_that_few_chunks_hold_makes_the_lexical_ballot_stand_out():
-    few = [vote(chunk_id, "fts_relaxed", chunk_id, 5.0 - chunk_id / 100) for chunk_id in range(1, 4)]
-    many = [vote(chunk_id, "fts_relaxed", chunk_id, 5.0 - chunk_id / 100) for chunk_id in range(1, 21)]
-    assert blend_weight(merge_votes(few), context_of()) < blend_weight(merge_votes(many), context_of())
+def test_asking_a_blend_for_more_candidates_moves_none_of_the_first():
+    few = [found(at, at, bm25=20.0 / at, cosine=0.1) for at in range(1, 41)]
+    few += [found(100 - at, None, at, cosine=0.9 - at / 100) for at in range(1, 41)]
+    more = [found(200 + at, at, bm25=20.0 / at, cosine=0.1) for at in range(41, 60)]
+    assert order("blend", [*few, *more])[:20] == order("blend", few)[:20]
+
+
+def kept(rows: list[Ranked], rrf: dict[ChunkId, float] | None = None) -> list[ChunkId]:
+    scores = rrf or {row.chunk_id: row.score for row in rows}
+    return [row.chunk_id for row in above_floor(rows, scores, FLOOR)]
+
+
+@pytest.mark.promise("000.floor.similarity")
+def test_the_floor_drops_what_scores_below_a_thousandth_whichever_fusion_made_the_order():
+    assert kept(ranked(0.0082, 0.001, 0.0009)) == [1, 2]
+    assert kept(ranked(-0.5, -0.9), {1: 0.0164, 2: 0.0002}) == [1]
+
+
+@pytest.mark.promise("000.floor.single-strategy")
+def test_the_floor_keeps_what_one_strategy_found_and_never_empties_an_answer():
+    assert kept(ranked(0.5 / 61)) == [1]
+    assert kept(ranked(0.0005, 0.0001)) == [1, 2]
+    assert kept([]) == []

@@ -18,8 +18,8 @@ from concord.errors import BackendDown, BadValue, DeadlinePassed, ExtractionErro
 from concord.extractors.reader import SandboxedReader
 from concord.indexing import document_groups, embedding
 from concord.knowledge import KnowledgeBase
-from concord.outcomes import Failure
-from concord.types import Counts, Extracted, Filter, Identity, PartlyRead, Word
+from concord.outcomes import Failure, PartlyRead
+from concord.types import Counts, Extracted, Filter, Identity, Word
 from support.pdf_samples import make_pdf
 from support.recorders import Did, FrailSpaces, FrailVectors, RecordingReader, SyncBench, did, opened, write
 

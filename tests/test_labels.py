@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from concord.text.chunk import ChunkSize, chunk
+from concord.text.cuts import Section
 from concord.text.markdown import read_markdown
-from concord.text.outline import Section
 from concord.text.plain import read_plain
 from concord.types import DocumentType, Extracted
 
@@ -106,11 +106,6 @@ def test_anchors_and_attributes_of_asciidoc_stand_in_the_section_that_they_name(
     assert under("Settings", sections, text) == "= Settings\n\nWords.\n\n"
     assert under("Limit", sections, text) == "[[limit]]\n== Limit\n\nMany.\n\n"
     assert under("Delay", sections, text).startswith("[#delay]\n[appendix]\n")
-
-
-def test_a_link_of_a_wiki_stays_in_its_section():
-    text = "== Limit ==\n\n[[Delay]]\n\n== Delay ==\n\nLong.\n"
-    assert under("Limit", read_plain(text, "mediawiki"), text).endswith("[[Delay]]\n\n")
 
 
 @pytest.mark.parametrize(("text", "type"), [(MANUAL, "text"), (PAGE, "markdown")])

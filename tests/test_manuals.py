@@ -13,8 +13,7 @@ from concord.extractors.manual import ManualExtractor
 from concord.extractors.reader import SandboxedReader
 from concord.extractors.roff_escapes import Escapes
 from concord.text.chunk import chunk
-from concord.text.option_lines import description
-from concord.text.term_lines import explained_at
+from concord.text.names import names_of
 from concord.text.word_lists import listed
 from concord.types import Extracted
 from support.kb_command import Kb
@@ -132,13 +131,9 @@ def test_its_title_is_its_name_as_it_spells_it_and_what_it_says_of_itself():
 
 
 def test_options_and_words_have_entries_that_begin_with_them():
-    text = manual(ROTATE).text
-    assert description("--force", text)
-    assert description("-f", text)
-    assert not description("--verbose", text)  # spoken of within a sentence
-    assert explained_at("copytruncate", text) is not None
-    assert explained_at("olddir", text) is not None
-    assert explained_at("Logs", text) is None
+    names = names_of("text", "man8/logrotate.8", "", (), manual(ROTATE).text)
+    assert {"--force", "-f", "copytruncate"} <= {*names}
+    assert {"--verbose", "logs"}.isdisjoint(names)  # spoken of within a sentence
 
 
 def test_chunks_stand_under_the_sections_of_the_page():
@@ -360,7 +355,7 @@ def test_a_page_is_found_by_its_bold_words_and_cited_by_its_lines(kb: Kb, tmp_pa
     kb("add", str(folder))
     (hit,) = kb("search", "copytruncate", "--fts-only", "--json").json["results"]
     assert (hit["path"], hit["title"]) == ("man/logrotate.8", manual(ROTATE).title)
-    assert "copytruncate Truncate the original" in hit["snippet"]
+    assert "copytruncate\nTruncate the original" in hit["snippet"]
     read = kb("get", "man/logrotate.8:22-22").out
     assert "\n- first" in read
     assert "\\f" not in read

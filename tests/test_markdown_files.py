@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.extractors.markdown import MarkdownExtractor
-from concord.text.front_matter import split_front_matter
+from concord.text.document import split_front_matter
 from concord.text.markdown import read_markdown
 from concord.types import Extracted
 

@@ -1,4 +1,4 @@
-"""Headings of AsciiDoc, Org, LaTeX, MediaWiki and Textile, and what only looks like one."""
+"""Headings of AsciiDoc, Org and LaTeX, and what only looks like one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from time import process_time
 
 import pytest
 
-from concord.text.marked_headings import marked_headings
-from concord.text.plain import read_plain
+from concord.text.plain import marked_headings, read_plain
 from support.recorders import write
 from support.small_library import opened
 
@@ -46,8 +45,6 @@ def headings(text: str, markup: str) -> list[tuple[int, str]]:
             "\\section{Fees of\n  \\emph{yachts}\n at sea}\n\\section{no\n\n}\n\\subsection{Next}\n",
             [(2, "Fees of yachts at sea"), (3, "Next")],
         ),
-        ("mediawiki", "== Fees ==\ntext\n=== At sea===\na = b =\n====\n", [(2, "Fees"), (3, "At sea")]),
-        ("textile", "h1. Harbour\n\nh2(#fees). Fees\n\nh7. none\nh1 none\n", [(1, "Harbour"), (2, "Fees")]),
     ],
 )
 def test_each_markup_has_headings_of_its_own(markup: str, text: str, found: list[tuple[int, str]]):
@@ -88,7 +85,7 @@ def test_without_a_mark_underlined_titles_are_headings_as_in_any_text():
     assert [section.heading for section in read_plain(text, "asciidoc")] == [("Harbour", "Fees")]
 
 
-@pytest.mark.parametrize("markup", ["asciidoc", "org", "latex", "mediawiki", "textile"])
+@pytest.mark.parametrize("markup", ["asciidoc", "org", "latex"])
 @pytest.mark.parametrize(
     "line",
     [

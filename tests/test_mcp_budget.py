@@ -15,7 +15,7 @@ from concord.mcp import render
 from concord.mcp.arguments import DEFAULT_TOKENS, MIN_TOKENS
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.render import DATA_NOT_ORDERS
-from concord.showing.budget import BYTES_PER_TOKEN, Costs, choose, cut_to_bytes, tokens, utf8_length
+from concord.reading.budget import BYTES_PER_TOKEN, Costs, choose, cut_to_bytes, tokens, utf8_length
 from concord.types import Answer, Chunk, Degraded, Document, Hit, Request, Source
 
 SCHEMA = json.loads(
@@ -351,6 +351,12 @@ def test_a_text_is_cut_between_characters_and_never_too_long(text: str, most: in
 def test_a_token_is_three_bytes_rounded_up():
     assert BYTES_PER_TOKEN == 3
     assert [tokens(text) for text in ("", "a", "abc", "abcd", "漢字")] == [0, 1, 1, 2, 2]
+
+
+def test_further_passages_of_a_document_are_counted_where_there_are_any():
+    reply = pack_answer(answer([replace(hit(1, WORDS), more_in_document=3), hit(2, WORDS)]), 4000)
+    assert [result.get("more_in_document") for result in reply.structured["results"]] == [3, None]
+    assert reply.text.count("3 more in this document") == reply.text.count("in this document") == 1
 
 
 def test_a_passage_that_speaks_for_less_than_its_document_says_so():

@@ -19,7 +19,7 @@ from concord.config import load_settings
 from concord.mcp.arguments import MIN_TOKENS
 from concord.mcp.schemas import ANSWER, RESULT
 from concord.mcp.server_state import REPEATED_S, RecentNotes
-from concord.showing.budget import tokens
+from concord.reading.budget import tokens
 from concord.types import DOCUMENT_TYPES, MODES
 from support.mcp_session import ERAS, call, in_process, refusal, run, said, text_of, write_docs
 

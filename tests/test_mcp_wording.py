@@ -14,6 +14,7 @@ FACES = ("cli", "mcp")
 
 # What no tool does: it is for a person to run, whom a model may tell.
 COMMANDS_FOR_PEOPLE = (
+    "feedback",
     "backfill", "backup", "calibrate", "config", "doctor", "eval", "migrate", "models", "serve",
     "list notes --json", "note --export", "note --remove ID", "remove NAME --force", "sync --watch",
 )  # fmt: skip

@@ -33,7 +33,8 @@ print("done")
 
 HUNG = """
 import threading
-from concord import native, worker_threads
+from concord import native
+from concord.search import deadline
 
 begun = threading.Event()
 
@@ -44,7 +45,7 @@ def hang():
     threading.Event().wait()
 
 native.LONGEST_WAIT_S = threading.TIMEOUT_MAX
-worker_threads.start(hang)
+deadline.Task(hang)
 begun.wait()
 print("done")
 """

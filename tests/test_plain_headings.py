@@ -49,12 +49,10 @@ def heading_of(words: str, text: str) -> tuple[str, ...]:
     return next(section.heading for section in read_plain(text) if section.start <= at < section.end)
 
 
-@pytest.mark.parametrize("first_line", ["", "GNU coreutils NEWS         -*- outline -*-\n\n"])
-def test_stars_of_an_outline_are_headings(first_line: str):
-    text = first_line + OUTLINE
-    assert heading_of("too-generous", text) == (RELEASE_91, "Bug fixes")
-    assert heading_of("counts bytes", text) == (RELEASE_91, "New features")
-    assert heading_of("misreports", text) == (RELEASE_90, "Bug fixes")
+def test_what_an_outline_says_of_a_release_stands_under_it():
+    assert heading_of("too-generous", OUTLINE) == (RELEASE_91,)
+    assert heading_of("counts bytes", OUTLINE) == (RELEASE_91,)
+    assert heading_of("misreports", OUTLINE) == (RELEASE_90,)
 
 
 @pytest.mark.parametrize(
@@ -147,11 +145,8 @@ def test_what_nothing_closes_is_no_listing():
 
 
 def test_a_heading_with_only_a_deeper_one_below_it_is_no_section_of_its_own():
-    assert headings(OUTLINE) == [
-        (RELEASE_91, "Bug fixes"),
-        (RELEASE_91, "New features"),
-        (RELEASE_90, "Bug fixes"),
-    ]
+    text = "Fruit\n=====\n\nPears\n-----\n\ngreen\n\nPlums\n-----\n\nblue\n"
+    assert headings(text) == [("Fruit", "Pears"), ("Fruit", "Plums")]
     assert headings("Top\n===\n\nInstall\n-------\n\nwords\n") == [("Top", "Install")]
 
 
@@ -223,14 +218,6 @@ def test_releases_of_one_file_have_one_rank_however_they_are_marked():
     assert headings(text) == [(new,), ("Changes in 4.5.18",), ("Changes in 4.5.17",)]
 
 
-def test_old_releases_of_an_outline_need_no_stars():
-    text = (
-        f"-*- outline -*-\n\n{OUTLINE}\nSed 4.2.1\n\n* fix parsing\n\n* fix writing\n\n[4.1]\n\n* fix all\n"
-    )
-    assert heading_of("fix writing", text) == ("Sed 4.2.1",)
-    assert heading_of("fix all", text) == ("[4.1]",)
-
-
 def test_stars_below_the_names_of_releases_are_items():
     item = "* Bug fixes\n\n** Sparse files with large data\n\nIt works.\n\n"
     text = f"version 1.34, 2021-02-13\n\n{item}version 1.33, 2021-01-07\n\n{item}"
@@ -278,6 +265,6 @@ LINES = st.sampled_from(
 @given(st.lists(LINES, max_size=40).map("\n".join))
 @settings(max_examples=300)
 def test_sections_are_the_whole_text_one_after_the_other(text: str):
-    blocks = [block for section in read_plain(f"-*- outline -*-\n\n{text}") for block in section.blocks]
+    blocks = [block for section in read_plain(f"Heading\n=======\n\n{text}") for block in section.blocks]
     assert all(before.end == block.start for before, block in zip(blocks, blocks[1:], strict=False))
     assert not text or blocks[-1].end == len(text) + 17

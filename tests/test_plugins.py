@@ -44,11 +44,10 @@ from concord.extractors.subtitles import SubtitlesExtractor
 from concord.extractors.word import WordExtractor
 from concord.knowledge import KnowledgeBase
 from concord.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
-from concord.rerankers.cosine import CosineReranker
-from concord.rerankers.cross_encoder import CrossEncoder
+from concord.search.cross_encoder import CrossEncoder
+from concord.search.legs import ExactWords, RelaxedWords, Semantic
+from concord.search.rerank import CosineReranker
 from concord.storage import Store
-from concord.strategies.lexical import ExactWords, RelaxedWords
-from concord.strategies.semantic import Semantic
 from concord.types import Mode
 from concord.vector_storage import OutsideVectors
 from support.kb_command import Kb
@@ -157,7 +156,7 @@ def outsider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "from concord.backends.memory.store import MemoryStore\n"
         "from concord.embedders.hashing import HashingEmbedder\n"
         "from concord.text.terms import word_match\n"
-        "from concord.types import Candidate, Extracted, Identity\n\n"
+        "from concord.types import Extracted, Identity, RankedList\n\n"
         "class Loud(HashingEmbedder):\n"
         "    identity = Identity('outsider', 'loud', 256)\n\n"
         "class Shelf(MemoryStore):\n"
@@ -165,24 +164,20 @@ def outsider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "class Reversed:\n"
         "    def extract(self, data, name):\n"
         "        return Extracted(data.decode()[::-1], 'text', title='turned')\n\n"
-        "def votes(by, found):\n"
-        "    ranked = enumerate(found, 1)\n"
-        "    return [Candidate(one.chunk_id, by.name, by.family, n, one.score) for n, one in ranked]\n\n"
         "class Daggers:\n"
-        "    name, family = 'daggers', 'lexical'\n\n"
+        "    name, leg = 'daggers', 'lexical'\n\n"
         "    def __init__(self, index):\n"
         "        self.index = index\n\n"
-        "    def is_at_hand(self, query):\n"
-        "        return False\n\n"
-        "    def candidates(self, query):\n"
-        "        return votes(self, self.index.search(word_match('daggers'), query.filter, 1))\n\n"
-        "class Blades(Daggers):\n"
-        "    name, family = 'blades', 'semantic'\n\n"
+        "    def search(self, query):\n"
+        "        found = self.index.search(word_match('daggers'), query.filter, 1)\n"
+        "        return RankedList(self.name, self.leg, found)\n\n"
+        "class Blades:\n"
+        "    name, leg = 'blades', 'semantic'\n\n"
         "    def __init__(self, index, embedder):\n"
         "        self.index, self.embedder = index, embedder\n\n"
-        "    def candidates(self, query):\n"
+        "    def search(self, query):\n"
         "        near = self.embedder.embed_query('A text about daggers')\n"
-        "        return votes(self, self.index.search(near, query.filter, 1))\n",
+        "        return RankedList(self.name, self.leg, self.index.search(near, query.filter, 1))\n",
     )
     groups = {"embedders": "loud = outsider:Loud", "backends": "shelf = outsider:Shelf"}
     groups["extractors"] = "rev = outsider:Reversed"
@@ -220,7 +215,7 @@ def test_an_installed_package_adds_parts_without_a_line_of_ours(outsider: Path, 
         ("semantic", ["blades"]),
     ],
 )
-def test_a_strategy_of_an_installed_package_votes_in_the_modes_of_its_family(
+def test_a_strategy_of_an_installed_package_is_asked_in_the_modes_of_its_leg(
     outsider: Path, mode: Mode, asked: list[str]
 ):
     with library({"Arms": "A text about daggers."}, search__strategies="daggers, blades") as kb:
@@ -264,7 +259,7 @@ def test_an_installed_strategy_that_is_not_asked_or_fails_is_explained_too(
             one.strategy: one for one in kb.explain("x", hit.citation, mode="semantic").known.strategy_ranks
         }
         assert told["daggers"].reason == "not asked in this mode"
-        monkeypatch.setattr(sys.modules["outsider"].Blades, "candidates", lambda self, query: 1 / 0)
+        monkeypatch.setattr(sys.modules["outsider"].Blades, "search", lambda self, query: 1 / 0)
         told = {one.strategy: one for one in kb.explain("x", hit.citation).known.strategy_ranks}
         assert told["blades"].reason
         assert told["blades"].score is None

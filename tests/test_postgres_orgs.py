@@ -26,6 +26,7 @@ from concord.backends.postgres.store import PostgresStore  # noqa: E402
 CASES = 10_000  # in all
 TENDED = 6_000  # of them, on stores that have their indexes
 WORDS = ("alpha", "beta", "gamma", "delta", "ops", "web", "one", "two")
+NAMES = ("--alpha", "--beta", "wiki --beta", "docs --two")
 PATHS = tuple(f"{name}/{n}.md" for name in ("docs", "wiki") for n in range(4))
 TAGS = ((), ("ops",), ("ops", "web"))
 Case = Callable[[Store], object]
@@ -37,6 +38,7 @@ TABLES = (
     "kb_spaces",
     "kb_cache_usage",
     "kb_gone",
+    "kb_names",
     "kb_accesses",
     "kb_feedback",
     "kb_segments",
@@ -98,7 +100,8 @@ class Scores(dict[int, float]):
 
 
 def some_change(chance: random.Random) -> Case:
-    path, texts = chance.choice(PATHS), [" ".join(chance.choices(WORDS, k=3)) for _ in range(2)]
+    path = chance.choice(PATHS)
+    texts = ["{} {}\n--{}".format(*chance.choices(WORDS, k=3)) for _ in range(2)]
     fields = {"tags": chance.choice(TAGS), "superseded_by": chance.choice([None, None, "docs/0.md"])}
     number, kind = chance.randint(1, 9), chance.random()
     if kind < 0.6:
@@ -149,6 +152,8 @@ def some_question(chance: random.Random) -> Case:
         lambda store: scores(store.vectors.search(vector, filter, 500)),
         lambda store: truths(store, vector, filter),
         lambda store: store.lexical.frequencies(WORDS),
+        lambda store: scores(store.lexical.search_names(NAMES, filter, 500)),
+        lambda store: store.lexical.name_frequencies(NAMES),
         lambda store: sorted(store.lexical.similar_words("alphas", 3)),
         lambda store: store.catalog.read(ids),
         lambda store: store.catalog.types_of(ids),
@@ -230,7 +235,7 @@ def test_every_organisation_is_answered_as_if_it_were_alone_where_one_graph_has_
 def test_a_policy_hides_the_rows_of_others_from_statements_that_forget_to_ask(
     guest: str, store: PostgresStore
 ):
-    (theirs,) = put(store, "docs/a.md", "secret text")
+    (theirs,) = put(store, "docs/a.md", "secret text\n--secret")
     embed(store, [(theirs, unit(1, 0, 0, 0))])
     store.cache.put(IDENTITY, {b"key": unit(1, 0, 0, 0)})
     store.ledger.move("http://elsewhere")

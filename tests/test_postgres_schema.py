@@ -94,6 +94,26 @@ def test_a_database_of_the_first_schema_is_brought_up_to_date_with_all_that_it_h
         assert [chunk_id for _, chunk_id in made.ledger.unsettled(9)] == [a]
 
 
+def test_a_database_from_before_names_opens_at_once_and_has_them_once_it_is_indexed_anew(
+    database: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:10])
+    monkeypatch.setattr(migrations, "VERSION", 10)
+    with closing(PostgresStore.open(database, "default")) as old, psycopg.connect(database) as connection:
+        old.catalog.put_source(source("docs"))
+        connection.execute(AS_FIRST_WRITTEN)
+        connection.execute("UPDATE kb_chunks SET content = '--text'")
+    monkeypatch.undo()
+    with closing(PostgresStore.open(database, "default")) as made:
+        (chunk,) = made.catalog.chunks_of("docs/a.md")
+        assert (chunk.start_column, chunk.end_column) == (None, None)
+        assert made.lexical.search_names(["--text"], EVERYTHING, 9) == []
+        assert made.catalog.reindex(["docs/a.md"]) == 1
+        assert [found.chunk_id for found in made.lexical.search_names(["--text"], EVERYTHING, 9)] == [1]
+        assert made.catalog.reindex(["docs/a.md"]) == 0
+        assert faults(made) == []
+
+
 def test_a_path_that_no_index_has_room_for_is_named(database: str):
     chance = random.Random(5)
     path = "docs/deep-" + "/".join(f"{chance.getrandbits(800):x}" for _ in range(20))  # not to be compressed

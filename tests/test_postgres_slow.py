@@ -15,7 +15,7 @@ import pytest
 from concord.call_limit import limit_ms, limited_to, with_callers_limit
 from concord.errors import BackendDown, KBError, StoreBusy
 from concord.knowledge import KnowledgeBase
-from concord.worker_threads import run_within
+from concord.search.deadline import run_within
 from contract.stored import put
 from support.postgres_server import fresh_org, server_url
 from support.recorders import write

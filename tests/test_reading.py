@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from concord.errors import BadValue, KBError, NotFound
 from concord.knowledge import KnowledgeBase
-from concord.text.citation import Citation, parse_citation
+from concord.text.citations import Citation, citation_of, cite, parse_citation
 from support.pdf_samples import make_pdf
 from support.recorders import age, write
 
@@ -143,10 +144,10 @@ def test_context_that_does_not_fit_leaves_what_was_asked_for_on_the_first_page(
     while pages[-1].next_cursor:
         pages.append(own.page("", max_bytes=900, cursor=pages[-1].next_cursor))
     wide = own.page(hit.citation, max_bytes=100_000, context=15)
-    first, last = pages[0].passage, pages[-1].passage
+    first, last = pages[0].slice, pages[-1].slice
     assert hit.chunk.text in first.text
-    assert wide.passage.start_line < first.start_line < hit.chunk.start_line
-    assert hit.chunk.end_line < first.end_line < last.end_line == wide.passage.end_line
+    assert wide.slice.start_line < first.start_line < hit.chunk.start_line
+    assert hit.chunk.end_line < first.end_line < last.end_line == wide.slice.end_line
 
 
 def test_context_adds_neighbours_and_no_text_twice(kb: KnowledgeBase):
@@ -192,8 +193,13 @@ def files(own: KnowledgeBase, tmp_path: Path) -> dict[str, str]:
     return texts
 
 
-def lines_of(text: str, first: int, last: int) -> list[str]:
-    return [line.strip() for line in text.split("\n")[first - 1 : last]]
+def lines_of(text: str, cited: Citation) -> list[str]:
+    """Return what a file has at a place, line by line."""
+    (first, start), (last, end) = cited.extent
+    lines = text.split("\n")[first - 1 : last]
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][start - 1 :]
+    return [line.strip() for line in lines]
 
 
 @pytest.mark.parametrize("path", ["docs/guide.md", "docs/pump.py", "docs/prose.txt"])
@@ -212,15 +218,18 @@ def test_pages_together_are_the_text_and_each_cites_its_own_lines(
     pages = [own.page(path, max_bytes=max_bytes)]
     while pages[-1].next_cursor:
         pages.append(own.page("", max_bytes=max_bytes, cursor=pages[-1].next_cursor))
-    passages = [page.passage for page in pages]
+    passages = [page.slice for page in pages]
     assert "".join(passage.text for passage in passages) == own.get(path).text
     assert all(len(passage.text.encode()) <= max_bytes for passage in passages)
     for passage in passages:
-        assert passage.citation == f"{path}:{passage.start_line}-{passage.end_line}"
-        cited = lines_of(files[path], passage.start_line, passage.end_line)
+        cited = parse_citation(passage.citation)
+        assert cited.lines == (passage.start_line, passage.end_line)
+        assert (cited.columns or (None, None)) == (passage.start_column, passage.end_column)
+        there = lines_of(files[path], cited)
         shown = [line.strip() for line in passage.text.strip("\n").split("\n")]
-        assert len(shown) == len(cited)
-        assert all(part in line for part, line in zip(shown, cited, strict=True))
+        assert len(shown) == len(there)
+        assert all(part in line for part, line in zip(shown, there, strict=True))
+        assert path != "docs/prose.txt" or max_bytes > len(PROSE) or shown == there
 
 
 def test_text_taken_out_of_a_page_of_the_web_keeps_its_paragraphs(own: KnowledgeBase, tmp_path: Path):
@@ -404,19 +413,78 @@ def test_lines_that_end_before_they_begin_are_refused_with_what_was_likely_meant
     assert fault.value.hint == path + meant
 
 
-@given(path=st.text("ab:/-p1", min_size=1, max_size=12), first=st.integers(1, 99), more=st.integers(0, 9))
-def test_a_citation_is_read_as_it_was_written(path: str, first: int, more: int):
-    assert parse_citation(f"{path}:{first}-{first + more}") == Citation(path, (first, first + more), None)
-    assert parse_citation(f"{path}:p{first}") == Citation(path, None, (first, first))
+numbers = st.tuples(st.integers(1, 99), st.integers(1, 99)).map(sorted).map(tuple)
 
 
-def test_a_line_longer_than_a_passage_is_read_whole_and_explained_by_its_nearest_part(own: KnowledgeBase):
+@given(path=st.text("ab:/-p1", max_size=12).map("{}.c".format), lines=numbers, columns=numbers)
+def test_a_citation_is_read_as_it_was_written(path: str, lines: tuple[int, int], columns: tuple[int, int]):
+    in_a_line = (lines[0], lines[0])
+    assert parse_citation(citation_of(path, None, lines)) == Citation(path, lines)
+    assert parse_citation(citation_of(path, lines, (1, 1))) == Citation(path, pages=lines)
+    for reach in (lines, in_a_line):
+        cited = citation_of(path, None, reach, columns)
+        assert parse_citation(cited) == Citation(path, reach, columns=columns)
+        assert cited.count(":") == path.count(":") + (2 if reach == in_a_line else 3)
+
+
+ROWS = [{"id": n, "name": f"pump {n}", "valves": [n, n + 1], "note": "a\u00e9b " * 3} for n in range(40)]
+FIXTURES = {
+    "one-line.json": json.dumps(ROWS),
+    "lines.json": json.dumps(ROWS, indent=1),
+    "app.js": ";".join(f"function f{n}(a,b){{return a*{n}+b}}" for n in range(90)) + "\n" + "x=1;" * 200,
+    "prose.txt": PROSE + "\n\n" + "A short line of prose.\n" * 30 + PROSE,
+    "indented.txt": "\n".join(f"    {PROSE}" for _ in range(3)),
+    "pump.py": CODE * 3,
+    "rooms.csv": "room,floor,people\n" + "".join(f"room {n},{n % 9},{n * 3}\n" for n in range(120)),
+    "wide.csv": ",".join(f"column {n}" for n in range(300)) + "\n" + ",".join(map(str, range(300))) + "\n",
+    "guide.md": GUIDE + "\n" + PROSE + "\n",
+    "windows.txt": (PROSE + "\r\n") * 2,
+}
+
+
+@pytest.mark.promise("A.search.citations")
+@pytest.mark.parametrize("name", FIXTURES)
+def test_a_citation_names_one_passage_and_reading_it_gives_exactly_that(
+    own: KnowledgeBase, tmp_path: Path, name: str
+):
+    write(tmp_path / "docs" / name, FIXTURES[name])
+    own.sync()
+    document = own.document_named(f"docs/{name}")
+    chunks = own.store.catalog.chunks_of(document.id)
+    cited = {cite(document, chunk): chunk for chunk in chunks}
+    assert len(cited) == len(chunks) > 2
+    for citation, chunk in cited.items():
+        read, wider = own.get(citation), own.get(citation, context=1)
+        assert (read.citation, read.text) == (citation, chunk.text)
+        assert (read.start_column, read.end_column) == (chunk.start_column, chunk.end_column)
+        assert read.text in wider.text
+        for part in (read, wider):
+            there = lines_of(FIXTURES[name].replace("\r\n", "\n"), parse_citation(part.citation))
+            assert "\n".join(there).split() == part.text.split()
+
+
+def test_a_range_of_columns_that_no_passage_has_reads_all_that_share_it(own: KnowledgeBase, tmp_path: Path):
+    write(tmp_path / "docs" / "one.json", json.dumps(ROWS))
+    own.sync()
+    first, second, *_ = own.store.catalog.chunks_of(own.document_named("docs/one.json").id)
+    read = own.get(f"docs/one.json:1:{first.end_column}-{second.start_column}")
+    assert read.citation == f"docs/one.json:1:1-{second.end_column}"
+    assert read.text == json.dumps(ROWS)[: second.end]
+    assert own.get("docs/one.json:1").citation == own.get("docs/one.json").citation == "docs/one.json:1-1"
+    with pytest.raises(BadValue, match="ends before it begins") as fault:
+        own.get("docs/one.json:1:90-80")
+    assert fault.value.hint == "docs/one.json:1:80-90"
+    with pytest.raises(NotFound, match="points past the text"):
+        own.get("docs/one.json:1:900000-900001")
+
+
+def test_a_line_longer_than_a_passage_is_read_and_explained_by_the_part_that_is_cited(own: KnowledgeBase):
     folder = Path(own.source("docs").source.path or "")
     rules = " ".join(f"Rule {n}: everybody keeps locker {n} tidy." for n in range(400))
     write(folder / "handbook.md", f"# Handbook\n\n{rules} The spare fuse is taped under the toolbox.\n")
     own.sync()
     hit = own.search("spare fuse under the toolbox", mode="fts5").hits[0]
-    assert hit.citation == "docs/handbook.md:3-3"
-    passage = own.get(hit.citation)
-    assert (passage.citation, hit.chunk.text in passage.text) == (hit.citation, True)
+    assert hit.citation == f"docs/handbook.md:3:{hit.chunk.start_column}-{hit.chunk.end_column}"
+    assert own.get(hit.citation).text == hit.chunk.text
+    assert "taped under the toolbox" in own.search(hit.citation).hits[0].chunk.text
     assert own.explain("spare fuse under the toolbox", hit.citation).chunk.id == hit.chunk.id

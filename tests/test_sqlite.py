@@ -11,6 +11,7 @@ import threading
 from array import array
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -581,3 +582,31 @@ def test_a_file_of_the_first_schema_is_brought_up_to_date_with_all_that_it_holds
     store.journal.record_access(["n"], 1.0)
     assert store.journal.accesses(["n"])["n"].times == 1
     store.close()
+
+
+def test_a_file_from_before_names_opens_at_once_and_has_them_once_it_is_indexed_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    url = f"sqlite://{tmp_path}"
+    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:4])
+    monkeypatch.setattr(migrations, "VERSION", 4)
+    migrations.make_if_missing(locate(url, "default"))
+    monkeypatch.undo()
+    old = apsw.Connection(str(tmp_path / "default.db"))
+    old.execute("""
+        INSERT INTO kb_sources VALUES
+            (1, 'docs', 'docs', '/docs', 'directory', 'docs', '[]', '[]', 'trusted', 0, NULL);
+        INSERT INTO kb_documents VALUES
+            (1, 'docs/a.md', 1, 'docs/a.md', 'markdown', 'A', '{}', '', 'h', 4, 5, NULL, 6, '{}');
+        INSERT INTO kb_chunks (document, position, start_offset, end_offset, start_line, end_line, heading,
+            title, tags, terms, content) VALUES (1, 0, 0, 7, 1, 1, '[]', 'A', '', '', '--amend')""")
+    old.close()
+    with closing(SQLiteStore.open(url, "default")) as store:
+        assert [scored.chunk_id for scored in store.lexical.search(Word("amend"), Filter(), 5)] == [1]
+        (chunk,) = store.catalog.chunks_of("docs/a.md")
+        assert (chunk.start_column, chunk.end_column) == (None, None)
+        assert store.lexical.search_names(["--amend"], Filter(), 5) == []
+        assert store.check() == []
+        assert store.catalog.reindex(["docs/a.md"]) == 1
+        assert [scored.chunk_id for scored in store.lexical.search_names(["--amend"], Filter(), 5)] == [1]
+        assert store.catalog.reindex(["docs/a.md"]) == 0

@@ -72,13 +72,7 @@ def test_a_search_by_words_loads_no_model_runtime(tmp_path: Path):
     assert "apsw" in loaded
     assert not loaded & HEAVY
     assert not loaded & {"concord.ingest", "concord.wire", "asyncio", "platformdirs", "importlib.metadata"}
-    assert not loaded & {
-        "pathlib",
-        "json",
-        "concord.protocols",
-        "concord.storage",
-        "concord.answering.rung_words",
-    }
+    assert not loaded & {"pathlib", "json", "concord.protocols", "concord.storage", "concord.text.word_forms"}
     assert not loaded & {"inspect", "gettext", "locale", "platform", "textwrap", "typing_extensions"}
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from concord.indexing import document_groups
 from concord.sources import register
-from concord.text.successors import declares, status_of, successors
+from concord.text.document import declares, status_of, successors
 from concord.types import Document, Filter, Json, Word
 from support.recorders import SyncBench, write
 

@@ -504,7 +504,7 @@ SAMPLES = {
 }
 # By READER_VERSION: the beginning of a digest of the samples' chunks, since 4 with their titles, since 5 with
 # plum.md, pear.1 and pears.mbox, since 6 with pears.rst, pears.srt and pears.org, since 7 with pears.adoc and
-# pears.tex, since 8 with CHANGES.
+# pears.tex, since 8 with CHANGES, since 9 with columns.
 CUT = {
     1: "804aec44",
     2: "b615438d",
@@ -514,6 +514,7 @@ CUT = {
     6: "7d28535f",
     7: "275a7d6a",
     8: "6a41253c",
+    9: "fd9c3f10",
 }
 
 
@@ -522,9 +523,9 @@ def test_who_changes_how_files_are_read_or_cut_raises_the_reader_version(bench: 
         write(tmp_path / "docs" / name, text)
     bench.add(tmp_path / "docs")
     cut = [
-        (name, bench.document(f"docs/{name}").title, chunk.text, chunk.heading, chunk.start_line)
+        (name, bench.document(f"docs/{name}").title, one.text, one.heading, one.start_line, one.start_column)
         for name in SAMPLES
-        for chunk in bench.chunks(f"docs/{name}")
+        for one in bench.chunks(f"docs/{name}")
     ]
     assert hashlib.sha256(repr(cut).encode()).hexdigest()[:8] == CUT[reading_files.READER_VERSION], cut
 

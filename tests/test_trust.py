@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord import KnowledgeBase
-from concord.showing.vetting import UNTRUSTED
-from concord.text.trust import (
+from concord.text.injection import (
     BIDIRECTIONAL,
     CONTROL,
     HIDDEN,
     INSTRUCTION,
     LOOK_ALIKE,
+    UNTRUSTED,
     warnings_about,
     warnings_about_each,
 )

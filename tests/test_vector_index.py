@@ -27,7 +27,7 @@ from concord.cli.main import main
 from concord.knowledge import KnowledgeBase
 from concord.outcomes import VectorIndexState
 from concord.types import Filter, Identity, Scored, silent
-from concord.wire_outcomes import stats_to_json
+from concord.wire_reports import report_to_json
 from contract.stored import EVERYTHING, IDENTITY, document, pieces, source, unit
 from support.other_embedders import TABLE
 from support.recorders import write
@@ -601,7 +601,7 @@ def test_stats_tell_of_the_index(kb: KnowledgeBase, tmp_path: Path, capsys: pyte
     store = f"sqlite://{tmp_path}/store"
     assert main(["--store", store, "stats"]) == 0
     assert "none (from 50,000 vectors on): every vector is compared" in capsys.readouterr().out
-    assert stats_to_json(kb.stats())["vector_index"] == asdict(index_of(kb))
+    assert report_to_json(kb.stats())["vector_index"] == asdict(index_of(kb))
 
 
 def test_files_of_other_organisations_are_left_alone(store: SQLiteStore, tmp_path: Path):

@@ -15,7 +15,7 @@ from concord.errors import BackendDown, EmbedderDown
 from concord.indexing.embedding import text_key
 from concord.moving.vector_move import VectorMove
 from concord.storage import Store
-from concord.text.assemble import embeddable_text
+from concord.text.document import embeddable_text
 from contract.stored import IDENTITY, unit
 from support.small_library import secluded
 

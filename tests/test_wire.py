@@ -19,8 +19,17 @@ from concord.models import Built, Switch
 from concord.moving.migrate import Migration
 from concord.moving.vector_move import VectorMove
 from concord.notes import Note
-from concord.outcomes import Backup, Failure, Passage, Removal, SourceSummary, Stats, SyncReport
-from concord.showing.budget import BYTES_PER_TOKEN
+from concord.outcomes import (
+    Backup,
+    DocumentSlice,
+    Failure,
+    PartlyRead,
+    Removal,
+    SourceSummary,
+    Stats,
+    SyncReport,
+)
+from concord.reading.budget import BYTES_PER_TOKEN
 from concord.text.urls import without_password
 from concord.types import (
     MODES,
@@ -31,7 +40,6 @@ from concord.types import (
     Document,
     Hit,
     Identity,
-    PartlyRead,
     Request,
     Source,
 )
@@ -40,22 +48,10 @@ from concord.wire import (
     document_to_json,
     iso_time,
     json_safe,
-    passage_to_json,
+    slice_to_json,
     to_text,
 )
-from concord.wire_outcomes import (
-    backfill_to_json,
-    backup_to_json,
-    built_to_json,
-    migration_to_json,
-    removal_to_json,
-    source_to_json,
-    stats_to_json,
-    switch_to_json,
-    sync_report_to_json,
-    sync_reports_to_json,
-    vector_move_to_json,
-)
+from concord.wire_reports import report_to_json, sync_reports_to_json
 
 SCHEMA = json.loads(
     (Path(__file__).parent.parent / "docs" / "answer.schema.json").read_text(encoding="utf-8")
@@ -129,7 +125,7 @@ def test_every_key_is_there_when_nothing_was_found():
     VALIDATOR.validate(wire)
     assert set(wire) == set(SCHEMA["properties"])
     assert (wire["results"], wire["returned"], wire["agreement_scores"]) == ([], 0, {})
-    assert wire["omitted"] == {"deleted": 0, "below_threshold": 0}
+    assert wire["omitted"] == {"deleted": 0, "below_threshold": 0, "below_min_score": 0}
 
 
 @pytest.mark.promise("003.agreement.answer")
@@ -146,14 +142,14 @@ def test_what_later_stages_fill_in_validates_too():
     wire = answer_to_json(
         answer(
             full,
-            query_kind="conceptual",
+            query_type="conceptual",
             confidence="high",
             confidence_score=0.83,
             answerable=True,
             calibrated=True,
             note="two words were misspelt",
             suggestions=("login flow",),
-            omitted={"deleted": 1, "below_threshold": 2},
+            omitted={"deleted": 1, "below_threshold": 2, "below_min_score": 3},
         )
     )
     VALIDATOR.validate(wire)
@@ -292,7 +288,7 @@ def test_a_sync_report_keeps_the_reason_of_each_failure():
         generation=4,
         took_s=1,
     )
-    wire = sync_report_to_json(report)
+    wire = report_to_json(report)
     assert wire["failed"] == [{"path": "docs/a.pdf", "reason": "truncated"}]
     assert wire["skipped_files"] == [{"path": "docs/a.png", "reason": "binary"}]
     assert wire["partly_read"] == [{"path": "docs/b.pdf", "pages": 10, "pages_without_text": 9}]
@@ -304,7 +300,7 @@ def test_a_sync_report_keeps_the_reason_of_each_failure():
 
 
 def test_a_removal_is_its_two_counts():
-    assert removal_to_json(Removal(DOCS, 5, 50)) == {
+    assert report_to_json(Removal(DOCS, 5, 50)) == {
         "source": "docs",
         "documents_deleted": 5,
         "vectors_deleted": 50,
@@ -312,17 +308,17 @@ def test_a_removal_is_its_two_counts():
 
 
 def test_sources_documents_passages_and_stats_are_plain_json():
-    passage = Passage(AUTH, DOCS, "text", "docs/guide/auth.md:p1-2", 1, 9, (1, 2), ("Auth",), "fresh")
+    passage = DocumentSlice(AUTH, DOCS, "text", "docs/guide/auth.md:p1-2", 1, 9, (1, 2), ("Auth",), "fresh")
     identity = Identity("bundled", "granite", 384)
     stats = Stats("default", "sqlite:///x", None, Counts(1, 2, 3, 2), 1, identity, 9, {"markdown": 2})
     wires = [
-        source_to_json(SourceSummary(DOCS, Counts(1, 2, 3, 4))),
+        report_to_json(SourceSummary(DOCS, Counts(1, 2, 3, 4))),
         document_to_json(AUTH, DOCS),
         document_to_json(AUTH),
-        passage_to_json(passage),
-        passage_to_json(replace(passage, pages=None)),
-        stats_to_json(stats),
-        stats_to_json(replace(stats, identity=None)),
+        slice_to_json(passage),
+        slice_to_json(replace(passage, pages=None)),
+        report_to_json(stats),
+        report_to_json(replace(stats, identity=None)),
     ]
     for wire in wires:
         assert json.loads(to_text(wire)) == wire
@@ -335,12 +331,12 @@ def test_sources_documents_passages_and_stats_are_plain_json():
 def test_how_long_something_took_has_three_decimals_whatever_was_done():
     counts, identity = Counts(1, 2, 3, 2), Identity("bundled", "granite", 384)
     wires = [
-        sync_report_to_json(SyncReport(DOCS, took_s=1.23456)),
-        migration_to_json(Migration(counts, 2, "abc", 2, 1.23456), "sqlite:///x"),
-        backup_to_json(Backup("copy", 9, counts, 1.23456)),
-        built_to_json(Built(identity, True, EmbeddingReport(), 1.23456)),
-        switch_to_json(Switch("switched", identity, None, None, EmbeddingReport(), 1.23456)),
-        backfill_to_json(Backfill(took_s=1.23456)),
+        report_to_json(SyncReport(DOCS, took_s=1.23456)),
+        report_to_json(Migration(counts, 2, "abc", 2, 1.23456), store="sqlite:///x"),
+        report_to_json(Backup("copy", 9, counts, 1.23456)),
+        report_to_json(Built(identity, True, EmbeddingReport(), 1.23456)),
+        report_to_json(Switch("switched", identity, None, None, EmbeddingReport(), 1.23456)),
+        report_to_json(Backfill(took_s=1.23456)),
     ]
     assert [wire["took_s"] for wire in wires] == [1.235] * len(wires)
     assert all(json.loads(to_text(wire)) == wire for wire in wires)
@@ -350,8 +346,8 @@ def test_what_embedding_came_to_has_the_same_keys_whatever_it_was_done_for():
     identity, done = Identity("bundled", "granite", 384), EmbeddingReport(embedded=3, refused=1, pending=1)
     keys = {"embedded", "reused", "pending", "degraded", "overflowed"}
     built, moved = (
-        built_to_json(Built(identity, True, done, 1.0)),
-        vector_move_to_json(VectorMove(done), "the store"),
+        report_to_json(Built(identity, True, done, 1.0)),
+        report_to_json(VectorMove(done), vectors="the store"),
     )
     assert built.keys() - {"name", "provider", "model", "dimension", "metric", "active", "took_s"} == keys
     assert moved.keys() - {"vectors", "left"} == keys

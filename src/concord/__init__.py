@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from concord.errors import KBError
     from concord.knowledge import KnowledgeBase
     from concord.notes import Note
-    from concord.outcomes import Passage, SyncReport
+    from concord.outcomes import DocumentSlice as Passage
+    from concord.outcomes import SyncReport
     from concord.types import Answer, Document, Hit, Request, Source
 
 __version__ = "0.1.0"
@@ -47,4 +48,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'types')}"), name)
+    home = import_module(f"{__name__}.{_HOMES.get(name, 'types')}")
+    return getattr(home, "DocumentSlice" if name == "Passage" else name)

@@ -18,7 +18,7 @@ from concord.indexing.embedding import EMBED_BATCH, text_key, vectors_for
 from concord.notes import NoteTools, kept_notes, store_notes
 from concord.protocols import Embedder, Progress
 from concord.storage import Catalog, Store
-from concord.text.assemble import embeddable_text, embedded_tags
+from concord.text.document import embeddable_text, embedded_tags
 from concord.types import ChunkId, Document, Vector
 from concord.vector_storage import VectorIndex
 

@@ -42,7 +42,7 @@ from concord.outcomes import SyncReport
 from concord.protocols import Embedder, FileReader, Progress
 from concord.storage import Catalog, Store
 from concord.text.chunk import chunk
-from concord.text.successors import declares
+from concord.text.document import declares
 from concord.types import FileState, Filter, Source
 
 SLOW_BYTES = 1 << 20  # a larger file may take seconds to read: what was read before it is stored first

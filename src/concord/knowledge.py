@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -19,9 +19,6 @@ from concord.parts import Parts, check_lasting
 from concord.types import Answer, Document, Feedback, Opinion, Request, Source, Trust, silent
 
 if TYPE_CHECKING:
-    from concord.answering.explaining import Explanation
-    from concord.answering.progressive import Progressive
-    from concord.answering.tools import SearchTools
     from concord.backfill import Backfill
     from concord.doctor import Diagnosis
     from concord.measuring import Measuring
@@ -29,22 +26,13 @@ if TYPE_CHECKING:
     from concord.moving.migrate import Migration
     from concord.moving.vector_move import VectorMove
     from concord.notes import Imported, KeptNote, Note, NoteTools, RemovedNote
-    from concord.outcomes import Backup, Passage, Removal, SourceSummary, Stats, SyncReport
+    from concord.outcomes import Backup, DocumentSlice, Removal, SourceSummary, Stats, SyncReport
     from concord.protocols import Embedder, Progress
-    from concord.showing.paging import Page
+    from concord.reading.pages import Page
+    from concord.search.explain import Explanation
+    from concord.search.pipeline import Progressive
     from concord.storage import Store
     from concord.syncing import Scope, Syncing
-
-
-def _pipeline(request: Request) -> Callable[[Request, SearchTools], Answer]:
-    """Return the pipeline that answers a request: one with `min_generation` waits for the store first."""
-    if request.min_generation is None:
-        from concord.search import search
-
-        return search
-    from concord.answering.catching_up import search_when_caught_up
-
-    return search_when_caught_up
 
 
 class KnowledgeBase:
@@ -106,7 +94,7 @@ class KnowledgeBase:
             NotFound: there is nothing at `path`.
             UsageError: it may not be indexed, the name is taken, or no file matches the patterns.
         """
-        from concord.answering.request_checks import as_texts
+        from concord.search.request import as_texts
         from concord.sources import absolute_path, register
 
         source = register(
@@ -127,7 +115,7 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
-        from concord.answering.request_checks import as_texts
+        from concord.search.request import as_texts
 
         known = self.store.catalog.sources()
         chosen = [self._named(name) for name in as_texts("names", names)] or known
@@ -141,7 +129,7 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
-        from concord.answering.request_checks import as_texts
+        from concord.search.request import as_texts
 
         chosen = [self._named(name).id for name in as_texts("names", names)]
         return self._syncing.watch(chosen, embed=embed, stop=stop or Event())
@@ -211,7 +199,7 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed.
             BadValue: the name fits several documents.
         """
-        from concord.reading import find_document
+        from concord.reading.locate import find_document
 
         return find_document(reference, self.store.catalog)
 
@@ -227,26 +215,22 @@ class KnowledgeBase:
             UsageError: the request cannot be carried out as asked.
             Unavailable: words, or meaning where only that was asked for, cannot be searched now.
         """
-        from concord.answering.request_checks import request_of
+        from concord.search.request import request_of
 
         return self.ask(request_of(text, options), wait_for_model=wait_for_model)
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; with `wait_for_model` off, by words alone until the model has been loaded."""
-        from concord.answering.request_checks import checked_request, search_options
         from concord.call_limit import limited_to
-        from concord.search_parts import COLD, SearchParts
-        from concord.showing.vetting import with_warnings
+        from concord.search.pipeline import preliminary, search
+        from concord.search.request import checked, options_of
+        from concord.search_parts import COLD, Searching
 
-        request = checked_request(request)
-        with limited_to(search_options(request, self.settings).deadline_ms):
-            tools = SearchParts(self.parts).tools(request, wait_for_model=wait_for_model)
-            answer = _pipeline(request)(request, tools)
-        if tools.absent is COLD and answer.hits:
-            from concord.answering.progressive import preliminary  # late: few searches meet a cold model
-
-            answer = preliminary(answer)
-        return with_warnings(answer)
+        request = checked(request)
+        with limited_to(options_of(request, self.settings).deadline_ms):
+            tools = Searching(self.parts).tools(request, wait_for_model=wait_for_model)
+            answer = search(request, tools)
+        return preliminary(answer) if tools.absent is COLD and answer.hits else answer
 
     def search_progressive(self, text: str, **options: Any) -> Iterator[Progressive]:
         """Yield what words find at once, then the full answer; options are those of `search`.
@@ -254,11 +238,11 @@ class KnowledgeBase:
         Raises:
             UsageError: the request cannot be carried out as asked.
         """
-        from concord.answering.progressive import progressive
-        from concord.answering.request_checks import checked_request, chosen_mode, request_of
+        from concord.search.pipeline import progressive
+        from concord.search.request import checked, mode_of, request_of
 
-        request = checked_request(request_of(text, options))
-        return progressive(request, chosen_mode(request, self.settings), self.ask)
+        request = checked(request_of(text, options))
+        return progressive(request, mode_of(request, self.settings), self.ask)
 
     def explain(self, text: str, reference: str, **options: Any) -> Explanation:
         """Say why a passage ranks where it does for a query, or why not at all; options as for `search`.
@@ -267,15 +251,15 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed.
             UsageError: the request cannot be carried out as asked.
         """
-        from concord.answering.explaining import explain_passage
-        from concord.answering.request_checks import checked_request, request_of, search_options
         from concord.call_limit import limited_to
-        from concord.search_parts import SearchParts
+        from concord.search.explain import explain
+        from concord.search.request import checked, options_of, request_of
+        from concord.search_parts import Searching
 
-        request = checked_request(request_of(text, options))
-        with limited_to(search_options(request, self.settings).deadline_ms):
-            tools = SearchParts(self.parts).tools(request, wait_for_model=True)
-            return explain_passage(request, reference, tools)
+        request = checked(request_of(text, options))
+        with limited_to(options_of(request, self.settings).deadline_ms):
+            tools = Searching(self.parts).tools(request, wait_for_model=True)
+            return explain(request, reference, tools)
 
     def warm(self) -> None:
         """Open the store and, where there are vectors to compare with, load the model."""
@@ -286,19 +270,19 @@ class KnowledgeBase:
         """Whether a search needs no model to be loaded first."""
         return self.parts.is_warm
 
-    def get(self, reference: str, *, context: int = 0, whole: bool = False) -> Passage:
+    def get(self, reference: str, *, context: int = 0, whole: bool = False) -> DocumentSlice:
         """Read a citation, a document or a chunk.
 
         Raises:
             NotFound: nothing of that name is indexed.
         """
-        from concord.reading import read_passage
+        from concord.reading.locate import locate, slice_of
 
         if context < 0:
             raise BadValue(f"cannot read {context} neighbours", hint="0 or more")
-        passage = read_passage(reference, self.store.catalog, context=context, whole=whole)
-        self._count_reading(passage.document)
-        return passage
+        read = slice_of(locate(reference, self.store.catalog, context=context, whole=whole))
+        self._count_reading(read.document)
+        return read
 
     def page(self, reference: str, *, max_bytes: int, context: int = 0, cursor: str | None = None) -> Page:
         """Read a citation, a document or a chunk in pages; with a cursor, the page that it leads to.
@@ -307,17 +291,17 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed, or it has changed since the cursor was given.
             BadValue: the name fits several documents, or the cursor is none of ours.
         """
-        from concord.showing import paging
+        from concord.reading import pages
 
         if cursor is not None:
-            return paging.next_page(cursor, self.store.catalog, max_bytes=max_bytes)
-        page = paging.first_page(reference, self.store.catalog, max_bytes=max_bytes, context=context)
-        self._count_reading(page.passage.document)
+            return pages.next_page(cursor, self.store.catalog, max_bytes=max_bytes)
+        page = pages.first_page(reference, self.store.catalog, max_bytes=max_bytes, context=context)
+        self._count_reading(page.slice.document)
         return page
 
     def _count_reading(self, document: Document) -> None:
         if self.settings["usage.enabled"]:
-            from concord.answering.usage import record_reading
+            from concord.search.boost import record_reading
 
             record_reading(document.id, self.store.journal)
 
@@ -328,10 +312,15 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed.
             BadValue: the opinion is neither good nor bad.
         """
-        from concord.feedback import give_feedback
+        from concord.reading.locate import locate, slice_of
 
-        catalog, journal = self.store.catalog, self.store.journal
-        return give_feedback(reference, opinion, query, catalog, journal, time.time())
+        if opinion not in ("good", "bad"):
+            raise BadValue(f"{opinion!r} is no opinion", hint="good or bad")
+        located = locate(reference, self.store.catalog)
+        citation = slice_of(located).citation
+        feedback = Feedback(located.document.id, citation, opinion, " ".join(query.split()), time.time())
+        self.store.journal.record_feedback(feedback)
+        return feedback
 
     def note(self, note: Note | str, *, supersedes: str | None = None, embed: bool = True) -> Document:
         """Keep a note, given as a `Note` or as its text; `supersedes` is a document's id, path or citation.
@@ -409,7 +398,7 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed.
         """
         from concord.notes import history
-        from concord.reading import locate
+        from concord.reading.locate import locate
 
         return history(locate(reference, self.store.catalog).document, self.store.catalog)
 

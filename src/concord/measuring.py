@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,16 +12,15 @@ from msgspec.structs import replace
 
 from concord.errors import BackendDown, CorruptStore
 from concord.parts import Parts
-from concord.search_parts import SearchParts
+from concord.search_parts import Searching
 from concord.types import Request, silent
 
 if TYPE_CHECKING:
-    from concord.answering.tools import SearchTools
     from concord.protocols import Progress
     from concord.quality.collection import Collection
-    from concord.quality.evaluate import Evaluation
-    from concord.quality.opinions import Review
-    from concord.quality.refit import Refit
+    from concord.quality.evaluate import Evaluation, Review
+    from concord.quality.fit import Refit
+    from concord.search.tools import Tools
 
 
 class Measuring:
@@ -45,51 +44,61 @@ class Measuring:
             NotFound: the folder holds no collection.
             BadValue: a file of it cannot be read, or it is called unanswerable from itself.
         """
+        from concord.quality.collection import read_collection
         from concord.quality.evaluate import evaluate
 
-        collection, others = _asked_of(folder, unanswerable, split, limit)
+        collection = read_collection(Path(folder), split).sampled(limit)
+        others = _foreign(unanswerable, collection, limit)
         with self.indexed_apart(collection, progress) as tools:
             return evaluate(collection, tools, progress, others)
 
     def calibrate(
         self,
-        folder: str | os.PathLike[str],
+        folder: str | os.PathLike[str] | None = None,
         *,
         unanswerable: Sequence[str | os.PathLike[str]] = (),
+        near_misses: Sequence[str | os.PathLike[str]] = (),
         split: str | None = None,
         limit: int | None = None,
         progress: Progress = silent,
     ) -> Refit:
         """Fit confidence to a judged collection, and keep what was fitted as the user's own calibration.
 
+        Without a collection it is fitted to feedback alone. `near_misses` are files of queries about what the
+        documents speak of and do not answer.
+
         Raises:
             NotFound: the folder holds no collection.
             BadValue: a file of it cannot be read, it has too few judged queries to learn from, or it is
                 called unanswerable from itself.
         """
-        from concord.quality.calibration import save_calibration
-        from concord.quality.opinions import judged_outcomes
-        from concord.quality.refit import refit
+        from concord.quality.collection import near_misses as queries_of
+        from concord.quality.collection import read_collection
+        from concord.quality.evaluate import feedback_outcomes
+        from concord.quality.fit import refit
+        from concord.search.calibration import save_calibration
 
-        collection, others = _asked_of(folder, unanswerable, split, limit)
-        identity = self._parts.model_identity
-        judged = judged_outcomes(self._own_tools(), progress)
-        with self.indexed_apart(collection, progress) as tools:
-            fitted = refit(collection, tools, identity, others, progress, judged)
-        folder = Path(self._parts.settings.paths.data)
-        return replace(fitted, path=save_calibration(fitted.calibration, identity, folder))
+        collection = None if folder is None else read_collection(Path(folder), split).sampled(limit)
+        others = _foreign(unanswerable, collection, limit)
+        near = [text for path in near_misses for text in queries_of(Path(path))]
+        identity, own = self._parts.model_identity, self._own_tools()
+        judged = feedback_outcomes(own, progress)
+        with self.indexed_apart(collection, progress) if collection else nullcontext(own) as tools:
+            fitted = refit(collection, tools, identity, others, progress, judged, near)
+        kept_in = Path(self._parts.settings.paths.data)
+        return replace(fitted, path=save_calibration(fitted.calibration, identity, kept_in))
 
-    def review(self, progress: Progress = silent) -> Review:
-        """Tell how search does on the results that somebody called good or bad."""
-        from concord.quality.opinions import review
+    def review(self) -> Review:
+        """Return how search does on the results that somebody called good or bad."""
+        from concord.quality.evaluate import review
 
-        return review(self._own_tools(), progress)
+        return review(self._own_tools())
 
-    def _own_tools(self) -> SearchTools:
-        return SearchParts(self._parts).tools(Request(""), wait_for_model=True)
+    def _own_tools(self) -> Tools:
+        return Searching(self._parts).tools(Request(""), wait_for_model=True)
 
     @contextmanager
-    def indexed_apart(self, collection: Collection, progress: Progress) -> Iterator[SearchTools]:
+    def indexed_apart(self, collection: Collection, progress: Progress) -> Iterator[Tools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
         from concord.indexing.embedding import embed_pending
         from concord.quality.collection import complete, index_collection, settings_apart
@@ -99,7 +108,7 @@ class Measuring:
         with closing(Parts(apart, apart["org"])) as other:
             with _kept_in_the_cache():
                 index_collection(collection, other.store, other.tokenizer(), other.limits().chunk, progress)
-                searching = SearchParts(other)
+                searching = Searching(other)
                 tools = searching.for_words()
                 if other.embedder is not None:
                     complete(embed_pending(other.store, other.embedder, progress))
@@ -117,21 +126,21 @@ def _kept_in_the_cache() -> Iterator[None]:
         raise type(fault)(fault.message, hint=hint) from fault
 
 
-def _asked_of(
-    folder: str | os.PathLike[str],
-    unanswerable: Sequence[str | os.PathLike[str]],
-    split: str | None,
-    limit: int | None,
-) -> tuple[Collection, dict[str, list[str]]]:
-    """Return a collection to ask its own queries of, and others' queries by name."""
-    from concord.errors import BadValue
-    from concord.quality.collection import foreign_queries, read_collection
+def _foreign(
+    unanswerable: Sequence[str | os.PathLike[str]], collection: Collection | None, limit: int | None
+) -> dict[str, list[str]]:
+    """Return the queries of other collections by name.
 
-    collection = read_collection(Path(folder), split).sampled(limit)
+    Raises:
+        BadValue: the collection itself is among them.
+    """
+    from concord.errors import BadValue
+    from concord.quality.collection import foreign_queries
+
     others = [Path(other).resolve() for other in unanswerable]  # a name is shown, and `.` has none
-    if collection.folder in others:
+    if collection and collection.folder in others:
         raise BadValue(
             f"the queries of {collection.folder} are answered by its own documents",
             hint="--unanswerable wants another collection, whose queries these documents cannot answer",
         )
-    return collection, foreign_queries(others, limit)
+    return foreign_queries(others, limit)

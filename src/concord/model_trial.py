@@ -17,7 +17,7 @@ from typing import NamedTuple
 from concord.errors import BadValue
 from concord.protocols import Embedder, Progress
 from concord.storage import Catalog
-from concord.text.sentence import sentence_starts
+from concord.text.cuts import sentence_starts
 from concord.types import Chunk, ChunkId, Filter, Identity
 from concord.vector_storage import VectorIndex
 

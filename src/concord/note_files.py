@@ -23,7 +23,7 @@ from typing import Any
 from concord.durable import replace_file
 from concord.errors import BadValue, NotFound
 from concord.notes import KeptNote, Note, slug
-from concord.text.front_matter import split_front_matter
+from concord.text.document import split_front_matter
 from concord.types import Json
 
 ENDINGS = (".json", ".jsonl", ".md")

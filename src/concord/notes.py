@@ -17,19 +17,18 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from concord.answering.request_checks import as_texts
 from concord.batches import batched
 from concord.errors import BadValue, NotFound
 from concord.files.file_times import storable_ns
 from concord.indexing.document_groups import WHOLE_DOCUMENTS
 from concord.protocols import Embedder
-from concord.reading import find_document, joined
+from concord.reading.locate import find_document, joined
+from concord.search.request import as_texts
 from concord.sources import notes_source
 from concord.storage import Catalog, Store
-from concord.text.assemble import NoteText, note_text
 from concord.text.chunk import ChunkSize, chunk
-from concord.text.clean import clean
-from concord.text.surrogates import without_lone_surrogates
+from concord.text.clean import clean, without_lone_surrogates
+from concord.text.document import NoteText, note_text
 from concord.types import Document, Extracted, Json, Piece, Source, silent
 
 _LISTS = ("tags", "highlights", "aliases")

@@ -7,11 +7,11 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from concord.types import Counts, Document, DocumentType, Freshness, Identity, Opinion, PartlyRead, Source
+from concord.types import Counts, Document, DocumentType, Freshness, Identity, Opinion, Source
 
 
-class Passage(Struct, frozen=True):
-    """What `get` reads: a stretch of one document, as it was indexed."""
+class DocumentSlice(Struct, frozen=True):
+    """What `get` reads: a part of one document, as it was indexed."""
 
     document: Document
     source: Source
@@ -22,8 +22,10 @@ class Passage(Struct, frozen=True):
     pages: tuple[int, int] | None
     heading: tuple[str, ...]
     freshness: Freshness | None  # None if its whole source is out of reach
-    before: str | None = None  # citation of the chunk that comes before the passage, to read on
+    before: str | None = None  # citation of the chunk that comes before it, to read on
     after: str | None = None
+    start_column: int | None = None  # from 1, inclusive; None where it is whole lines
+    end_column: int | None = None
 
 
 class SourceSummary(Struct, frozen=True):
@@ -84,6 +86,14 @@ class Failure(Struct, frozen=True):
 FILE_COUNTS = ("added", "changed", "removed", "renamed", "unchanged")  # fields of a SyncReport
 
 
+class PartlyRead(Struct, frozen=True):
+    """A document with pages that cannot be found, because they hold pictures and no text."""
+
+    path: str
+    pages: int
+    pages_without_text: int
+
+
 class SyncReport(Struct, frozen=True):
     """What one sync did to one source."""
 
@@ -94,9 +104,9 @@ class SyncReport(Struct, frozen=True):
     renamed: int = 0
     unchanged: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)  # reason → how many files
-    failed: Sequence[Failure] = ()
     skipped_files: Sequence[Failure] = ()  # the files that `skipped` counts
     partly_read: Sequence[PartlyRead] = ()  # documents written by this sync that have pages without text
+    failed: Sequence[Failure] = ()
     chunks: int = 0  # chunks written by this sync
     embedded: int = 0
     reused: int = 0  # vectors taken from the cache

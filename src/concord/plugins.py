@@ -57,13 +57,13 @@ TABLES: dict[str, dict[str, str]] = {
         "files": "concord.extractors.reader:SandboxedReader",
     },
     "rerankers": {
-        "cosine": "concord.rerankers.cosine:CosineReranker",
-        "cross_encoder": "concord.rerankers.cross_encoder:CrossEncoder",
+        "cosine": "concord.search.rerank:CosineReranker",
+        "cross_encoder": "concord.search.cross_encoder:CrossEncoder",
     },
     "strategies": {
-        "fts_exact": "concord.strategies.lexical:ExactWords",
-        "fts_relaxed": "concord.strategies.lexical:RelaxedWords",
-        "semantic": "concord.strategies.semantic:Semantic",
+        "fts_exact": "concord.search.legs:ExactWords",
+        "fts_relaxed": "concord.search.legs:RelaxedWords",
+        "semantic": "concord.search.legs:Semantic",
     },
 }
 

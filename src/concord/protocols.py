@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from concord.types import Candidate, ChunkId, Extracted, Family, Identity, Query, Ranked, Vector
+from concord.types import ChunkId, Extracted, Identity, Leg, Query, Ranked, RankedList, Vector
 
 Progress = Callable[[str, int, int | None], None]  # stage, done so far, total when it is known
 WAITING = "waiting"  # the stage of work that waits for other work; "done" is then in seconds
@@ -101,20 +101,14 @@ class Strategy(Protocol):
     """
 
     name: str
-    family: Family
+    leg: Leg
 
-    def candidates(self, query: Query) -> list[Candidate]:
-        """Return this strategy's votes, best first; an empty list when it finds nothing.
-
-        A lexical strategy may return `Votes`, which also carry scores of chunks that it does not vote for.
+    def search(self, query: Query) -> RankedList:
+        """Return `query.candidates` chunks, best first, and behind them the scores of more if known.
 
         Raises:
-            Exception: whatever its engine raises; the poll names the strategy in the answer and goes on.
+            Exception: whatever its engine raises; the answer names the strategy and goes on.
         """
-        ...
-
-    def is_at_hand(self, query: Query) -> bool:
-        """Whether `candidates` only computes, without any server, disk or model that could hold it up."""
         ...
 
 
@@ -129,10 +123,6 @@ class Comparison(Protocol):
         """Return the cosines of the query after moving it towards some chunks by weight (Rocchio 1971)."""
         ...
 
-    def likeness(self, chunk_id: ChunkId) -> Mapping[ChunkId, float]:
-        """Return the cosines between one of the chunks and the others; empty if it has no vector."""
-        ...
-
 
 class Similarity(Protocol):
     """Compares a query with chunks by their vectors."""
@@ -141,20 +131,12 @@ class Similarity(Protocol):
         """Return the vectors of those chunks that have one."""
         ...
 
-    def fetch_ahead(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector] | None:
-        """Return the vectors of chunks that will probably be needed; None if the store does not answer."""
-        ...
-
-    def remembered(self, text: str) -> Vector | None:
-        """Return a query's vector if it was embedded lately: comparing with it needs no model."""
-        ...
-
     def forget(self) -> None:
         """Forget the vectors of recent queries, so that the time of a new query can be measured."""
         ...
 
-    def compare(self, text: str, stored: Mapping[ChunkId, Vector], query: Vector | None = None) -> Comparison:
-        """Compare a query with chunks by their vectors; `query` is the query's own vector, if it is known."""
+    def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Comparison:
+        """Compare a query with chunks by their vectors."""
         ...
 
     def known_words(self, text: str) -> float:

@@ -14,15 +14,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord import plugins
-from concord.answering.tools import SearchTools
 from concord.errors import BadValue, KBError, Unavailable
 from concord.parts import NONE, Parts
-from concord.ranking.plan import is_ours
-from concord.types import ChunkId, Degraded, Family, Identity, Request, Space
+from concord.search.legs import is_built_in
+from concord.search.tools import Tools
+from concord.types import ChunkId, Degraded, Identity, Leg, Request, Space
 
 if TYPE_CHECKING:
     from concord.protocols import Embedder, Reranker, Semantic, Strategy
-    from concord.ranking.calibrate import Calibration
+    from concord.search.calibration import Calibration
 
 _SEMANTIC = "semantic"  # how the names of such parts begin
 COLD = Degraded("semantic", "the model is still loading; ask again in a moment to search by meaning as well")
@@ -36,14 +36,14 @@ class Meaning(Struct, frozen=True):
     further: Sequence[Strategy]  # of installed packages
 
 
-class SearchParts:
+class Searching:
     """Puts together what a search works with, out of the parts that are open."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._settings = parts.settings
 
-    def tools(self, request: Request, *, wait_for_model: bool) -> SearchTools:
+    def tools(self, request: Request, *, wait_for_model: bool) -> Tools:
         """Return the tools to answer a request with."""
         tools = self.for_words()
         if (request.mode or self._settings["search.mode"]) == "fts5":
@@ -52,7 +52,7 @@ class SearchParts:
             glance = self._parts.store.glance()
         except Unavailable as fault:
             return replace(tools, reranker=self.reranker, absent=Degraded("semantic", fault.message))
-        tools = replace(tools, glance=glance)
+        tools = replace(tools, snapshot=glance)
         meaning = self._meaning(glance.space, wait_for_model)
         if meaning is COLD:
             return replace(tools, absent=COLD)  # an answer at once: it waits for no reranker's model either
@@ -60,11 +60,14 @@ class SearchParts:
             return replace(tools, reranker=self.reranker, absent=meaning)
         return replace(self._with_meaning(tools, meaning), reranker=self.reranker)
 
-    def for_words(self) -> SearchTools:
+    def for_words(self) -> Tools:
         """Return the tools of a search by words alone."""
-        return SearchTools(self._parts.store, self._words(), self._settings, self._parts.org)
+        calibration = self._calibration(None)
+        return Tools(
+            self._parts.store, self._words(), self._settings, self._parts.org, calibration=calibration
+        )
 
-    def with_meaning(self, tools: SearchTools) -> SearchTools:
+    def with_meaning(self, tools: Tools) -> Tools:
         """Add the semantic strategy, if it can vote, and the calibration of its model to the tools."""
         meaning = self._asked_meaning()
         return tools if isinstance(meaning, Degraded) else self._with_meaning(tools, meaning)
@@ -98,7 +101,7 @@ class SearchParts:
         relaxed: Strategy = once("relaxed", lambda: plugins.load("strategies", "fts_relaxed")(index))
         return [exact, relaxed, *self._further("lexical", "words", lambda kind: kind(index))]
 
-    def _with_meaning(self, tools: SearchTools, meaning: Meaning) -> SearchTools:
+    def _with_meaning(self, tools: Tools, meaning: Meaning) -> Tools:
         return replace(
             tools,
             strategies=[*tools.strategies, meaning.strategy, *meaning.further],
@@ -106,9 +109,9 @@ class SearchParts:
             calibration=self._calibration(meaning.identity),
         )
 
-    def _calibration(self, identity: Identity) -> Calibration | None:
-        """Return the calibration of a model; None if there is none."""
-        from concord.quality.calibration import find_calibration
+    def _calibration(self, identity: Identity | None) -> Calibration | None:
+        """Return the calibration of a model; without one, that of words alone."""
+        from concord.search.calibration import find_calibration
 
         return find_calibration(identity, self._settings.paths)
 
@@ -152,35 +155,37 @@ class SearchParts:
     def _semantic(self, space: Space, embedder: Embedder) -> Semantic:
         """Return the strategy that is bound to one model: to its embedder and to its vectors."""
         name = f"{_SEMANTIC} {self._model_name(space)}"
-        semantic: Semantic = self._parts.once(name, lambda: self._guarded_semantic(space.identity, embedder))
+        semantic: Semantic = self._parts.once(name, lambda: self._new_semantic(space.identity, embedder))
         self._parts.forget_others(_SEMANTIC, name)
         return semantic
 
-    def _guarded_semantic(self, identity: Identity, embedder: Embedder) -> Semantic:
-        from concord.answering.breaker import LATE_S, Breaker, Guarded
+    def _new_semantic(self, identity: Identity, embedder: Embedder) -> Semantic:
+        from concord.search.deadline import LATE_S
 
         if self._parts.outside:
             self._parts.outside.warm()  # now, so that no search's deadline pays for it
-        inner = plugins.load("strategies", "semantic")(self._parts.store.spaces.of(identity), embedder)
-        late_s = max(LATE_S, self._settings["search.deadline_ms"] / 1000)
-        return Guarded(
-            inner, Breaker("semantic search", retry_s=self._settings["search.retry_s"], late_s=late_s)
+        semantic: Semantic = plugins.load("strategies", "semantic")(
+            self._parts.store.spaces.of(identity),
+            embedder,
+            retry_s=self._settings["search.retry_s"],
+            late_s=max(LATE_S, self._settings["search.deadline_ms"] / 1000),
         )
+        return semantic
 
     def _model_name(self, space: Space) -> str:
         return f"{self._parts.embedder_name(space)} {space.identity}"
 
     def _further(
-        self, family: Family, bound_to: str, make: Callable[[Callable[..., Strategy]], Strategy]
+        self, leg: Leg, bound_to: str, make: Callable[[Callable[..., Strategy]], Strategy]
     ) -> list[Strategy]:
-        """Return those strategies of installed packages that belong to a family.
+        """Return those strategies of installed packages that belong to a leg.
 
         `bound_to` is part of the name under which one is kept: if that changes, it is made anew.
         """
         strategies: list[Strategy] = []
         kinds: Mapping[str, Any] = self._parts.once("strategies", self._load_further)
         for name, kind in kinds.items():
-            if kind.family == family:
+            if kind.leg == leg:
                 known, bound = f"strategy {name} ", f"strategy {name} {bound_to}"
                 strategies.append(self._parts.once(bound, partial(make, kind)))
                 self._parts.forget_others(known, bound)
@@ -196,7 +201,7 @@ class SearchParts:
         wanted = [name for name in map(str.strip, self._settings["search.strategies"].split(",")) if name]
         kinds = {name: plugins.load("strategies", name) for name in wanted}
         for name, kind in kinds.items():
-            if is_ours(kind.name):
+            if is_built_in(kind.name):
                 raise BadValue(
                     f"search.strategies cannot hold {name}: {kind.name!r} is a name of our own strategies",
                     hint="ours are asked by the mode; others have names that do not begin with fts_",

@@ -189,6 +189,18 @@ class LexicalIndex(Protocol):
         """
         ...
 
+    def search_names(self, tokens: Sequence[str], filter: Filter, limit: int) -> list[Scored]:
+        """Return the chunks that have most of some name tokens (see `text.names`), best first; ties by id.
+
+        A score is the sum over the tokens that a chunk has of ln((N - n + 0.5) / (n + 0.5)), at least
+        `LEAST_IDF` each, where n of N chunks have the token.
+        """
+        ...
+
+    def name_frequencies(self, tokens: Sequence[str]) -> dict[str, int]:
+        """Return how many chunks have each of some name tokens."""
+        ...
+
 
 class EmbeddingCache(Protocol):
     """Vectors by text, so that no text is embedded twice while they are kept.

@@ -1,13 +1,13 @@
-"""The nouns. Frozen and slotted; refined with `msgspec.structs.replace`, never changed in place.
+"""The nouns. Frozen; refined with `msgspec.structs.replace`, never changed in place.
 
 Indexing:   Source → Document → Extracted → Piece → Chunk
-Searching:  Request → Query → Candidate → Ranked → Survivor → Hit → Answer
+Searching:  Request → Query → RankedList → Candidate → Ranked → Passage → Judged → Hit → Answer
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Literal, get_args
 
@@ -20,15 +20,12 @@ Json = Any  # what json.loads returns
 
 DocumentType = Literal["pdf", "markdown", "code", "note", "html", "office", "text", "data"]
 DOCUMENT_TYPES: tuple[DocumentType, ...] = get_args(DocumentType)
-
 SourceKind = Literal["directory", "file", "notes"]
 Trust = Literal["trusted", "untrusted"]
-
 Mode = Literal["auto", "hybrid", "semantic", "fts5"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-
-Family = Literal["lexical", "semantic"]
-QueryKind = Literal["exact_quote", "entity", "conceptual", "factual", "exploratory"]
+Leg = Literal["lexical", "semantic"]
+QueryType = Literal["exact_quote", "entity", "conceptual", "factual", "exploratory"]
 Freshness = Literal["fresh", "changed", "deleted"]
 Opinion = Literal["good", "bad"]
 
@@ -83,22 +80,8 @@ class Document(Struct, frozen=True):
     def file_state(self) -> FileState:
         """Return what a sync needs to know of it."""
         return FileState(
-            self.id,
-            self.path,
-            self.size,
-            self.mtime_ns,
-            self.file_hash,
-            self.content_hash,
-            self.indexed_at,
+            self.id, self.path, self.size, self.mtime_ns, self.file_hash, self.content_hash, self.indexed_at
         )
-
-
-class PartlyRead(Struct, frozen=True):
-    """A document with pages that cannot be found, because they hold pictures and no text."""
-
-    path: str
-    pages: int
-    pages_without_text: int
 
 
 class Piece(Struct, frozen=True):
@@ -112,6 +95,10 @@ class Piece(Struct, frozen=True):
     page: int | None = None  # where its own text begins, after its overlap with the piece before
     heading: tuple[str, ...] = ()
     last_page: int | None = None
+    # Columns of its first and last character, from 1, in characters of the file's lines; None where it is
+    # whole lines, or where the lines of the text are not those of the file.
+    start_column: int | None = None
+    end_column: int | None = None
 
 
 class Chunk(Struct, frozen=True):
@@ -128,6 +115,8 @@ class Chunk(Struct, frozen=True):
     page: int | None = None
     heading: tuple[str, ...] = ()
     last_page: int | None = None
+    start_column: int | None = None
+    end_column: int | None = None
 
     @property
     def pages(self) -> tuple[int, int] | None:
@@ -311,12 +300,14 @@ class Request(Struct, frozen=True):
     max_tokens: int | None = None
     min_generation: int | None = None
     explain: bool = False
+    min_score: float | None = None
 
 
 class Query(Struct, frozen=True):
-    """What the pipeline runs: the request understood."""
+    """The request, understood."""
 
-    text: str  # without polite phrases ("could you tell me") and the quotes around a message's values
+    text: str
+    meaning: str  # what is embedded: the text without excluded words, spelling corrected
     terms: tuple[str, ...]  # as typed, operators and stop words taken out (never to nothing)
     phrases: tuple[str, ...]
     excluded: tuple[str, ...]
@@ -325,20 +316,17 @@ class Query(Struct, frozen=True):
     limit: int
     candidates: int  # how many each strategy may propose
     filter: Filter
-    kind: QueryKind = "exploratory"
+    type: QueryType = "exploratory"
     entities: tuple[str, ...] = ()
     words: tuple[str, ...] = ()  # tokens that loose matching looks for, before frequent ones are pruned
     frequencies: Mapping[str, int] = field(default_factory=dict)  # word → how many chunks hold it
     chunks: int = 0  # how many chunks there are in all
+    names: tuple[str, ...] = ()  # name tokens that are looked up
+    absent_names: tuple[str, ...] = ()  # names that the query asks for and no chunk defines
+    changes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # unknown word → searched instead
+    dropped: Match | None = None  # what a hit must not match
     ef_search: int | None = None
-    options: tuple[str, ...] = ()  # words whose dash excludes nothing, as in tar -xzf
-    remaining: str = ""  # the text without what it excludes; empty if it excludes nothing
     nothing_wanted: bool = False  # it only excludes (-word), so its words are looked for instead
-
-    @property
-    def meaning(self) -> str:
-        """The text to embed, without excluded words: a vector knows no NOT, and would be drawn to them."""
-        return self.remaining or self.text
 
 
 # A search makes thousands of the next two; in neither could the garbage collector find a cycle.
@@ -350,41 +338,49 @@ class Scored(Struct, frozen=True, gc=False):
     vector: Vector = b""  # empty unless the engine has sent it along
 
 
+class RankedList(Struct, frozen=True):
+    """What one strategy found, best first."""
+
+    strategy: str
+    leg: Leg
+    found: Sequence[Scored]  # those beyond the query's number of candidates only lend their scores
+
+
 class Candidate(Struct, frozen=True, gc=False):
-    """One strategy's vote for one chunk. Carries no text: text is read once, after fusion."""
+    """All that is known of a chunk before its text is read."""
 
     chunk_id: ChunkId
-    strategy: str
-    family: Family
-    rank: int  # 1 is best
-    score: float  # higher is better, on the strategy's own scale
-    vector: Vector = b""  # empty unless the engine has sent it along: then it need not be fetched
-
-
-class Votes(list[Candidate]):
-    """A strategy's votes, best first, and also the scores of chunks that it does not vote for."""
-
-    def __init__(self, votes: Iterable[Candidate], scored: Sequence[Scored]) -> None:
-        super().__init__(votes)
-        self.scored = scored  # of the chunks voted for, and of more further down
+    ranks: Mapping[str, int]  # strategy → rank, 1 is best
+    lexical_rank: int | None = None  # the best of the leg's strategies, ties by BM25
+    semantic_rank: int | None = None
+    bm25: float | None = None  # also where only the other leg found it, if known
+    cosine: float | None = None
+    feedback_cosine: float | None = None  # with the query moved towards its first hits (Rocchio)
+    name_score: float = 0.0  # 0–1: share of the best score among chunks that hold an asked name
 
 
 class Ranked(Struct, frozen=True):
-    """A chunk with its fused score and the votes behind it."""
+    """A candidate with its fused score."""
 
-    chunk_id: ChunkId
-    score: float
-    votes: tuple[Candidate, ...]
+    candidate: Candidate
+    score: float  # of the chosen fusion, later with boosts
+    z: float = 0.0  # of the blend, in standard deviations, whichever fusion ordered
     moved_from: int | None = None  # its rank before diversification, where that was another
 
+    @property
+    def chunk_id(self) -> ChunkId:
+        """The chunk's id."""
+        return self.candidate.chunk_id
 
-class Survivor(Struct, frozen=True):
-    """A ranked chunk whose text has been read."""
+
+class Passage(Struct, frozen=True):
+    """A ranked candidate whose text has been read."""
 
     ranked: Ranked
     chunk: Chunk
     document: Document
     also_at: tuple[str, ...] = ()  # citations of the same text elsewhere
+    closeness: float = 0.0  # how close the query's words stand in it; 1: all of them, in order
 
 
 class Hit(Struct, frozen=True):
@@ -407,18 +403,19 @@ class Hit(Struct, frozen=True):
     moved_from: int | None = None
     also_at: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    more_in_document: int = 0  # further passages of its document that were found and are not shown
     explanation: Json = None
 
 
 class Degraded(Struct, frozen=True):
-    """A strategy that did not vote, and why."""
+    """A strategy that failed or was late, and why."""
 
     strategy: str
     reason: str
 
 
 class Answer(Struct, frozen=True):
-    """Everything a face may tell about one search."""
+    """Everything an interface may show of one search."""
 
     request: Request
     mode: Mode
@@ -427,7 +424,7 @@ class Answer(Struct, frozen=True):
     fusion: str | None
     org: str
     generation: int
-    query_kind: QueryKind | None = None
+    query_type: QueryType | None = None
     confidence: str | None = None
     confidence_score: float | None = None
     answerable: bool | None = None
@@ -436,7 +433,7 @@ class Answer(Struct, frozen=True):
     degraded: tuple[Degraded, ...] = ()
     note: str | None = None
     suggestions: tuple[str, ...] = ()
-    sought: tuple[str, ...] = ()  # in place of words that no chunk holds: similar words, or prefix*
+    searched: tuple[str, ...] = ()  # in place of words that no chunk holds: similar words, or prefix*
     omitted: Mapping[str, int] = field(default_factory=dict)  # how many candidates are not shown, by reason
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     search_time_ms: float = 0.0

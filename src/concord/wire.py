@@ -11,18 +11,23 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from concord.showing.budget import BYTES_PER_TOKEN, Costs, are_slight, choose
-from concord.text.surrogates import encodable
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from concord.reading.budget import BYTES_PER_TOKEN, Costs, are_slight, choose
+from concord.text.clean import encodable
 from concord.visible import json_text
 
 if TYPE_CHECKING:
-    from concord.answering.explaining import Explanation
-    from concord.outcomes import Passage
+    from concord.outcomes import DocumentSlice
+    from concord.search.explain import Explanation
     from concord.types import Answer, Document, Hit, Source
 
 LEFT_OUT = "{} did not fit into the token budget"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 23
 AGREEMENT_BYTES = 30  # a result's line among the agreement scores, beside its id, and what separates results
+
+_LINES = ("start_line", "end_line", "start_column", "end_column")
 
 JsonObject = dict[str, Any]
 
@@ -43,27 +48,21 @@ def answer_to_json(answer: Answer, *, max_tokens: int | None = None, explain: bo
     return wire
 
 
-def passage_to_json(passage: Passage) -> JsonObject:
+def slice_to_json(read: DocumentSlice) -> JsonObject:
     """Return what `get` read."""
-    document = passage.document
+    document = read.document
     wire = {
-        "citation": passage.citation,
+        "citation": read.citation,
         "path": document.path,
-        "file": passage.source.file_of(document.path),
+        "file": read.source.file_of(document.path),
         "title": document.title,
-        "source": passage.source.name,
+        "source": read.source.name,
         "type": document.type,
-        "tags": list(document.tags),
+        "tags": document.tags,
         "document_id": document.id,
-        "start_line": passage.start_line,
-        "end_line": passage.end_line,
-        "pages": list(passage.pages) if passage.pages else None,
-        "heading": list(passage.heading),
-        "freshness": passage.freshness,
+        **_same(read, *_LINES, "pages", "heading", "freshness"),
         "superseded_by": document.superseded_by,
-        "before": passage.before,
-        "after": passage.after,
-        "text": passage.text,
+        **_same(read, "before", "after", "text"),
     }
     return json_object(wire)
 
@@ -78,21 +77,21 @@ def explanation_to_json(explanation: Explanation) -> JsonObject:
         "document_id": explanation.document.id,
         "title": explanation.document.title,
         "mode": answer.mode,
-        "query_type": answer.query_kind,
+        "query_type": answer.query_type,
         "rank": known.rank,
         "returned": known.results,
         "stage": explanation.stage,
         "why": explanation.why,
         "candidates": known.candidates,
         "depth": known.depth,
-        "strategies": [_plain(one._asdict()) for one in known.strategy_ranks],
+        "strategies": [_plain(ranked._asdict()) for ranked in known.strategy_ranks],
         "words": [_plain(word._asdict()) for word in known.words],
         "fused": {"fusion": answer.fusion, **known.fused._asdict()},
         "filtered": list(known.filtered),
         "excluded": list(known.excluded),
         "overlap": _plain(known.overlap._asdict()) if known.overlap else None,
         "arithmetic": explanation.arithmetic,
-        "degraded": [{"strategy": one.strategy, "reason": one.reason} for one in answer.degraded],
+        "degraded": [asdict(part) for part in answer.degraded],
     }
     return json_object(wire)
 
@@ -156,6 +155,11 @@ def json_object(wire: Mapping[str, Any]) -> JsonObject:
     return {key: json_safe(value) for key, value in wire.items()}
 
 
+def _same(report: Struct, *names: str) -> JsonObject:
+    """Return fields that are called on the wire what they are called here."""
+    return {name: getattr(report, name) for name in names}
+
+
 def _plain(fields: Mapping[str, Any]) -> JsonObject:
     return {name.removeprefix("is_"): value for name, value in fields.items()}
 
@@ -163,21 +167,13 @@ def _plain(fields: Mapping[str, Any]) -> JsonObject:
 def _answer(answer: Answer, results: Sequence[JsonObject]) -> JsonObject:
     return {
         "query": answer.request.text,
-        "mode": answer.mode,
-        "query_type": answer.query_kind,
-        "fusion": answer.fusion,
-        "org": answer.org,
-        "confidence": answer.confidence,
-        "confidence_score": answer.confidence_score,
-        "answerable": answer.answerable,
-        "calibrated": answer.calibrated,
-        "strategies_matched": answer.strategies_matched,
-        "degraded": [{"strategy": one.strategy, "reason": one.reason} for one in answer.degraded],
-        "note": answer.note,
-        "suggestions": answer.suggestions,
+        **_same(answer, "mode", "query_type", "fusion", "org", "confidence", "confidence_score"),
+        **_same(answer, "answerable", "calibrated", "strategies_matched"),
+        "degraded": [asdict(part) for part in answer.degraded],
+        **_same(answer, "note", "suggestions"),
         "returned": len(results),
         "total_hits": answer.total_hits,
-        "omitted": {"deleted": 0, "below_threshold": 0, **answer.omitted},
+        "omitted": {"deleted": 0, "below_threshold": 0, "below_min_score": 0, **answer.omitted},
         "generation": answer.generation,
         "search_time_ms": round(answer.search_time_ms, 3),
         "timings_ms": {stage: round(took, 3) for stage, took in answer.timings_ms.items()},
@@ -203,27 +199,19 @@ def _result(hit: Hit, *, explain: bool) -> JsonObject:
         "chunk_id": str(chunk.id),
         "citation": hit.citation,
         "file": hit.source.file_of(document.path),
-        "start_line": chunk.start_line,
-        "end_line": chunk.end_line,
-        "page": chunk.page,
-        "heading": chunk.heading,
-        "confidence": hit.confidence,
-        "found_by": hit.found_by,
-        "agreement": hit.agreement,
-        "best_rank": hit.best_rank,
+        **_same(chunk, *_LINES, "page", "heading"),
+        **_same(hit, "confidence", "found_by", "agreement", "best_rank"),
         "scores": {"rrf": None, "bm25": None, "cosine": None, **hit.scores},
         "freshness": hit.freshness,
         "superseded_by": document.superseded_by,
-        "moved_from": hit.moved_from,
-        "also_at": hit.also_at,
-        "warnings": hit.warnings,
+        **_same(hit, "moved_from", "also_at", "warnings", "more_in_document"),
     }
     return {**wire, "explanation": hit.explanation} if explain else wire
 
 
 def agreement_scores(results: Iterable[JsonObject]) -> dict[str, float]:
     """Return how far strategies agree on each of some results, by its chunk."""
-    return {one["chunk_id"]: one["agreement"] for one in results if one["agreement"] is not None}
+    return {hit["chunk_id"]: hit["agreement"] for hit in results if hit["agreement"] is not None}
 
 
 def frame_of(wire: JsonObject) -> JsonObject:
@@ -243,11 +231,11 @@ def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
     """Keep what the budget packs, though never less than the best result."""
     results = wire["results"]
     frame = _size(frame_of(wire)) + LEFT_OUT_BYTES
-    slight = are_slight([one["passage_score"] for one in results])
+    slight = are_slight([hit["passage_score"] for hit in results])
     packed = choose(
         Costs(
             (frame,),
-            [(_size(one) + len(one["chunk_id"]) + AGREEMENT_BYTES,) for one in results],
+            [(_size(hit) + len(hit["chunk_id"]) + AGREEMENT_BYTES,) for hit in results],
             [
                 None if less else (_size(text) - _size(None),)
                 for less, text in zip(slight, texts, strict=True)

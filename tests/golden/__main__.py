@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from concord.answering import passages
+from concord.search import passages
 from golden import answers, corpora, kept_vectors, queries, runs
 from golden.differences import beyond, differences, table
 

@@ -41,7 +41,7 @@ def record_of(answer: Answer) -> Record:
         "outcome": "hits" if hits else "none",
         "keys": [f"{hit.document.path}@{hit.chunk.start}" for hit in hits],
         "scores": [round(hit.score, PLACES) for hit in hits],
-        "labels": [answer.confidence, answer.query_kind, *(hit.confidence for hit in hits)],
+        "labels": [answer.confidence, answer.query_type, *(hit.confidence for hit in hits)],
         "confidence": None if answer.confidence_score is None else round(answer.confidence_score, PLACES),
         "answerable": answer.answerable,
         "note": _said(answer),
@@ -52,7 +52,7 @@ def record_of(answer: Answer) -> Record:
 
 def _said(answer: Answer) -> str:
     degraded = [f"degraded: {one.strategy} {one.reason}" for one in answer.degraded]
-    return " | ".join([answer.note or "", *answer.suggestions, *answer.sought, *degraded])
+    return " | ".join([answer.note or "", *answer.suggestions, *answer.searched, *degraded])
 
 
 def _shown(hit: Hit) -> Sequence[Any]:

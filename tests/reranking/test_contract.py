@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from concord import plugins
 from concord.embedders.hashing import HashingEmbedder
 from concord.protocols import Reranker
-from concord.rerankers.weighing import weighed
+from concord.search.rerank import weighed
 from concord.types import ChunkId
 from reranking.tiny_model import FUSED, QUERY, TEXTS, options, ranking
 from support.folders import NOWHERE
@@ -45,9 +45,9 @@ def open_reranker(request: pytest.FixtureRequest, model: Path) -> Open:
     return lambda weight: part(options(weight, model), NOWHERE, similarity)
 
 
-def test_the_same_chunks_come_back_best_first_with_their_votes(open_reranker: Open):
+def test_the_same_chunks_come_back_best_first(open_reranker: Open):
     better = open_reranker(0.5).rerank(QUERY, FUSED, TEXTS)
-    assert {one.chunk_id: one.votes for one in better} == {one.chunk_id: one.votes for one in FUSED}
+    assert {row.chunk_id: row.candidate for row in better} == {row.chunk_id: row.candidate for row in FUSED}
     assert [one.score for one in better] == sorted((one.score for one in better), reverse=True)
     assert all(0 <= one.score <= 1 for one in better)
 

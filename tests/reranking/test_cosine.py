@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from concord.rerankers.cosine import CosineReranker
+from concord.search.rerank import CosineReranker
 from concord.types import ChunkId
 from reranking.tiny_model import QUERY, options, ranking
 from support.folders import NOWHERE

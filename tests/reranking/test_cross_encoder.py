@@ -13,7 +13,7 @@ import pytest
 
 from concord.errors import BadValue, KBError, Unavailable
 from concord.onnx_models import read_window
-from concord.rerankers.cross_encoder import CrossEncoder
+from concord.search.cross_encoder import CrossEncoder
 from reranking.tiny_model import DOUBT, FUSED, QUERY, TEXTS, make_model, options, ranking, sigmoid, spoilt
 from support.folders import NOWHERE
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from concord.answering.second_look import second_look
 from concord.errors import Unavailable, UnknownName
-from concord.search import search
-from concord.search_parts import SearchParts
-from concord.types import ChunkId, Query, Ranked, Request
+from concord.search.pipeline import search
+from concord.search.rerank import rerank
+from concord.search_parts import Searching
+from concord.types import ChunkId, Degraded, Ranked, Request
 from reranking.tiny_model import DOUBT, FUSED, NOTES, QUERY, TEXTS, sigmoid
-from support.small_library import library, survivors, titles, understood
+from support.small_library import library, passages, titles, understood
 
 
 @pytest.mark.promise("B.rerank.cross-encoder")
@@ -26,10 +26,9 @@ def test_a_search_comes_in_the_order_of_the_cross_encoder(model: Path):
         answer = kb.search("login token", explain=True)
     assert titles(answer)[0] == "Apt"
     assert answer.degraded == ()
-    told = answer.hits[0].explanation["rerank"]
-    assert told["reranker"] == "cross_encoder"
-    assert told["after"] == answer.hits[0].scores["fused"] == pytest.approx(sigmoid(2 - DOUBT), abs=1e-6)
-    assert 0 < told["before"] != told["after"]
+    told = answer.hits[0].explanation
+    assert told["ranked"] == answer.hits[0].scores["fused"] == pytest.approx(sigmoid(2 - DOUBT), abs=1e-6)
+    assert told["fused"] != told["ranked"]
 
 
 @pytest.mark.promise("000.rerank.cosine")
@@ -42,12 +41,6 @@ def test_a_search_can_be_reranked_by_cosine():
     )
 
 
-@pytest.mark.promise("B.rerank.cross-encoder")
-def test_nobody_reranks_unless_it_is_asked_for():
-    with library(NOTES) as kb:
-        assert kb.search(QUERY, explain=True).hits[0].explanation["rerank"] is None
-
-
 def test_without_vectors_cosine_leaves_the_order_that_words_gave():
     plain = library(NOTES, embed__provider="none").search(QUERY)
     reranked = library(NOTES, embed__provider="none", rerank__provider="cosine").search(QUERY)
@@ -57,8 +50,8 @@ def test_without_vectors_cosine_leaves_the_order_that_words_gave():
 
 def test_a_cross_encoder_needs_no_embedder(model: Path):
     given = {"embed__provider": "none", "rerank__provider": "cross_encoder", "rerank__model": str(model)}
-    answer = library(NOTES, **given).search(QUERY, explain=True)
-    assert answer.hits[0].explanation["rerank"]["reranker"] == "cross_encoder"
+    answer = library(NOTES, rerank__weight=1, **given).search(QUERY)
+    assert answer.hits[0].scores["fused"] == pytest.approx(sigmoid(2 - DOUBT), abs=1e-6)
 
 
 def test_a_search_by_words_alone_loads_no_reranker():
@@ -104,8 +97,12 @@ def fail(fault: Exception) -> Callable[[list[Ranked]], list[Ranked]]:
     return act
 
 
-def query_of(text: str) -> Query:
-    return understood(library({}), text)
+def reranked(
+    act: Callable[[list[Ranked]], list[Ranked]], budget_ms: float
+) -> tuple[list[Ranked], list[Degraded]]:
+    query = understood(library({}), QUERY)
+    better, degraded = rerank(passages(FUSED, TEXTS), query, Outsider(act), budget_ms)
+    return [passage.ranked for passage in better], degraded
 
 
 @pytest.mark.parametrize(
@@ -120,10 +117,9 @@ def query_of(text: str) -> Query:
     ids=["down", "bug", "lost", "doubled", "no-number"],
 )
 def test_a_reranker_that_fails_leaves_the_order_and_is_named(act, said: str):
-    look = second_look(survivors(FUSED, TEXTS), query_of(QUERY), Outsider(act), 60_000)
-    assert look.ranked == FUSED
-    assert [one.strategy for one in look.degraded] == ["rerank"]
-    assert said in look.degraded[0].reason
+    order, (failed,) = reranked(act, 60_000)
+    assert (order, failed.strategy) == (FUSED, "rerank")
+    assert said in failed.reason
 
 
 def test_nobody_waits_for_a_reranker_that_is_late():
@@ -133,15 +129,14 @@ def test_nobody_waits_for_a_reranker_that_is_late():
         go_on.wait()
         return ranked[::-1]
 
-    look = second_look(survivors(FUSED, TEXTS), query_of(QUERY), Outsider(act), 1)
+    order, (late,) = reranked(act, 1)
     go_on.set()
-    assert look.ranked == FUSED
-    assert look.degraded[0].reason == "no answer within 1 ms"
+    assert (order, late.reason) == (FUSED, "no answer within 1 ms")
 
 
 def test_a_failing_reranker_is_named_beside_the_strategies_that_failed():
     kb = library(NOTES)
-    tools = SearchParts(kb.parts).tools(Request(QUERY), wait_for_model=True)
+    tools = Searching(kb.parts).tools(Request(QUERY), wait_for_model=True)
     answer = search(Request(QUERY), replace(tools, reranker=Outsider(fail(OSError("disk")))))
     assert answer.hits
     assert [(one.strategy, one.reason) for one in answer.degraded] == [("rerank", "OSError: disk")]

@@ -9,7 +9,7 @@ import pytest
 from concord.config import Paths, find_paths, load_settings
 from concord.errors import BadValue
 from concord.onnx_models import find_model
-from concord.rerankers.cross_encoder import CrossEncoder
+from concord.search.cross_encoder import CrossEncoder
 from concord.types import Ranked
 from reranking.tiny_model import FUSED, NOTES, QUERY, TEXTS, make_model, options, spoilt
 from support.small_library import library
@@ -77,5 +77,5 @@ def test_a_model_that_is_named_is_asked_unless_that_is_turned_off(tmp_path: Path
     for said in ("none", "cosine"):
         assert load_settings({"rerank.provider": said}, environment)["rerank.provider"] == said
     assert load_settings({}, {})["rerank.provider"] == "none"
-    answer = library(NOTES, rerank__model=str(model)).search(QUERY, explain=True)
-    assert answer.hits[0].explanation["rerank"]["reranker"] == "cross_encoder"
+    plain, reranked = (library(NOTES, rerank__model=said).search(QUERY) for said in ("", str(model)))
+    assert [hit.scores["fused"] for hit in reranked.hits] != [hit.scores["fused"] for hit in plain.hits]

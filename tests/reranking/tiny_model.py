@@ -24,8 +24,8 @@ DOUBT = 1.0  # the logit of a pair that shares no word is -1: each shared word a
 
 
 def ranking(scores: Mapping[ChunkId, float]) -> list[Ranked]:
-    votes = {i: (Candidate(i, "fts_exact", "lexical", 1, 1.0),) for i in scores}
-    return [Ranked(i, score, votes[i]) for i, score in sorted(scores.items(), key=lambda item: -item[1])]
+    rows = sorted(scores.items(), key=lambda item: -item[1])
+    return [Ranked(Candidate(chunk_id, {"fts_exact": 1}, 1), score) for chunk_id, score in rows]
 
 
 FUSED = ranking({3: 0.0325, 1: 0.0317, 2: 0.0310, 4: 0.0164})

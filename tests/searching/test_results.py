@@ -7,16 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from concord.answering.request_checks import search_options
-from concord.answering.retrieve import retrieve
 from concord.knowledge import KnowledgeBase
 from concord.notes import Note
-from concord.types import Request
 from concord.wire import answer_to_json
 from searching.pages import PAGES, opened, plant
 from support.pdf_samples import make_pdf
 from support.recorders import write
-from support.small_library import tools
 
 
 @pytest.fixture(scope="module")
@@ -157,14 +153,3 @@ def test_an_effort_above_the_most_in_the_settings_is_lowered_and_the_answer_says
         assert (made.search("deploy").note or "").startswith("search.ef_search was lowered to 200")
         assert made.search("deploy", ef_search=100).note is None
         assert (made.search("deploy", ef_search=300).note or "").startswith("--ef-search was lowered")
-
-
-def test_asking_for_more_results_weighs_words_and_meaning_as_before(tmp_path: Path):
-    for n in range(60):
-        write(tmp_path / "docs" / f"{n}.md", f"Deploy number {n}: deploy the service and deploy it again.\n")
-        write(tmp_path / "docs" / f"{n}.py", f'"""Deploy {n}."""\n\n\ndef deploy_{n}() -> None: ...\n')
-    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
-        kb.add(tmp_path / "docs")
-        requests = [Request("how to deploy", mode="auto", top=top) for top in (10, 40)]
-        few, many = (retrieve(one, search_options(one, kb.settings), tools(kb), []) for one in requests)
-    assert 0 < few.context.code_share == many.context.code_share < 1

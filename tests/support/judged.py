@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from concord import KnowledgeBase
-from concord.quality.fitting import JudgedSet
+from concord.quality.fit import JudgedSet
 
 THINGS = [
     "anchor",

@@ -10,16 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
-from concord.answering.request_checks import search_options
-from concord.answering.retrieve import retrieve
-from concord.answering.tools import SearchTools
 from concord.config import load_settings
 from concord.protocols import Strategy
-from concord.ranking.agreement import Cuts
-from concord.ranking.calibrate import Calibration, Logistic
-from concord.strategies.lexical import ExactWords, RelaxedWords
-from concord.strategies.semantic import Semantic
-from concord.types import Chunk, ChunkId, Document, Query, Ranked, Request, Survivor
+from concord.search.calibration import Calibration, Cuts, Head, Heads
+from concord.search.legs import ExactWords, RelaxedWords, Semantic
+from concord.search.request import options_of
+from concord.search.tools import Tools
+from concord.search.understand import understand
+from concord.types import Candidate, Chunk, ChunkId, Document, Passage, Query, Ranked, Request
 
 # A busy machine must not fail a test.
 UNHURRIED = {"search__prefix_ms": 60_000, "search__partial_ms": 60_000}
@@ -67,31 +65,39 @@ def titles(answer: Any) -> list[str]:
 
 def fitted(answerable: float) -> Calibration:
     """A calibration that gives every answer a probability of one half."""
-    flat = Logistic(("top_cosine",), (0.0,), 0.0, (0.0,), (1.0,))
+    flat = Head(("top_cosine",), (0.0,), 0.0, (0.0,), (1.0,))
     hit = replace(flat, features=("cosine",))
-    return Calibration("hashing", hit, flat, Cuts(strong=0.9, weak=0.1, answerable=answerable))
+    return Calibration("hashing", {"hybrid": Heads(hit, flat, answerable)}, Cuts(strong=0.9, weak=0.1))
 
 
-def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> SearchTools:
+def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> Tools:
     """Return what a search of a knowledge base works with, and a calibration."""
     store = kb.store
     assert kb.embedder is not None
     semantic = Semantic(store.vectors, kb.embedder)
     strategies: list[Strategy] = [ExactWords(store.lexical), RelaxedWords(store.lexical), semantic]
-    return SearchTools(store, strategies, kb.settings, "default", semantic, calibration)
+    return Tools(store, strategies, kb.settings, "default", semantic, calibration)
 
 
-def survivors(ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Survivor]:
-    """Return ranked chunks as if their texts had been read, from one document without a title."""
-    document = Document("d", "s", "docs/d.md", "markdown", "")
+def ranked(*scores: float) -> list[Ranked]:
+    """Return chunks 1, 2, … with these scores."""
+    return [Ranked(Candidate(chunk_id, {}), score) for chunk_id, score in enumerate(scores, 1)]
+
+
+def passages(rows: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Passage]:
+    """Return ranked chunks as if their texts had been read, each from a document of its own."""
     return [
-        Survivor(one, Chunk(one.chunk_id, document.id, at, text, 0, len(text), 1, 1), document)
-        for at, one in enumerate(ranked)
-        for text in [texts[one.chunk_id]]
+        Passage(row, Chunk(row.chunk_id, f"d{at}", at, text, 0, len(text), 1, 1), _document(at))
+        for at, row in enumerate(rows)
+        for text in [texts[row.chunk_id]]
     ]
+
+
+def _document(at: int) -> Document:
+    return Document(f"d{at}", "s", f"docs/{at}.md", "markdown", "")
 
 
 def understood(kb: KnowledgeBase, text: str) -> Query:
     """Return a query as a search understands it, without asking anybody for an answer."""
-    request, tools = Request(text, mode="auto"), SearchTools(kb.store, (), kb.settings, kb.org)
-    return retrieve(request, search_options(request, kb.settings), tools, ()).query
+    request, tools = Request(text, mode="auto"), Tools(kb.store, (), kb.settings, kb.org)
+    return understand(request, options_of(request, kb.settings), tools, ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from concord.text.pattern import pattern
+from concord.text.tokens import pattern
 
 _WILDCARD = pattern(r"[*?]")
 _ACROSS = pattern(r"((?<![^/])\*\*/|\*\*+)")  # with its slash where it stands for whole folders

@@ -9,42 +9,30 @@ from concord.cli.output import table
 
 MOST_FEATURES = 4  # of a relevance that are shown: those that moved it most
 
-_DISCOUNTS = {
-    "held": "for a code that nothing holds, or a query of stop words",
-    "borne_out": "for the query's words that it lacks: the model does not read them",
-}
-
-_SIGNS = {
-    "release": "of the release that is asked for",
-    "definition": "where the name is defined that is asked for",
-    "option": "where the option is described that is asked for",
-    "place": "at the place that the query names",
-}
-
-Told = Mapping[str, Any]
+Arithmetic = Mapping[str, Any]
 
 
-def votes(told: Told) -> list[str]:
-    """Return the lines that tell who voted for a result."""
-    return table(("strategy", "rank", "score"), map(_vote, told["strategies"])).splitlines()
+def ranks(sums: Arithmetic) -> list[str]:
+    """Return the lines that say who found a result."""
+    rows = ((found["strategy"], str(found["rank"])) for found in sums["strategies"])
+    return table(("strategy", "rank"), rows).splitlines()
 
 
-def arithmetic(told: Told) -> list[str]:
-    """Return the lines that tell how a result came by its rank, its score and its label."""
-    lines = table(("family", "rank", "weight", "adds"), _families(told)).splitlines()
-    lines.append(_sum(told))
-    if close := told.get("closeness"):
+def arithmetic(sums: Arithmetic) -> list[str]:
+    """Return the lines that say how a result came by its rank, its score and its label."""
+    lines = table(("leg", "rank", "score", "weight", "adds"), _legs(sums)).splitlines()
+    lines.append(_sum(sums))
+    if close := sums.get("closeness"):
         lines.append(f"closeness: {close:.0%} of the query's neighbouring words stand together in it")
-    if second := told.get("rerank"):
-        lines.append(f"{second['reranker']}: {number(second['before'])} → {number(second['after'])}")
-    if habit := told.get("usage"):
-        lines.append(f"usage: read {habit['times']} times, habit {habit['habit']:.2f}, {habit['added']:+.4f}")
-    if "relevance" in told:
-        lines.extend(_relevance(told["relevance"], told["families"]["semantic"]["score"]))
-    if lifted := told.get("lifted"):
-        lines.append(_lifted(lifted))
-    if "label" in told:
-        lines.append(_label(told["label"]))
+    if sums.get("name"):
+        lines.append("name: it defines what the query names, so it comes first")
+    if "ranked" in sums and sums["ranked"] != sums["fused"]:
+        lines.append(f"with boosts and reranking: {number(sums['ranked'])}")
+    if "relevance" in sums:
+        lines.extend(_relevance(sums["relevance"]))
+    if "label" in sums:
+        capped = f", capped from {sums['label']['earned']}" if sums["label"]["capped"] else ""
+        lines.append(f"label {sums['label']['label']}{capped}: {sums['label']['row']}")
     return lines
 
 
@@ -53,51 +41,30 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def why_uncalibrated(cosine: float | None) -> str:
-    """Return why a score is no probability; what has no cosine has only words to speak for it."""
-    if cosine is None:
-        return "words alone are not calibrated"
-    return "nothing was fitted for this model"
+def _legs(sums: Arithmetic) -> Iterator[tuple[str, ...]]:
+    weights = sums["weights"] or {}
+    for name, leg in sums["families"].items():
+        yield (
+            name,
+            str(leg["rank"] or "-"),
+            number(leg["score"]),
+            number(weights.get(name)),
+            number(leg["added"]),
+        )
 
 
-def _vote(vote: Told) -> tuple[str, str, str]:
-    return vote["strategy"], str(vote["rank"]), number(vote["score"])
+def _sum(sums: Arithmetic) -> str:
+    added = " + ".join(number(leg["added"]) for leg in sums["families"].values())
+    product = f"({added}) × {sums['factor']:.4f}" if sums["factor"] != 1 else added
+    gain = f" + {sums['gain']:.4f}" if sums["gain"] else ""
+    return f"{sums['fusion']}: {product}{gain} = {number(sums['fused'])}; agreement {sums['agreement']:.2f}"
 
 
-def _families(told: Told) -> Iterator[tuple[str, str, str, str]]:
-    weights = told["weights"] or {}
-    for name, family in told["families"].items():
-        yield name, str(family["rank"] or "-"), number(weights.get(name)), number(family["added"])
-
-
-def _sum(told: Told) -> str:
-    added = " + ".join(number(family["added"]) for family in told["families"].values())
-    factor = f"({added}) × {told['factor']:.4f}" if told["factor"] != 1 else added
-    return f"{told['fusion']}: {factor} = {number(told['fused'])}; agreement {told['agreement']:.2f}"
-
-
-def _relevance(told: Told, cosine: float | None) -> Iterator[str]:
-    """Yield the relevance, and what moved it: log-odds where it was fitted, plain values where not."""
-    kind = "calibrated" if told["calibrated"] else f"a stand-in: {why_uncalibrated(cosine)}"
-    if told["least"]:
-        kind += f", at least {told['least']:.2f} because it has the whole query"
-    for key, why in _DISCOUNTS.items():
-        kind += f"; × {told[key]:.2f}, {why}" if told[key] < 1 else ""
-    yield f"relevance {told['relevance']:.4f} ({kind})"
-    if told["calibrated"]:
-        features = sorted(told["features"], key=lambda feature: -abs(feature["added"]))[:MOST_FEATURES]
+def _relevance(sums: Arithmetic) -> Iterator[str]:
+    """Yield the score, and what moved it: log-odds where it was fitted, plain values where not."""
+    kind = f"calibrated for {sums['evidence']}" if sums["calibrated"] else "a stand-in: nothing was fitted"
+    yield f"relevance {sums['relevance']:.4f} ({kind})"
+    if sums["calibrated"]:
+        features = sorted(sums["features"], key=lambda feature: -abs(feature["added"]))[:MOST_FEATURES]
         shown = ", ".join(f"{one['name']} {one['value']:.3g} → {one['added']:+.2f}" for one in features)
-        yield f"log-odds from {told['intercept']:+.2f}: {shown}, …"
-
-
-def _lifted(told: Told) -> str:
-    """Return why a result was lifted, and its score if that is of a result that it was put before."""
-    why = "as such a place" if told["for"] == "place" else "as the best that it was put before"
-    score = f"; score {told['to']:.4f}, {why}" if told["from"] is not None else ""
-    return f"lifted: it is {_SIGNS[told['for']]}{score}"
-
-
-def _label(told: Told) -> str:
-    capped = f", capped from {told['earned']}" if told["capped"] else ""
-    lifted = f", lifted from {told['earned']}" if told["label"] != told["earned"] and not capped else ""
-    return f"label {told['label']}{capped}{lifted}: {told['row']}"
+        yield f"log-odds from {sums['intercept']:+.2f}: {shown}, …"

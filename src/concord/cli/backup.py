@@ -21,9 +21,9 @@ def backup(flags: Flags, file: str, as_json: bool) -> None:
     with opened(flags) as knowledge, progress_shown() as progress:
         done = knowledge.backup(file, progress=progress)
     if as_json:
-        from concord.wire_outcomes import backup_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(backup_to_json(done))
+        output.emit_json(report_to_json(done))
         return
     counts = done.counts
     output.emit(

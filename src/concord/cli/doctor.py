@@ -31,9 +31,9 @@ def doctor(flags: Flags, fix: bool, as_json: bool) -> int:
     with opened(flags) as knowledge, progress_shown() as progress:
         found = knowledge.doctor(fix=fix, progress=progress)
     if as_json:
-        from concord.wire_outcomes import diagnosis_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(diagnosis_to_json(found))
+        output.emit_json(report_to_json(found))
     else:
         _show(found)
     return UNWELL if found.findings else 0

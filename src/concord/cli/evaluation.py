@@ -13,18 +13,19 @@ from concord.cli import output, progress
 from concord.cli.command import Flags, command, opened
 
 if TYPE_CHECKING:
-    from concord.quality.evaluate import Evaluation
-    from concord.quality.opinions import Review
-    from concord.quality.refit import Refit
-    from concord.quality.reliability import LabelPrecision, Promises
+    from concord.quality.evaluate import Evaluation, Review
+    from concord.quality.fit import Refit
+    from concord.quality.metrics import LabelPrecision, Promises
 
 _folder = click.Path(path_type=Path)
 
 
-def _on_a_collection(unanswerable: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _on_a_collection(
+    unanswerable: str, *, required: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command a judged collection, and which part of it is asked."""
     parameters = (
-        click.argument("folder", metavar="DIR", type=_folder),
+        click.argument("folder", metavar="DIR" if required else "[DIR]", type=_folder, required=required),
         click.option("--unanswerable", metavar="OTHER", type=_folder, multiple=True, help=unanswerable),
         click.option(
             "--split", metavar="NAME", help="Which judgements: qrels/NAME.tsv (test, else the first)."
@@ -64,12 +65,12 @@ def evaluate(
         found = knowledge.measuring.evaluate(
             folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
         )
-        judged = knowledge.measuring.review(meter)
+        judged = knowledge.measuring.review()
     _write(found, run, report)
     if as_json:
-        from concord.wire_outcomes import evaluation_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(evaluation_to_json(found, judged))
+        output.emit_json({**report_to_json(found), "feedback": report_to_json(judged)})
     else:
         output.emit("\n\n".join([*_sections(found), *_feedback(judged)]))
 
@@ -77,14 +78,25 @@ def evaluate(
 @command(
     "calibrate",
     "kb calibrate ./judged",
-    "kb calibrate ./judged --unanswerable ./other",
-    "kb calibrate ./judged --json",
+    "kb calibrate ./judged --unanswerable ./other --near-miss unanswered.txt",
+    "kb calibrate --json",
 )
-@_on_a_collection("Queries that DIR's documents cannot answer (else everyday questions); repeatable.")
+@_on_a_collection(
+    "Queries that DIR's documents cannot answer (else everyday questions); repeatable.", required=False
+)
+@click.option(
+    "--near-miss",
+    "near_misses",
+    metavar="FILE",
+    type=_folder,
+    multiple=True,
+    help="Queries, one a line, about what the documents speak of and do not answer; repeatable.",
+)
 def calibrate(
     flags: Flags,
-    folder: Path,
+    folder: Path | None,
     unanswerable: tuple[Path, ...],
+    near_misses: tuple[Path, ...],
     split: str | None,
     limit: int | None,
     as_json: bool,
@@ -93,16 +105,21 @@ def calibrate(
 
     DIR is a collection as for `kb eval`, with 50 judged queries or more. What is fitted serves every later
     search with the same embedding model; remove the file that is named to go back to the fit that ships.
-    Queries that `kb feedback` was given on count as judged queries too.
+    Queries that `kb feedback` was given on count as judged queries too; without DIR they are all that counts.
     """
     with opened(flags, must_exist=False) as knowledge, progress.progress_shown() as meter:
         found = knowledge.measuring.calibrate(
-            folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
+            folder,
+            unanswerable=unanswerable,
+            near_misses=near_misses,
+            split=split,
+            limit=limit,
+            progress=meter,
         )
     if as_json:
-        from concord.wire_outcomes import refit_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(refit_to_json(found))
+        output.emit_json(report_to_json(found))
     else:
         output.emit(_before_and_after(found))
         if found.feedback:
@@ -132,8 +149,7 @@ def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
 
 
 def _sections(found: Evaluation) -> Iterator[str]:
-    from concord.quality.latency import SAMPLE
-    from concord.quality.tables import LATENCY, milliseconds, missing_told, mode_table
+    from concord.quality.report import LATENCY, SAMPLE, milliseconds, missing_told, mode_table
 
     yield (
         f"{found.name}: {found.documents:,} documents, {found.chunks:,} chunks, "
@@ -172,7 +188,7 @@ def _feedback(judged: Review) -> Iterator[str]:
 
 
 def _confidence(found: Evaluation) -> Iterator[str]:
-    from concord.quality.tables import answerability_table
+    from concord.quality.report import answerability_table
 
     uncalibrated = "" if found.calibrated else " (uncalibrated: scores are stand-ins, not probabilities)"
     yield f"confidence{uncalibrated}\n" + output.table(

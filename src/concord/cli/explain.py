@@ -15,8 +15,7 @@ from concord.cli.search import request_options, take_mode
 from concord.visible import one_line
 
 if TYPE_CHECKING:
-    from concord.answering.explaining import Explanation
-    from concord.answering.reasons import Known, StrategyRank
+    from concord.search.explain import Explanation, Known, StrategyRank
 
 
 @command(

@@ -27,8 +27,8 @@ def feedback(flags: Flags, reference: str, opinion: Opinion, query: str, as_json
     with opened(flags) as knowledge:
         given = knowledge.feedback(reference, opinion, query=query)
     if as_json:
-        from concord.wire_outcomes import feedback_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(feedback_to_json(given))
+        output.emit_json(report_to_json(given))
     else:
         output.talk(f"{given.citation} is {given.opinion}" + (f" for {given.query!r}" if given.query else ""))

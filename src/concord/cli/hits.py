@@ -10,14 +10,15 @@ import click
 from msgspec import Struct
 
 from concord.cli import output
-from concord.text.pattern import pattern
-from concord.text.vowel_signs import MARKS
+from concord.text.scripts import MARKS
+from concord.text.tokens import pattern
 from concord.visible import one_line
 
 if TYPE_CHECKING:
     from concord.types import Answer, Hit
 
 MAX_WIDTH = 100  # longer lines are hard to read
+MOST_LINES = 6  # of a snippet
 LEAST_TITLE = 12  # characters to which a title may be shortened to make room for headings
 INDENT = "    "
 _WORD = pattern(rf"[\w{MARKS}]+")
@@ -36,7 +37,7 @@ def show(answer: Answer, *, explain: bool = False) -> None:
     """Print the hits on stdout and what is to be said about them on stderr."""
     dress = _dress()
     if answer.hits:
-        light_up = _highlighter(answer.request.text, dress, answer.sought)
+        light_up = _highlighter(answer.request.text, dress, answer.searched)
         scale = " (uncalibrated)" if answer.calibrated is False else ""
         output.emit("\n\n".join(_hit(hit, dress, light_up, scale, explain=explain) for hit in answer.hits))
     for line in _remarks(answer, explain=explain):
@@ -66,12 +67,12 @@ def _hit(hit: Hit, dress: Dress, light_up: Callable[[str], str], scale: str, *, 
     facts = " · ".join(_facts(hit, scale, explain=explain))
     warnings = [f"warning: {warning}" for warning in hit.warnings]
     lines += [INDENT + dress.faint(line) for line in _wrapped(facts, dress.width)]
-    lines += [INDENT + light_up(line) for line in _wrapped(hit.snippet, dress.width)]
+    lines += [INDENT + light_up(line) for line in _snippet(hit.snippet, dress.width)]
     lines += [INDENT + dress.faint(line) for told in warnings for line in _wrapped(told, dress.width)]
     if explain and (numbers := hit.explanation):
-        from concord.cli.arithmetic import arithmetic, votes
+        from concord.cli.arithmetic import arithmetic, ranks
 
-        lines += [INDENT + dress.faint(line) for line in (*votes(numbers), *arithmetic(numbers))]
+        lines += [INDENT + dress.faint(line) for line in (*ranks(numbers), *arithmetic(numbers))]
     return "\n".join(lines)
 
 
@@ -104,47 +105,60 @@ def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
         yield f"the file was {hit.freshness} since it was indexed"
     if hit.document.superseded_by:
         yield f"superseded by {hit.document.superseded_by}"
+    if hit.more_in_document:
+        yield f"{hit.more_in_document} more in this document"
     if hit.also_at:
         yield "also at " + ", ".join(map(one_line, hit.also_at))
 
 
 def _family(strategy: str) -> str:
-    from concord.ranking.plan import is_ours  # late, as a search has loaded it
+    from concord.search.legs import is_built_in  # late, as a search has loaded it
 
     if strategy == "semantic":
         return "meaning"
-    return "words" if is_ours(strategy) else "others"
+    return "words" if is_built_in(strategy) else "others"
 
 
-def _wrapped(snippet: str, width: int | None) -> list[str]:
-    text = one_line(" ".join(snippet.split()))
+def _snippet(snippet: str, width: int | None) -> list[str]:
+    """Return a snippet as the lines that it has; many short ones flow together."""
+    lines = [line.rstrip() for line in snippet.expandtabs(4).split("\n") if line.strip()]
+    if len(lines) > MOST_LINES:
+        return _wrapped(snippet, width)
+    shared = min((len(line) - len(line.lstrip()) for line in lines), default=0)
+    return [part for line in lines for part in _wrap(line[shared:], width)]
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    return _wrap(" ".join(text.split()), width)
+
+
+def _wrap(line: str, width: int | None) -> list[str]:
+    line = one_line(line)
     if width is None:
-        return [text]
+        return [line]
     import textwrap
 
-    return textwrap.wrap(text, max(20, width - len(INDENT)))
+    return textwrap.wrap(line, max(20, width - len(INDENT)))
 
 
-def _highlighter(query: str, dress: Dress, sought: Sequence[str]) -> Callable[[str], str]:
+def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Callable[[str], str]:
     """Return a function that highlights the words of the query in a line, or those found in their place."""
     if dress.match is str:
         return str
-    from concord.ranking.politeness import without_politeness
-    from concord.text.contains import contains
+    from concord.text.held import contains
+    from concord.text.scripts import has_marks
     from concord.text.stopwords import significant
-    from concord.text.terms import index_terms, tokenize
-    from concord.text.vowel_signs import has_marks
+    from concord.text.terms import index_terms
+    from concord.text.tokens import tokenize
 
     def tokens(word: str) -> set[str]:
         parts = () if has_marks(word) else tokenize(word)
         return {*parts, *tokenize(index_terms(word))}
 
-    wanted = {
-        token for word in significant(_WORD.findall(without_politeness(query))) for token in tokens(word)
-    }
+    wanted = {token for word in significant(_WORD.findall(query)) for token in tokens(word)}
 
     def is_wanted(word: str) -> bool:
-        return not wanted.isdisjoint(tokens(word)) or any(contains(word, one) for one in sought)
+        return not wanted.isdisjoint(tokens(word)) or any(contains(word, one) for one in searched)
 
     return lambda line: _WORD.sub(
         lambda found: dress.match(found[0]) if is_wanted(found[0]) else found[0], line
@@ -157,12 +171,10 @@ def missing(answer: Answer) -> Iterator[str]:
 
 
 def _doubt(answer: Answer) -> str:
-    """Return that no probability stands behind the labels of an answer, and why."""
-    if answer.calibrated is not False or not answer.hits:
-        return ""
-    from concord.cli.arithmetic import why_uncalibrated
-
-    return f" (uncalibrated: {why_uncalibrated(answer.hits[0].scores.get('cosine'))})"
+    """Return that no probability stands behind the labels of an answer."""
+    return (
+        " (uncalibrated: nothing was fitted for this)" if answer.calibrated is False and answer.hits else ""
+    )
 
 
 def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
@@ -178,6 +190,8 @@ def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
     yield " · ".join(parts)
     if dropped := answer.omitted.get("below_threshold"):
         yield f"{dropped} below the threshold"
+    if unlikely := answer.omitted.get("below_min_score"):
+        yield f"{unlikely} below the least score"
     if gone := answer.omitted.get("deleted"):
         yield f"{gone} left out: deleted since they were indexed (`kb sync`)"
     yield from missing(answer)

@@ -51,12 +51,12 @@ class Target(NamedTuple):
 
 def _everything(knowledge: KnowledgeBase, target: Target, as_json: bool) -> int:
     from concord.text.urls import without_password
-    from concord.wire_outcomes import migration_to_json
+    from concord.wire_reports import report_to_json
 
     with progress_shown() as progress:
         done = knowledge.migrate(target.url, org=target.org, vectors=target.vectors, progress=progress)
     if as_json:
-        output.emit_json(migration_to_json(done, target.url))
+        output.emit_json(report_to_json(done, store=without_password(target.url)))
         return 0
     counts, place = done.counts, without_password(target.url)
     output.emit(
@@ -81,9 +81,9 @@ def _vectors(knowledge: KnowledgeBase, as_json: bool) -> int:
         moved = knowledge.migrate_vectors(progress=progress)
     done, place = moved.embedding, knowledge.vectors_home or "the store itself"
     if as_json:
-        from concord.wire_outcomes import vector_move_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(vector_move_to_json(moved, place))
+        output.emit_json(report_to_json(moved, vectors=place))
     else:
         output.emit(
             f"✓ vectors are kept in {place}: {done.reused:,} sent again, {done.embedded:,} embedded anew"

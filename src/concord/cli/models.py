@@ -65,9 +65,9 @@ def add(flags: Flags, provider: str, model: str, url: str, as_json: bool) -> int
     with opened(flags, must_exist=False) as knowledge, progress_shown() as progress:
         built = knowledge.models.add(provider, model, url, progress)
     if as_json:
-        from concord.wire_outcomes import built_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(built_to_json(built))
+        output.emit_json(report_to_json(built))
     else:
         output.emit(f"{one_line(built.identity.name)}: {_made(built.embedding)} in {built.took_s:.1f} s")
         if not built.is_active and not built.embedding.pending:
@@ -88,9 +88,9 @@ def use(flags: Flags, model: str, force: bool, queries: Path | None, as_json: bo
     with opened(flags) as knowledge, progress_shown() as progress:
         switch = knowledge.models.use(model, force=force, queries=queries, progress=progress)
     if as_json:
-        from concord.wire_outcomes import switch_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(switch_to_json(switch))
+        output.emit_json(report_to_json(switch))
     else:
         name = one_line(switch.identity.name)
         said = {"switched": f"searches use {name} now", "already": f"searches use {name} already"}
@@ -110,9 +110,9 @@ def remove(flags: Flags, model: str, as_json: bool) -> None:
     with opened(flags) as knowledge:
         identity, vectors = knowledge.models.remove(model)
     if as_json:
-        from concord.wire_outcomes import removed_model_to_json
+        from concord.wire import json_object
 
-        output.emit_json(removed_model_to_json(identity, vectors))
+        output.emit_json(json_object({"name": identity.name, "vectors_deleted": vectors}))
     else:
         output.emit(f"✓ Removed model: {one_line(identity.name)} ({vectors:,} vectors)")
 
@@ -126,9 +126,9 @@ def compare(flags: Flags, first: str, second: str, queries: Path | None, as_json
     with opened(flags) as knowledge, progress_shown() as progress:
         comparison = knowledge.models.compare(first, second, queries=queries, progress=progress)
     if as_json:
-        from concord.wire_outcomes import comparison_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(comparison_to_json(comparison))
+        output.emit_json(report_to_json(comparison))
         return
     heads = ("model", "MRR", "found", "ms a query")
     output.emit(output.table(heads, map(_result_row, (comparison.before, comparison.after))))
@@ -149,9 +149,9 @@ def backfill(flags: Flags, as_json: bool) -> int:
     with opened(flags) as knowledge, progress_shown() as progress:
         done = knowledge.backfill(progress=progress)
     if as_json:
-        from concord.wire_outcomes import backfill_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(backfill_to_json(done))
+        output.emit_json(report_to_json(done))
     else:
         if done.notes:
             output.emit(f"{done.notes:,} notes were put together anew")
@@ -169,9 +169,9 @@ def _list(flags: Flags, *, as_json: bool) -> None:
     with opened(flags) as knowledge:
         states = knowledge.models.list()
     if as_json:
-        from concord.wire_outcomes import model_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json({"models": [model_to_json(state) for state in states]})
+        output.emit_json({"models": [report_to_json(state) for state in states]})
     elif not states:
         output.talk("there are no vectors yet: `kb add PATH` indexes a folder")
     else:

@@ -9,7 +9,7 @@ import click
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse
 from concord.indexing.partly_read import partly_read, sentence
-from concord.outcomes import Passage
+from concord.outcomes import DocumentSlice
 from concord.visible import lines
 
 
@@ -35,14 +35,14 @@ def get(flags: Flags, reference: str, context: int, whole: bool, history: bool, 
         _show_history(flags, reference, as_json=as_json)
         return
     with opened(flags) as knowledge:
-        passage = knowledge.get(reference, context=context, whole=whole)
+        read = knowledge.get(reference, context=context, whole=whole)
     if as_json:
-        from concord.wire import passage_to_json
+        from concord.wire import slice_to_json
 
-        output.emit_json(passage_to_json(passage))
+        output.emit_json(slice_to_json(read))
         return
-    output.talk(_header(passage), bold=passage.citation)
-    output.emit(lines(passage.text) if output.is_terminal(sys.stdout) else passage.text)
+    output.talk(_header(read), bold=read.citation)
+    output.emit(lines(read.text) if output.is_terminal(sys.stdout) else read.text)
 
 
 def _show_history(flags: Flags, reference: str, *, as_json: bool) -> None:
@@ -58,12 +58,12 @@ def _show_history(flags: Flags, reference: str, *, as_json: bool) -> None:
     output.emit(output.table(heads, rows))
 
 
-def _header(passage: Passage) -> str:
-    headings = " › ".join(dict.fromkeys((passage.document.title, *passage.heading)))
-    parts = [f"{passage.citation}  {headings}"]
-    if passage.freshness not in ("fresh", None):
-        parts.append(f"the file was {passage.freshness} since it was indexed")
-    if passage.document.superseded_by:
-        parts.append(f"superseded by {passage.document.superseded_by}")
-    parts += [sentence(one) for one in partly_read([passage.document])]
+def _header(read: DocumentSlice) -> str:
+    headings = " › ".join(dict.fromkeys((read.document.title, *read.heading)))
+    parts = [f"{read.citation}  {headings}"]
+    if read.freshness not in ("fresh", None):
+        parts.append(f"the file was {read.freshness} since it was indexed")
+    if read.document.superseded_by:
+        parts.append(f"superseded by {read.document.superseded_by}")
+    parts += [sentence(one) for one in partly_read([read.document])]
     return " · ".join(parts)

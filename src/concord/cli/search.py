@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse, tags_option
 from concord.cli.faults import NOTHING_FOUND
-from concord.ranking.fuse import FUSIONS
+from concord.search.fuse import FUSIONS
 from concord.types import DOCUMENT_TYPES, MODES, Answer, Mode, Request
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ _REQUEST_OPTIONS = (
     click.option("--until", metavar="DATE", callback=_moment, help="Only what was not changed after that."),
     click.option("--top", type=int, metavar="N", help="How many results (setting search.default_top)."),
     click.option("--threshold", type=float, metavar="X", help="Only fused scores of at least X."),
+    click.option("--min-score", type=float, metavar="P", help="Only results whose score is at least P."),
     click.option(
         "--fusion", type=click.Choice(sorted(FUSIONS)), help="How the strategies' lists become one."
     ),

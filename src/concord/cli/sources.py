@@ -79,11 +79,9 @@ def add(
             if report.source.patterns and not patterns:
                 _say_patterns(report.source)
     if as_json:
-        from concord.wire_outcomes import sync_report_to_json, sync_reports_to_json
+        from concord.wire_reports import report_to_json, sync_reports_to_json
 
-        output.emit_json(
-            sync_report_to_json(reports[0]) if len(paths) == 1 else sync_reports_to_json(reports)
-        )
+        output.emit_json(report_to_json(reports[0]) if len(paths) == 1 else sync_reports_to_json(reports))
     return SOME_FAILED if any(report.failed for report in reports) else 0
 
 
@@ -106,7 +104,7 @@ def sync(flags: Flags, sources: tuple[str, ...], watch: bool, no_embed: bool, as
     with opened(flags) as knowledge, progress_shown() as progress:
         reports = knowledge.sync(sources, embed=not no_embed, progress=progress)
     if as_json:
-        from concord.wire_outcomes import sync_reports_to_json
+        from concord.wire_reports import sync_reports_to_json
 
         output.emit_json(sync_reports_to_json(reports))
     elif reports:
@@ -118,13 +116,13 @@ def sync(flags: Flags, sources: tuple[str, ...], watch: bool, no_embed: bool, as
 
 def _watch(flags: Flags, sources: tuple[str, ...], *, embed: bool, as_json: bool) -> int:
     from concord.wire import to_text
-    from concord.wire_outcomes import sync_report_to_json
+    from concord.wire_reports import report_to_json
 
     with opened(flags, must_exist=False) as knowledge:
         try:
             for report in knowledge.watch(sources, embed=embed):
                 if as_json:
-                    output.emit(to_text(sync_report_to_json(report)))
+                    output.emit(to_text(report_to_json(report)))
                 output.talk(_one_line(report))
         except KeyboardInterrupt:
             output.talk("stopped watching")
@@ -159,9 +157,9 @@ def remove(flags: Flags, source: str, force: bool, as_json: bool) -> None:
     with opened(flags) as knowledge:
         removal = knowledge.remove(source, force=force)
     if as_json:
-        from concord.wire_outcomes import removal_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(removal_to_json(removal))
+        output.emit_json(report_to_json(removal))
         return
     name, documents, vectors = removal.source.name, removal.documents_deleted, removal.vectors_deleted
     output.emit(f"✓ Removed source: {one_line(name)} ({documents} documents, {vectors} vectors)")
@@ -216,11 +214,11 @@ def _named(lines: Sequence[str]) -> Iterator[str]:
 
 def _list_sources(knowledge: KnowledgeBase, *, as_json: bool) -> None:
     from concord.wire import iso_time
-    from concord.wire_outcomes import source_to_json
+    from concord.wire_reports import report_to_json
 
     summaries = knowledge.sources()
     if as_json:
-        output.emit_json({"sources": [source_to_json(summary) for summary in summaries]})
+        output.emit_json({"sources": [report_to_json(summary) for summary in summaries]})
     elif not summaries:
         output.talk("there are no sources yet: `kb add PATH` indexes a folder")
     else:

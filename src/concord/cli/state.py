@@ -24,9 +24,9 @@ def stats(flags: Flags, as_json: bool) -> None:
     with opened(flags) as knowledge:
         state = knowledge.stats()
     if as_json:
-        from concord.wire_outcomes import stats_to_json
+        from concord.wire_reports import report_to_json
 
-        output.emit_json(stats_to_json(state))
+        output.emit_json(report_to_json(state))
     else:
         output.emit("\n".join(f"{name:<11} {one_line(value)}" for name, value in _facts(state)))
 

@@ -20,7 +20,7 @@ from concord.embedders import estimate
 from concord.embedders.http import Refused, Server
 from concord.embedders.prefixes import Manners, manners_of
 from concord.errors import EmbedderDown, TextsRefused
-from concord.text.surrogates import encodable
+from concord.text.clean import encodable
 from concord.types import Identity, Vector
 
 PROBE = "a"  # a text that no model refuses

@@ -17,7 +17,7 @@ from itertools import accumulate
 from tokenizers.models import Model
 
 from concord.embedders.tokenizer import ModelTokenizer
-from concord.text.surrogates import encodable
+from concord.text.clean import encodable
 
 # Unicode's White_Space, spelled out: Python's \s has four control characters more.
 _SPACE = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 from concord.errors import EmbedderDown
 from concord.onnx_models import padding_id
-from concord.text.surrogates import encodable
+from concord.text.clean import encodable
 
 _PROBE = "a"  # one plain letter: what a model adds around it, it adds around any text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 
-from concord.text.pattern import pattern
+from concord.text.tokens import pattern
 
 HEAD_BYTES = 8192  # what a file is judged by: a page of text, and what file(1) and git look at
 SAMPLE_BYTES = 65_536  # chardet's answer does not change beyond this; its time does

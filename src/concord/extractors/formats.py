@@ -31,8 +31,6 @@ TEXT = Format("text", "text")
 ASCIIDOC = Format("text", "text", "asciidoc")
 ORG = Format("text", "text", "org")
 LATEX = Format("text", "text", "latex")
-MEDIAWIKI = Format("text", "text", "mediawiki")
-TEXTILE = Format("text", "text", "textile")
 CARDS = Format("cards", "markdown")
 SUBTITLES = Format("subtitles", "text")
 DATA = Format("text", "data")
@@ -55,12 +53,10 @@ _BINARY = (PDF, WORD, EXCEL, SLIDES, OPEN_DOCUMENT, BOOK)
 _BY_FORMAT = {
     MARKDOWN: "md markdown mdown mkd mkdn mdx qmd rmd",
     NOTEBOOK: "ipynb",
-    TEXT: "txt text log rst rest bib diff patch man",
+    TEXT: "txt text log rst rest bib diff patch man wiki mediawiki textile",
     ASCIIDOC: "adoc asciidoc asc",
     ORG: "org",
     LATEX: "tex latex ltx",
-    MEDIAWIKI: "wiki mediawiki",
-    TEXTILE: "textile",
     SUBTITLES: "srt vtt",
     CARDS: "ics ical vcf vcard",
     DATA: "yaml yml toml ini cfg conf config properties xml xsd xsl xslt rss atom opml plist desktop service "

@@ -18,8 +18,7 @@ from concord.extractors.decode import decode
 from concord.extractors.html import markdown_of
 from concord.extractors.office_package import checked
 from concord.extractors.plain import MAX_TITLE, with_plain_newlines
-from concord.text.clean import clean
-from concord.text.encoded import without_encoded
+from concord.text.clean import clean, without_encoded
 from concord.types import Extracted
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")

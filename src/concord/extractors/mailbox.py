@@ -13,8 +13,7 @@ from concord.extractors.decode import decode
 from concord.extractors.mail import Mail, read_mail
 from concord.extractors.office_package import MAX_CHARACTERS, checked
 from concord.extractors.plain import MAX_TITLE, with_plain_newlines
-from concord.text.clean import clean
-from concord.text.encoded import without_encoded
+from concord.text.clean import clean, without_encoded
 from concord.types import Extracted
 
 # "From who Mon Mar  3 10:00:00 2025", or no more than "From" by Thunderbird, and then a header. Where a

@@ -11,8 +11,7 @@ from concord.extractors.manual_man import ManPage
 from concord.extractors.manual_mdoc import MdocPage
 from concord.extractors.manual_requests import Requests
 from concord.extractors.plain import MAX_TITLE, with_plain_newlines
-from concord.text.clean import clean
-from concord.text.encoded import without_encoded
+from concord.text.clean import clean, without_encoded
 from concord.types import Extracted
 
 _MDOC = re.compile(r"^\.[ \t]*(?:Dd|Dt|Sh)\b", re.MULTILINE)

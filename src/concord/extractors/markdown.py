@@ -10,10 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from concord.extractors.plain import readable
 from concord.text.clean import clean
-from concord.text.front_matter import split_front_matter
-from concord.text.heading_words import heading_words, line_words
-from concord.text.releases import is_title
-from concord.text.successors import status_of
+from concord.text.document import split_front_matter, status_of
+from concord.text.headings import heading_words, is_title, line_words
 from concord.types import Extracted, Json
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

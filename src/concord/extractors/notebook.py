@@ -15,8 +15,7 @@ from concord.extractors.decode import decode
 from concord.extractors.markdown import first_heading
 from concord.extractors.markdown_lines import fence_around
 from concord.extractors.plain import MAX_TITLE, readable
-from concord.text.clean import clean
-from concord.text.encoded import without_encoded
+from concord.text.clean import clean, without_encoded
 from concord.types import Extracted
 
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)

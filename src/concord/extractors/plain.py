@@ -8,10 +8,9 @@ from itertools import pairwise
 
 from concord.extractors.decode import HEAD_BYTES, decode
 from concord.extractors.formats import TEXT, Format, detect, extension
-from concord.text.clean import clean
-from concord.text.encoded import without_encoded
-from concord.text.releases import is_title
-from concord.text.titles import without_roles
+from concord.text.clean import clean, without_encoded
+from concord.text.headings import is_title
+from concord.text.plain import without_roles
 from concord.types import Extracted
 
 # A line of one repeated punctuation mark; it underlines the line before it when it is as long.

@@ -17,7 +17,7 @@ from concord.errors import ModelMismatch, StoreError, TextsRefused, Unavailable,
 from concord.outcomes import SyncReport
 from concord.protocols import Embedder, Progress
 from concord.storage import Store
-from concord.text.assemble import embeddable_text
+from concord.text.document import embeddable_text
 from concord.types import FLOAT_BYTES, ChunkId, Pending, Vector
 from concord.vector_storage import VectorIndex
 

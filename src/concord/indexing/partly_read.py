@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from concord.types import Document, PartlyRead
+from concord.outcomes import PartlyRead
+from concord.types import Document
 
 
 def partly_read(documents: Iterable[Document]) -> list[PartlyRead]:

@@ -1,6 +1,6 @@
 """Which files of a source have been replaced by others? What files say of this is written to the catalog.
 
-A note supersedes what its author names. Files say it in their text (`text/successors.py`): a sync compares
+A note supersedes what its author names. Files say it in their text (`text/document.py`): a sync compares
 what all files of a source say with what the catalog has. So it does not matter which file was read first,
 which has gone since, or whether a run was interrupted.
 """
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from concord.batches import batched
 from concord.indexing.document_groups import UPDATED_AT_ONCE
 from concord.storage import Catalog
-from concord.text.successors import declares, successors
+from concord.text.document import declares, successors
 from concord.types import Document, Source
 
 

@@ -6,8 +6,8 @@ from collections import Counter
 
 from concord.indexing.document_groups import Stored
 from concord.indexing.partly_read import partly_read
-from concord.outcomes import Failure, SyncReport
-from concord.types import PartlyRead, Source
+from concord.outcomes import Failure, PartlyRead, SyncReport
+from concord.types import Source
 
 
 class Tally:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 # Imported early: greeting a client takes a tenth longer, but a search that follows at once, before the model
 # is loaded, waits for no import.
-import concord.search  # noqa: F401
+import concord.search.pipeline  # noqa: F401
 from concord.config import Settings
 from concord.errors import KBError
 from concord.knowledge import KnowledgeBase

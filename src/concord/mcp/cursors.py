@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concord.errors import BadValue
-from concord.text.surrogates import encodable
+from concord.text.clean import encodable
 
 _MARK = "after:"
 

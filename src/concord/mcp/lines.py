@@ -15,7 +15,7 @@ from typing import Any
 
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST
 
-from concord.text.surrogates import encodable
+from concord.text.clean import encodable
 
 # The method of a notification that replaces a refused line; `stdio` answers it. No client can guess its name.
 REFUSED = f"concord/refused/{os.urandom(8).hex()}"

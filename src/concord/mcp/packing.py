@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from concord.mcp import render
 from concord.mcp.wording import for_tools
-from concord.showing.budget import (
+from concord.reading.budget import (
     BYTES_PER_TOKEN,
     SLIGHT,
     Costs,
@@ -29,7 +29,17 @@ LEFT_OUT = "{} did not fit into the token budget: raise max_tokens, or narrow th
 LEFT_OUT_BYTES = len(LEFT_OUT) + 29  # the sentence, its number, and what joins it to another note
 WEAK = "{} left out as unlikely answers (give max_tokens to see them)"
 # Of a result: what the citation says already, or what tells how the order came about and not what was found.
-FOR_PEOPLE = ("chunk_id", "start_line", "end_line", "agreement", "best_rank", "scores", "moved_from")
+FOR_PEOPLE = (
+    "chunk_id",
+    "start_line",
+    "end_line",
+    "start_column",
+    "end_column",
+    "agreement",
+    "best_rank",
+    "scores",
+    "moved_from",
+)
 MEANING = "semantic"  # the strategy that looks for no words
 SCORE_DECIMALS = 4
 MOST_GUESSES = 3  # results shown where the answer is probably not among them
@@ -137,6 +147,8 @@ def _whole(one: JsonObject, text: str) -> tuple[int, int]:
 def _lean(one: JsonObject) -> JsonObject:
     """Return a result as a model reads it: without empty values, and with either text or snippet."""
     said = {key: value for key, value in one.items() if key not in FOR_PEOPLE and value not in (None, [])}
+    if not one["more_in_document"]:
+        del said["more_in_document"]
     if "text" in said:
         said.pop("snippet", None)
     said["score"] = round(one["score"], SCORE_DECIMALS)

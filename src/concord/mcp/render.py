@@ -45,7 +45,9 @@ def answer_head(answer: Wire, found: int) -> str:
 
 def result(one: Wire, body: str) -> str:
     """Return one result with its passage, or with the snippet of it."""
-    about = _known([_place(one), _score(one), _votes(one), FRESHNESS.get(one["freshness"] or "", "")])
+    about = _known(
+        [_place(one), _score(one), _votes(one), _more(one), FRESHNESS.get(one["freshness"] or "", "")]
+    )
     lines = ["", f"[{one['rank']}] {one['citation']} | " + " | ".join(about)]
     lines += [f"! {warning}" for warning in one["warnings"]]
     if one["superseded_by"]:
@@ -156,6 +158,10 @@ def _score(one: Wire) -> str:
 
 def _votes(one: Wire) -> str:
     return "found by " + ", ".join(one["found_by"])
+
+
+def _more(one: Wire) -> str:
+    return f"{one['more_in_document']} more in this document" if one["more_in_document"] else ""
 
 
 def _source(row: Wire) -> str:

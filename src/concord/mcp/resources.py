@@ -11,7 +11,7 @@ from mcp_types import ListResourcesResult, Resource
 
 from concord.errors import BadValue, NotFound
 from concord.mcp.cursors import cursor_after, name_before
-from concord.text.surrogates import encodable
+from concord.text.clean import encodable
 from concord.types import Document, DocumentType
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ def read(kb: KnowledgeBase, uri: str) -> tuple[str, str]:
         raise NotFound(f"there is no resource {uri!r}", hint=f"documents are {TEMPLATE}")
     page = kb.page(cited_by(uri), max_bytes=MAX_BYTES)
     if page.next_cursor is not None:
-        path = page.passage.document.path
+        path = page.slice.document.path
         raise BadValue(f"{path} is too long to be read at once", hint="kb_get reads it in pages")
-    return page.passage.text, MIME_TYPES.get(page.passage.document.type, "text/plain")
+    return page.slice.text, MIME_TYPES.get(page.slice.document.type, "text/plain")
 
 
 def cited_by(uri: str) -> str:

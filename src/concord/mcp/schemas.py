@@ -64,6 +64,7 @@ RESULT = or_absent(
     superseded_by=TEXT,
     also_at=several(TEXT),
     warnings=several(TEXT),
+    more_in_document=COUNT,
 )
 ANSWER = record(
     query=TEXT,
@@ -99,6 +100,8 @@ PAGE = record(
     document_id=TEXT,
     start_line=COUNT,
     end_line=COUNT,
+    start_column=maybe(COUNT),
+    end_column=maybe(COUNT),
     pages=maybe(several(COUNT)),
     heading=several(TEXT),
     freshness=maybe(TEXT),

@@ -17,7 +17,7 @@ from concord.errors import DeadlinePassed
 from concord.mcp.bases import Bases
 from concord.mcp.jobs import Jobs
 from concord.mcp.roots import Root
-from concord.quality.percentiles import percentiles
+from concord.quality.metrics import percentiles
 from concord.types import Document
 
 T = TypeVar("T")

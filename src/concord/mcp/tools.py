@@ -17,16 +17,13 @@ from concord.mcp.resources import cited_by
 from concord.mcp.roots import permitted, roots_of
 from concord.mcp.server_state import ServerState
 from concord.mcp.wording import for_tools
-from concord.showing.budget import BYTES_PER_TOKEN, json_length, utf8_length
+from concord.reading.budget import BYTES_PER_TOKEN, json_length, utf8_length
 from concord.text.moments import moment
 from concord.visible import one_line
-from concord.wire import JsonObject, document_to_json, passage_to_json
-from concord.wire_outcomes import (
+from concord.wire import JsonObject, document_to_json, slice_to_json
+from concord.wire_reports import (
     SUMMED,
-    removal_to_json,
-    source_to_json,
-    stats_to_json,
-    sync_report_to_json,
+    report_to_json,
     sync_reports_to_json,
 )
 
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
     from concord.notes import Note
     from concord.outcomes import SyncReport
     from concord.protocols import Progress
-    from concord.showing.paging import Page
+    from concord.reading.pages import Page
     from concord.types import Document, Source
 
 log = logging.getLogger(__name__)
@@ -89,11 +86,11 @@ def get(state: ServerState, kb: KnowledgeBase, asked: given.GetArguments) -> Rep
 
 
 def _page(page: Page) -> Reply:
-    from concord.showing.vetting import passage_warnings
+    from concord.text.injection import slice_warnings
 
     wire = {
-        **passage_to_json(page.passage),
-        "warnings": list(passage_warnings(page.passage)),
+        **slice_to_json(page.slice),
+        "warnings": list(slice_warnings(page.slice)),
         "next_cursor": page.next_cursor,
     }
     return Reply(wire, render.page(wire))
@@ -150,14 +147,14 @@ def list_sources(state: ServerState, kb: KnowledgeBase, asked: given.ListArgumen
     """List the sources, or the documents of one, in pages of what is read at once."""
     after = name_before(asked.cursor)
     if asked.source is None:
-        rows = [source_to_json(one) for one in kb.sources()]
+        rows = [report_to_json(one) for one in kb.sources()]
         listed, more = _that_fit([row for row in rows if row["source"] > after], "source")
         return _listing(listed, None, len(rows), more)
     summary = kb.source(asked.source)
     following = (one for one in kb.documents(asked.source) if one.path > after)
     rows = [_row(one, summary.source) for one in islice(following, MOST_LISTED)]
     listed, more = _that_fit(rows, "path")
-    return _listing([source_to_json(summary)], listed, summary.counts.documents, more)
+    return _listing([report_to_json(summary)], listed, summary.counts.documents, more)
 
 
 def _listing(
@@ -179,7 +176,7 @@ def plan_remove(state: ServerState, kb: KnowledgeBase, asked: given.RemoveArgume
     source = kb.source(asked.source).source
 
     def work(progress: Progress) -> JsonObject:
-        return {"state": "done", **removal_to_json(kb.remove(source.id, progress=progress)), "note": None}
+        return {"state": "done", **report_to_json(kb.remove(source.id, progress=progress)), "note": None}
 
     extent = Extent(kb.org, source.path or source.id)
     key, again = ("remove", kb.org, source.id), "nothing was removed: call kb_remove_source again"
@@ -202,7 +199,7 @@ def still_removing(job: Job, moving: Job) -> Reply:
 def stats(state: ServerState, kb: KnowledgeBase, asked: given.StatsArguments) -> Reply:
     """Tell how much is stored and whether all is well."""
     found = kb.stats()
-    stored, problems = stats_to_json(found), [for_tools(problem) for problem in found.problems]
+    stored, problems = report_to_json(found), [for_tools(problem) for problem in found.problems]
     if (index := stored["vector_index"]) and index["absent"]:
         index["absent"] = for_tools(index["absent"])
     wire = {
@@ -225,7 +222,7 @@ def plan_add(state: ServerState, kb: KnowledgeBase, asked: given.AddArguments) -
 
     def work(progress: Progress) -> JsonObject:
         report = kb.add(path, name=name, patterns=patterns, tags=tags, progress=progress)
-        return _report(sync_report_to_json(report), [report])
+        return _report(report_to_json(report), [report])
 
     key = ("add", kb.org, path, name, patterns, tags)
     return Plan(key, str(path), work, Extent(kb.org, str(path)))

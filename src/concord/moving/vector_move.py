@@ -17,7 +17,7 @@ from concord.errors import BadValue, KBError
 from concord.indexing.embedding import EmbeddingReport, embed_pending, text_key
 from concord.protocols import Embedder, Progress
 from concord.storage import Store
-from concord.text.assemble import embeddable_text
+from concord.text.document import embeddable_text
 from concord.types import Home, Identity
 from concord.vector_storage import OutsideVectors
 

@@ -20,8 +20,7 @@ from concord.indexing.reading_files import READER_VERSION
 from concord.protocols import Embedder, Progress
 from concord.storage import Store
 from concord.text.chunk import ChunkSize, chunk
-from concord.text.clean import clean
-from concord.text.surrogates import without_lone_surrogates
+from concord.text.clean import clean, without_lone_surrogates
 from concord.types import Document, DocumentType, Extracted, Identity, Source
 
 Qrels = Mapping[str, Mapping[str, int]]  # query → document → how relevant
@@ -169,6 +168,24 @@ def _some_queries(folder: Path, limit: int) -> list[str]:
         return [*read_collection(folder).sampled(limit).judged.values()]
     texts = {id: text for id, text in _query_texts(folder).items() if text.strip()}
     return [texts[id] for id in sorted(texts, key=_shuffled)[:limit]]
+
+
+def near_misses(path: Path) -> list[str]:
+    """Return the queries of a file: plain lines, or JSON objects with a `text`.
+
+    Raises:
+        BadValue: the file cannot be read, or a line that begins an object is none with a text.
+    """
+    texts = []
+    for number, line in _lines(path):
+        try:
+            texts.append(str(json.loads(line)["text"]) if line.lstrip().startswith("{") else line.strip())
+        except (ValueError, KeyError) as fault:
+            raise BadValue(
+                f"line {number} of {path} holds no query: {fault}",
+                hint='a query a line, or JSON objects with a "text"',
+            ) from fault
+    return texts
 
 
 def settings_apart(

@@ -1,9 +1,9 @@
 """How good are the answers? Every mode over one collection: rankings, latency, and whether confidence holds.
 
-Each query is asked once as a caller would ask it, and the strategies once more, deeper; each fusion then
-orders the same ballots. A document's score is its best chunk's. What `auto` is measured by begins with the
-very hits that `kb search` returns. How long each mode takes is measured apart, on some of the queries
-(`latency.py`). The figures come from ir-measures, not from arithmetic of our own.
+Each query is asked once as a caller would ask it, and once more, deeper; each fusion then orders the same
+candidates. A document's score is its best chunk's. What `auto` is measured by begins with the very hits that
+`kb search` returns. How long each mode takes is measured apart, on some of the queries, with the model loaded
+and no query's vector remembered.
 """
 
 from __future__ import annotations
@@ -12,23 +12,38 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from concord.answering.judge import Judgement
-from concord.answering.request_checks import MAX_TOP, search_options
-from concord.answering.retrieve import retrieve
-from concord.answering.tools import SearchTools
 from concord.protocols import Progress
 from concord.quality.collection import Collection, Qrels
-from concord.quality.latency import by_mode, warm_up
-from concord.quality.percentiles import Latency, percentiles
-from concord.quality.reliability import Answerability, Gibberish, Promises, answerability, gibberish, promises
-from concord.ranking.fuse import FUSION_OF, FUSIONS
-from concord.search import Examined, examine
-from concord.types import ChunkId, QueryKind, Request
+from concord.quality.metrics import (
+    Answerability,
+    Gibberish,
+    Latency,
+    Promises,
+    Run,
+    answerability,
+    gibberish,
+    measure,
+    percentiles,
+    promises,
+)
+from concord.quality.report import SAMPLE
+from concord.search.blend import POOL, moments
+from concord.search.deadline import Deadline
+from concord.search.fuse import FUSION_OF, fuse
+from concord.search.judge import Verdict
+from concord.search.pipeline import Examined, examine, search
+from concord.search.request import MAX_TOP, options_of
+from concord.search.retrieve import retrieve
+from concord.search.scores import complete_scores
+from concord.search.tools import Tools
+from concord.search.understand import understand
+from concord.types import ChunkId, Feedback, Mode, Opinion, QueryType, Request
 
 DEPTH = 100  # documents a query in a run: as deep as Recall@100 looks
 # Scores that keep an order: evaluators break ties between equal ones by document id, which is not ours.
@@ -36,27 +51,32 @@ BY_PLACE = tuple(float(DEPTH - place) for place in range(DEPTH))
 ASKED = 0.5  # results to ask for a document that is wanted: each strategy proposes three times as many chunks
 FUSED = ("rrf", "adaptive", "dominant", "auto")
 MODES = ("bm25", "semantic", *FUSED)
-MEASURES = ("nDCG@10", "R@5", "R@10", "R@100", "RR", "P@1")
 NONSENSE = ("asdf qwer zxcv", "xkcvb wqpfg zzyzx", "qwertzuiop asdfghjkl", "lkjh mnbv poiu trewq")
 
 # Quality is measured here: a strategy that is late on a busy machine shall still vote.
 UNHURRIED_MS = 60_000.0
 
-Run = dict[str, dict[str, float]]  # query → document → score
+
+WAYS: Mapping[str, tuple[Mode, str | None]] = {  # how a caller asks for a mode: by search mode and fusion
+    "bm25": ("fts5", None),
+    "semantic": ("semantic", None),
+    "rrf": ("hybrid", None),
+    "adaptive": ("auto", "adaptive"),
+    "dominant": ("auto", "dominant"),
+    "auto": ("auto", None),
+}
+REVIEWED = 10  # results among which one that was called good is looked for
 
 
 class Outcome(NamedTuple):
     """One answered query, for judging confidence: what was said and why, and what was true."""
 
     query_id: str
-    judgement: Judgement
+    type: QueryType
+    verdict: Verdict
     relevant: tuple[bool, ...]  # for each hit, whether its document is relevant
     took_ms: float
-
-    @property
-    def kind(self) -> QueryKind:
-        """The query's type."""
-        return self.judgement.signals.kind
+    cosines: tuple[float, float] | None = None  # mean and spread of the nearest candidates, if they are many
 
 
 class Evaluation(Struct, frozen=True):
@@ -85,16 +105,16 @@ class Evaluation(Struct, frozen=True):
 
 def evaluate(
     collection: Collection,
-    tools: SearchTools,
+    tools: Tools,
     progress: Progress,
     others: Mapping[str, Sequence[str]] | None = None,
 ) -> Evaluation:
     """Ask every judged query of an indexed collection, and `others` by name, and measure what comes back."""
     texts = [*collection.judged.values()]
-    warm_up(texts, tools, UNHURRIED_MS)
+    _warm_up(texts, tools)
     runs, outcomes = _ask_deeply(collection, tools, progress)
     foreign = {name: ask(texts, tools, progress) for name, texts in (others or {}).items()}
-    kinds = {one.query_id: one.kind for one in outcomes}
+    kinds = {outcome.query_id: outcome.type for outcome in outcomes}
     counts = tools.store.catalog.counts()
     identity = tools.store.vectors.identity() if tools.similarity else None
     return Evaluation(
@@ -109,13 +129,13 @@ def evaluate(
         measures={mode: measure(collection.qrels, run) for mode, run in runs.items()},
         by_kind=_by_kind(collection.qrels, runs, kinds),
         kinds=dict(sorted(Counter(kinds.values()).items())),
-        latency_ms=percentiles(one.took_ms for one in outcomes),
+        latency_ms=percentiles(outcome.took_ms for outcome in outcomes),
         latency_by_kind={
-            kind: percentiles(one.took_ms for one in outcomes if one.kind == kind)
+            kind: percentiles(outcome.took_ms for outcome in outcomes if outcome.type == kind)
             for kind in sorted(set(kinds.values()))
         },
-        latency_by_mode=by_mode(texts, tools, progress, UNHURRIED_MS),
-        promises=promises([(one.judgement, one.relevant) for one in outcomes]),
+        latency_by_mode=latency_by_mode(texts, tools, progress),
+        promises=promises([(outcome.verdict, outcome.relevant) for outcome in outcomes]),
         gibberish=_gibberish(outcomes, tools, progress),
         answerability={name: _answerability(outcomes, some) for name, some in foreign.items()},
         outcomes=outcomes,
@@ -123,42 +143,23 @@ def evaluate(
     )
 
 
-def ask(texts: Sequence[str], tools: SearchTools, progress: Progress) -> list[Outcome]:
+def ask(texts: Sequence[str], tools: Tools, progress: Progress) -> list[Outcome]:
     """Ask queries to which nothing is relevant: those of another collection, or nonsense."""
-    found = []
+    outcomes = []
     for done, text in enumerate(texts, 1):
-        found.append(_outcome(text, ask_one(text, tools), {}))
+        outcomes.append(outcome_of(text, ask_one(text, tools), {}))
         progress("asking what it cannot know", done, len(texts))
-    return found
+    return outcomes
 
 
-def ask_own(collection: Collection, tools: SearchTools, progress: Progress) -> list[Outcome]:
+def ask_own(collection: Collection, tools: Tools, progress: Progress) -> list[Outcome]:
     """Ask the judged queries of an indexed collection as a caller would, and nothing more."""
     judged = collection.judged
-    found = []
+    outcomes = []
     for done, (query_id, text) in enumerate(judged.items(), 1):
-        found.append(_outcome(query_id, ask_one(text, tools), collection.qrels.get(query_id, {})))
+        outcomes.append(outcome_of(query_id, ask_one(text, tools), collection.qrels.get(query_id, {})))
         progress("asking", done, len(judged))
-    return found
-
-
-def measure(qrels: Qrels, run: Run, measures: Sequence[str] = MEASURES) -> dict[str, float]:
-    """Return the mean of each measure over the queries of a run."""
-    import ir_measures  # only evaluation pays for it
-
-    wanted = {name: _measure_called(name) for name in measures}
-    judged = {query: dict(qrels[query]) for query in run}
-    values = ir_measures.calc_aggregate(list(wanted.values()), judged, run)
-    return {name: float(values[m]) for name, m in wanted.items()}
-
-
-def _measure_called(name: str) -> Any:
-    """Return a measure by its name, as nDCG@10. The library's parser uses what Python 3.14 removes."""
-    import ir_measures
-
-    kind, _, depth = name.partition("@")
-    measure = getattr(ir_measures, kind)
-    return measure @ int(depth) if depth else measure
+    return outcomes
 
 
 def write_runs(runs: Mapping[str, Run], folder: Path) -> None:
@@ -173,16 +174,16 @@ def write_runs(runs: Mapping[str, Run], folder: Path) -> None:
 
 def _column(id: str) -> str:
     """Return an id for a file whose columns are parted by white space, as an address would write it."""
-    return "".join(quote(one) if one.isspace() else one for one in id)
+    return "".join(quote(character) if character.isspace() else character for character in id)
 
 
-def _missing(collection: Collection, tools: SearchTools) -> int:
+def _missing(collection: Collection, tools: Tools) -> int:
     relevant = {id for query_id in collection.judged for id in collection.relevant(query_id)}
     return sum(tools.store.catalog.document(id) is None for id in relevant)
 
 
 def _ask_deeply(
-    collection: Collection, tools: SearchTools, progress: Progress
+    collection: Collection, tools: Tools, progress: Progress
 ) -> tuple[dict[str, Run], list[Outcome]]:
     """Ask the judged queries, and put what the strategies find into every mode's order."""
     runs: dict[str, Run] = {mode: {} for mode in MODES}
@@ -191,7 +192,7 @@ def _ask_deeply(
     owners, depth = Owners(tools), _depth(tools)
     for done, (query_id, text) in enumerate(judged.items(), 1):
         examined = ask_one(text, tools)
-        outcomes.append(_outcome(query_id, examined, collection.qrels.get(query_id, {})))
+        outcomes.append(outcome_of(query_id, examined, collection.qrels.get(query_id, {})))
         deeper = Request(text, mode="auto", top=depth, deadline_ms=UNHURRIED_MS)
         for mode, order in _orders(deeper, examined, tools).items():
             runs[mode][query_id] = owners.documents(order)
@@ -199,38 +200,42 @@ def _ask_deeply(
     return runs, outcomes
 
 
-def ask_one(text: str, tools: SearchTools) -> Examined:
+def ask_one(text: str, tools: Tools) -> Examined:
     """Ask one query as a caller would, without a caller's hurry."""
     return examine(Request(text, mode="auto", deadline_ms=UNHURRIED_MS), tools)
 
 
-def _outcome(query_id: str, examined: Examined, judged: Mapping[str, int]) -> Outcome:
-    hits = examined.answer.hits
-    relevant = tuple(judged.get(hit.document.id, 0) > 0 for hit in hits)
-    return Outcome(query_id, examined.judgement, relevant, examined.answer.search_time_ms)
+def outcome_of(query_id: str, examined: Examined, judged: Mapping[str, int]) -> Outcome:
+    """Return an answer with what was true of it."""
+    answer, shown = examined.answer, examined.shown
+    relevant = tuple(judged.get(hit.document.id, 0) > 0 for hit in answer.hits)
+    nearest = [row.cosine or 0.0 for row in examined.candidates.rows if row.semantic_rank]
+    cosines = moments(nearest) if len(nearest) >= POOL else None
+    return Outcome(query_id, examined.query.type, shown, relevant, answer.search_time_ms, cosines)
 
 
-def _depth(tools: SearchTools) -> int:
+def _depth(tools: Tools) -> int:
     """Return how many results to ask for: a document may fill as many places as it has chunks."""
     counts = tools.store.catalog.counts()
     return min(MAX_TOP, math.ceil(DEPTH * ASKED * counts.chunks / max(1, counts.documents)))
 
 
-def _orders(request: Request, examined: Examined, tools: SearchTools) -> dict[str, list[ChunkId]]:
-    """Return each mode's order of the chunks that the strategies found."""
-    found = retrieve(request, search_options(request, tools.settings), tools, tools.store.catalog.sources())
-    given = found.ballots
+def _orders(request: Request, examined: Examined, tools: Tools) -> dict[str, list[ChunkId]]:
+    """Return each mode's order of the chunks that the strategies find if they are asked for many."""
+    options, deadline = options_of(request, tools.settings), Deadline(UNHURRIED_MS)
+    query = understand(request, options, tools, tools.store.catalog.sources())
+    retrieved = retrieve(query, options.mode, tools, deadline)
+    found = complete_scores(retrieved, query, tools, deadline)
     fused = {
-        mode: [
-            one.chunk_id
-            for one in FUSIONS[FUSION_OF["auto"] if mode == "auto" else mode](given, found.context)
-        ]
+        mode: [row.chunk_id for row in fuse(FUSION_OF["auto"] if mode == "auto" else mode, found)]
         for mode in FUSED
     }
     fused["auto"] = [*(hit.chunk.id for hit in examined.answer.hits), *fused["auto"]]
+    lexical = [row for row in found.rows if row.lexical_rank]
+    semantic = [row for row in found.rows if row.semantic_rank]
     return {
-        "bm25": sorted(given.lexical, key=lambda chunk_id: (-given.bm25[chunk_id], chunk_id)),
-        "semantic": sorted(given.semantic, key=given.semantic.__getitem__),
+        "bm25": [row.chunk_id for row in sorted(lexical, key=lambda row: (-(row.bm25 or 0.0), row.chunk_id))],
+        "semantic": [row.chunk_id for row in sorted(semantic, key=lambda row: row.semantic_rank or 0)],
         **fused,
     }
 
@@ -247,20 +252,24 @@ def _by_kind(
     }
 
 
-def _gibberish(outcomes: Sequence[Outcome], tools: SearchTools, progress: Progress) -> Gibberish:
+def _gibberish(outcomes: Sequence[Outcome], tools: Tools, progress: Progress) -> Gibberish:
     nonsense = ask(NONSENSE, tools, progress)
-    return gibberish([one.judgement for one in outcomes], [one.judgement for one in nonsense])
+    return gibberish(_verdicts(outcomes), _verdicts(nonsense))
 
 
 def _answerability(own: Sequence[Outcome], foreign: Sequence[Outcome]) -> Answerability:
-    answered = [one.judgement for one in own if any(one.relevant)]
-    return answerability(answered, [one.judgement for one in foreign])
+    answered = [outcome for outcome in own if any(outcome.relevant)]
+    return answerability(_verdicts(answered), _verdicts(foreign))
+
+
+def _verdicts(outcomes: Sequence[Outcome]) -> list[Verdict]:
+    return [outcome.verdict for outcome in outcomes]
 
 
 class Owners:
     """Which document a chunk belongs to, remembered: the same few are found again and again."""
 
-    def __init__(self, tools: SearchTools) -> None:
+    def __init__(self, tools: Tools) -> None:
         self._catalog = tools.store.catalog
         self._known: dict[ChunkId, str] = {}
 
@@ -278,3 +287,93 @@ class Owners:
 
 def _best_first(scores: Mapping[str, float]) -> Iterable[tuple[str, float]]:
     return sorted(scores.items(), key=lambda pair: -pair[1])
+
+
+def latency_by_mode(texts: Sequence[str], tools: Tools, progress: Progress) -> dict[str, Latency]:
+    """Ask some of the queries in every mode that there are strategies for, and return how long each takes.
+
+    Each query is asked in all modes, one after the other, so that a busy machine slows all modes alike.
+    """
+    some = texts[:: -(-len(texts) // SAMPLE)] if texts else texts  # spread evenly: neighbours are often alike
+    ways = {name: way for name, way in WAYS.items() if way[0] != "semantic" or tools.similarity}
+    took_ms: dict[str, list[float]] = {name: [] for name in ways}
+    for way in ways.values():
+        _warm_up(some, tools, way)
+    for done, text in enumerate(some, 1):
+        for name, way in ways.items():
+            took_ms[name].append(_time(text, tools, way))
+        progress("timing", done, len(some))
+    return {name: percentiles(took) for name, took in took_ms.items()}
+
+
+def _warm_up(texts: Sequence[str], tools: Tools, way: tuple[Mode, str | None] = WAYS["auto"]) -> None:
+    """Load everything that the first search would load, and forget the vectors of queries."""
+    for text in texts[:1]:
+        _time(text, tools, way)
+    if tools.similarity:
+        tools.similarity.forget()
+
+
+def _time(text: str, tools: Tools, way: tuple[Mode, str | None]) -> float:
+    """Return how long a query takes whose vector is not cached."""
+    if tools.similarity:
+        tools.similarity.forget()
+    mode, fusion = way
+    if mode == "fts5":
+        words = [strategy for strategy in tools.strategies if strategy.leg == "lexical"]
+        tools = replace(tools, strategies=words, similarity=None, reranker=None)
+    return search(Request(text, mode=mode, fusion=fusion, deadline_ms=UNHURRIED_MS), tools).search_time_ms
+
+
+class Review(NamedTuple):
+    """How search does on results that people judged."""
+
+    good: int
+    bad: int
+    queries: int  # queries with a good result that is still indexed
+    found: int  # … whose good result is among the first ten
+    first: int  # … whose good result is the first
+
+
+def feedback_outcomes(tools: Tools, progress: Progress) -> list[Outcome]:
+    """Ask the queries that people gave feedback on, and keep the judged hits of each answer.
+
+    A query with bad opinions alone counts as not answered.
+    """
+    judged = _by_query(tools.store.journal.feedback())
+    outcomes = []
+    for done, (query, opinions) in enumerate(judged.items(), 1):
+        outcome = outcome_of(query, examined := ask_one(query, tools), {})
+        hits = examined.answer.hits
+        known = [at for at, hit in enumerate(hits) if hit.document.id in opinions]
+        if known:
+            kept = replace(outcome.verdict, judged=tuple(outcome.verdict.judged[at] for at in known))
+            relevant = tuple(opinions[hits[at].document.id] == "good" for at in known)
+            outcomes.append(outcome._replace(verdict=kept, relevant=relevant))
+        progress("asking what was judged", done, len(judged))
+    return outcomes
+
+
+def review(tools: Tools) -> Review:
+    """Return how search does on the feedback that was given."""
+    feedback = tools.store.journal.feedback()
+    places = []
+    for query, opinions in _by_query(feedback).items():
+        wanted = {
+            i for i, opinion in opinions.items() if opinion == "good" and tools.store.catalog.document(i)
+        }
+        if wanted:
+            hits = ask_one(query, tools).answer.hits
+            places.append(next((hit.rank for hit in hits[:REVIEWED] if hit.document.id in wanted), None))
+    good = sum(given.opinion == "good" for given in feedback)
+    found = [place for place in places if place is not None]
+    return Review(good, len(feedback) - good, len(places), len(found), found.count(1))
+
+
+def _by_query(feedback: Sequence[Feedback]) -> Mapping[str, Mapping[str, Opinion]]:
+    """Return query → document → opinion; what nobody named a query for says nothing about searching."""
+    judged: dict[str, dict[str, Opinion]] = {}
+    for given in feedback:
+        if given.query:
+            judged.setdefault(given.query, {})[given.document_id] = given.opinion
+    return judged

@@ -1,21 +1,20 @@
-"""An evaluation for people: one HTML page that needs nothing else.
+"""An evaluation for people: the tables of a terminal, and one HTML page that needs nothing else.
 
 The plots are SVG written here: two of squares and lines are not worth a plotting library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from concord.quality.latency import SAMPLE
-from concord.quality.percentiles import Latency
-from concord.quality.reliability import LabelPrecision, Reliability
-from concord.quality.tables import answerability_table, missing_told, mode_table
+from concord.quality.metrics import Answerability, LabelPrecision, Latency, Reliability
 
 if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation
+
+SAMPLE = 50  # queries that are timed in each mode
 
 SIZE, EDGE = 260, 34  # of a plot, in pixels: the square of data, and what its axes need
 
@@ -65,16 +64,16 @@ def page(evaluation: Evaluation, made: str) -> str:
 def reliability_plot(found: Reliability) -> str:
     """Return a reliability diagram as SVG: what came true over what was promised, larger for more cases."""
     full = SIZE + 2 * EDGE
-    most = max((one.n for one in found.bins), default=0)
+    most = max((bin.n for bin in found.bins), default=0)
     marks = "".join(
-        f'<rect x="{_x(one.promised) - half:.1f}" y="{_y(one.true) - half:.1f}" width="{2 * half:.1f}" '
-        f'height="{2 * half:.1f}" fill="#1668b8"><title>{one.n:,} promised {one.promised:.2f}, '
-        f"{one.true:.2f} true</title></rect>"
-        for one in found.bins
-        if one.n
-        for half in [2 + 5 * (one.n / most) ** 0.5]
+        f'<rect x="{_x(bin.promised) - half:.1f}" y="{_y(bin.true) - half:.1f}" width="{2 * half:.1f}" '
+        f'height="{2 * half:.1f}" fill="#1668b8"><title>{bin.n:,} promised {bin.promised:.2f}, '
+        f"{bin.true:.2f} true</title></rect>"
+        for bin in found.bins
+        if bin.n
+        for half in [2 + 5 * (bin.n / most) ** 0.5]
     )
-    path = " ".join(f"{_x(one.promised):.1f},{_y(one.true):.1f}" for one in found.bins if one.n)
+    path = " ".join(f"{_x(bin.promised):.1f},{_y(bin.true):.1f}" for bin in found.bins if bin.n)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {full} {full}" width="{full}" height="{full}" '
         f'font-family="sans-serif" font-size="10" role="img" aria-label="reliability diagram">'
@@ -120,7 +119,7 @@ def _took(latency: Latency) -> str:
 def _labels_table(of: str, labels: Sequence[LabelPrecision]) -> str:
     return _table(
         [f"label of the {of}", "n", "right"],
-        ([one.label, f"{one.n:,}", f"{one.precision:.3f}"] for one in labels),
+        ([row.label, f"{row.n:,}", f"{row.precision:.3f}"] for row in labels),
     )
 
 
@@ -136,3 +135,60 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><tr>{head}</tr>{body}</table>"
+
+
+LATENCY = ("p50 ms", "p95 ms")
+
+
+class Table(NamedTuple):
+    """What stands in a table."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def missing_told(missing: int) -> str:
+    """Return what is to be said of relevant documents that the collection does not hold."""
+    return (
+        f"; {missing:,} of the relevant documents not in corpus.jsonl, counted as not found"
+        if missing
+        else ""
+    )
+
+
+def mode_table(
+    measures: Mapping[str, Mapping[str, float]], latencies: Mapping[str, Latency] | None = None
+) -> Table:
+    """Return how good each mode is by each measure, and how long it takes where that was measured."""
+    names = tuple(next(iter(measures.values()), {}))
+    rows = (
+        (
+            mode,
+            *(f"{values[name]:.4f}" for name in names),
+            *(milliseconds(latencies.get(mode)) if latencies else ()),
+        )
+        for mode, values in measures.items()
+    )
+    return Table(("mode", *names, *(LATENCY if latencies else ())), tuple(rows))
+
+
+def milliseconds(latency: Latency | None) -> tuple[str, ...]:
+    """Return the cells below `LATENCY`; dashes for what nobody could ask."""
+    return tuple(f"{latency[name]:.1f}" if latency else "-" for name in ("p50", "p95"))
+
+
+def answerability_table(found: Mapping[str, Answerability]) -> Table:
+    """Return how well the queries of other collections are told from a collection's own."""
+    heads = ("queries of", "n", "AUROC", "refused", "own answered", "of these refused")
+    rows = (
+        (
+            name,
+            f"{row.foreign:,}",
+            f"{row.auroc:.3f}",
+            f"{row.foreign_flagged:.1%}",
+            f"{row.own:,}",
+            f"{row.own_flagged:.1%}",
+        )
+        for name, row in found.items()
+    )
+    return Table(heads, tuple(rows))

@@ -7,16 +7,12 @@ stay apart, so that no chunk speaks of two things: joining them as well added no
 
 Scraps of pages are the exception. On many pages all headings are top-level (Name, Synopsis, See Also), or the
 title is in the front matter. For 13 of 17 commands of PostgreSQL, asked for by name, a scrap came first, and
-for 4 where scraps are joined. Of 285 link texts of Markdown pages, asked as queries, 28 had a first hit of at
-most 20 words, and 8 have one now (nDCG@10 0.724 and 0.729); of 300 of Kubernetes', 46 and 36 (0.698 and
-0.694).
+for 4 where scraps are joined; of 285 link texts of Markdown pages, asked as queries, for 28 and 8 (nDCG@10
+0.724 and 0.729), and of 300 of Kubernetes' for 46 and 36 (0.698 and 0.694).
 
-In code all neighbours may be joined, because they share a file; but the head of a class stays with its first
-method.
-
-A section that is too long is cut by `cuts`, which knows the price of a cut at any place. The first chunk of a
-table begins with the names of its columns; every other one carries them as its heading, and is shorter by
-their length. In Markdown, where a table may be part of a section, they come below the section's heading.
+In code all neighbours may be joined, but the head of a class stays with its first method. The first chunk of
+a table begins with the names of its columns; every other one carries them as its heading, in Markdown below
+that of its section, and is shorter by their length.
 """
 
 from __future__ import annotations
@@ -28,31 +24,34 @@ from operator import attrgetter
 from typing import Literal
 
 from concord.text.code import read_code
-from concord.text.cuts import ChunkSize, Tokens, cut_ranges, measured
-from concord.text.dates import dates_in
-from concord.text.headings import MARKDOWN_TYPES, shared
-from concord.text.markdown import read_markdown
-from concord.text.outline import Heading, Section
-from concord.text.pipe_tables import column_names
+from concord.text.cuts import ChunkSize, Heading, Range, Section, Tokens, cut_ranges, measured
+from concord.text.headings import MARKDOWN_TYPES, release_of, shared
+from concord.text.markdown import column_names, read_markdown
 from concord.text.plain import read_plain
 from concord.text.records import names_line, read_json, read_records, read_table
-from concord.text.releases import release_of
 from concord.types import Extracted, Piece
 
 __all__ = ["ChunkSize", "chunk"]
 
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n)*+")
 _SPACES = re.compile(r"[^\S\n]*+")
+_BLANK = re.compile(r"[^\S\n]*+$", re.MULTILINE)  # up to the end of the line, or of what is looked at
+
+# A day of a journal or a changelog: 2025-06-24, 24.6.2025, June 24th, 2025, 24 de junio de 2025.
+_DAY = re.compile(
+    r"(?<![\w./-])(?:[12]\d{3}(?:([-/])\d{1,2}\1\d{1,2}|\.\d\d\.\d\d)|\d{1,2}([-/.])\d{1,2}\2[12]\d{3}"
+    r"|\d{1,2}(?:st|nd|rd|th|er|\.)?[ -](?:of |de )?[^\W\d_]{3,10}\.?,?[ -](?:del? )?[12]\d{3}"
+    r"|[^\W\d_]{3,10}\.?[ -]\d{1,2}(?:st|nd|rd|th)?,?[ -][12]\d{3})(?!(?!T\d)\w|[./-]\d)"
+)
 
 _PAGES = ("html", "markdown")  # documents that are about one thing, whatever their headings
+_OF_LINES = ("code", "data", "markdown", "note", "text")  # whose lines are a file's, unless it is paged
 _SCRAP = 4  # a section shorter than the target divided by this says too little by itself
-
-Range = tuple[int, int]
-DEFAULT = ChunkSize()
+_DEFAULT = ChunkSize()
 
 
 def chunk(
-    extracted: Extracted, token_starts: Callable[[str], Sequence[int]], size: ChunkSize = DEFAULT
+    extracted: Extracted, token_starts: Callable[[str], Sequence[int]], size: ChunkSize = _DEFAULT
 ) -> list[Piece]:
     """Return the chunks of a document, in order; none when it holds nothing but white space.
 
@@ -61,251 +60,236 @@ def chunk(
     text = extracted.text
     if not text or text.isspace():
         return []
-    tokens = measured(token_starts(text), len(text))
-    ranges = [
-        (_heading_of(extracted, group, reach), reach)
-        for run in _runs(_sections(extracted, tokens, size), extracted.body_start, tokens, size)
-        for group in _groups(extracted, run, tokens, size)
-        for reach in _ranges(extracted, group, tokens, size)
-    ]
-    return list(_pieces(extracted, ranges))
+    chunker = _Chunker(extracted, measured(token_starts(text), len(text)), size)
+    return list(_pieces(extracted, chunker.ranges()))
 
 
-def _sections(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> list[Section]:
-    if extracted.type == "code":
-        return read_code(extracted.text, extracted.language)
-    if extracted.type == "data":
-        return _records(extracted, tokens, size)
-    if extracted.type in MARKDOWN_TYPES:
-        return read_markdown(extracted.text, extracted.body_start)
-    return read_plain(extracted.text, extracted.language)
+class _Chunker:
+    """A document, its tokens and how long its chunks are."""
 
+    def __init__(self, extracted: Extracted, tokens: Tokens, size: ChunkSize) -> None:
+        self.extracted, self.tokens, self.size = extracted, tokens, size
+        self.is_code = extracted.type == "code"
+        self.is_json = extracted.type == "data" and extracted.language == "json"
+        self.is_table = extracted.type == "data" and extracted.language == "csv"
 
-def _records(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> list[Section]:
-    if _is_table(extracted):
-        return read_table(extracted.text)
-    if _is_json(extracted):
-        return read_json(extracted.text, lambda start, end: tokens.between(start, end) <= size.maximum)
-    return read_records(extracted.text)
+    def ranges(self) -> Iterator[tuple[Heading, Range]]:
+        """Yield what becomes a chunk, with its heading."""
+        for run in self.runs(self.sections()):
+            for group in self.groups(run):
+                for reach in self.cut(group):
+                    yield self.heading_of(group, reach), reach
 
+    def length(self, first: Section, last: Section | None = None) -> int:
+        """Return the tokens of a section, or of all from one to another."""
+        return self.tokens.between(first.start, (last or first).end)
 
-def _runs(sections: list[Section], body_start: int, tokens: Tokens, size: ChunkSize) -> list[list[Section]]:
-    """Return runs of sections within which neighbours may be joined; long front matter is a run of its own.
+    def sections(self) -> list[Section]:
+        text, language = self.extracted.text, self.extracted.language
+        if self.is_code:
+            return read_code(text, language)
+        if self.is_table:
+            return read_table(text)
+        if self.is_json:
+            return read_json(text, lambda start, end: self.tokens.between(start, end) <= self.size.maximum)
+        if self.extracted.type == "data":
+            return read_records(text)
+        if self.extracted.type in MARKDOWN_TYPES:
+            return read_markdown(text, self.extracted.body_start)
+        return read_plain(text, language)
 
-    Short front matter, or that of a short document, begins the first section. By itself it would be found
-    before the page: of npm's 91 pages, such five lines came first for 16 of 30 queries.
-    """
-    if not body_start or len(sections) == 1:
-        return [sections]
-    front, first, *rest = sections
-    if tokens.before(body_start) > size.target // 4 and tokens.before(sections[-1].end) > size.target:
-        return [[front], [first, *rest]]
-    return [[Section(first.heading, front.blocks + first.blocks), *rest]]
+    def runs(self, sections: list[Section]) -> list[list[Section]]:
+        """Return runs of sections within which neighbours may be joined; long front matter is a run of one.
 
+        Short front matter, or that of a short document, begins the first section. By itself it would be found
+        before the page: of npm's 91 pages, such five lines came first for 16 of 30 queries.
+        """
+        body_start, target = self.extracted.body_start, self.size.target
+        if not body_start or len(sections) == 1:
+            return [sections]
+        front, first, *rest = sections
+        is_long = self.tokens.before(body_start) > target // 4
+        if is_long and self.tokens.before(sections[-1].end) > target:
+            return [[front], [first, *rest]]
+        return [[Section(first.heading, front.blocks + first.blocks), *rest]]
 
-def _groups(
-    extracted: Extracted, sections: Sequence[Section], tokens: Tokens, size: ChunkSize
-) -> Iterable[list[Section]]:
-    """Return runs of neighbouring sections, each of which is cut by itself."""
-    if _is_json(extracted):
-        return _json_groups(sections, tokens, size)
-    across = extracted.type == "code" or _is_short(extracted, tokens, size)
-    groups = _joined(sections, tokens, size, is_code=extracted.type == "code", across_headings=across)
-    is_page = extracted.type in _PAGES and extracted.language != "cards"  # no two people or events are one
-    return _without_scraps(groups, tokens, size) if is_page else groups
+    def groups(self, sections: Sequence[Section]) -> Iterable[list[Section]]:
+        """Return runs of neighbouring sections, each of which is cut by itself."""
+        if self.is_json:
+            return self.json_groups(sections)
+        is_mailbox, is_cards = (self.extracted.language == name for name in ("mbox", "cards"))
+        # So short that it is about one thing, whatever its headings.
+        is_short = self.tokens.before(len(self.extracted.text)) <= self.size.target // 2
+        groups = self.joined(sections, across_headings=self.is_code or is_short and not is_mailbox)
+        if self.extracted.type not in _PAGES or is_cards:  # no two people or events are one
+            return groups
+        return self.without_scraps(self.without_scraps(groups, scrap=0), scrap=1)
 
-
-def _is_short(extracted: Extracted, tokens: Tokens, size: ChunkSize) -> bool:
-    """Whether a document is so short that it is about one thing, whatever its headings; mailboxes are not."""
-    return extracted.language != "mbox" and tokens.before(len(extracted.text)) <= size.target // 2
-
-
-def _json_groups(sections: Sequence[Section], tokens: Tokens, size: ChunkSize) -> Iterator[list[Section]]:
-    """Yield the sections of JSON in groups: a short one goes with those that follow it."""
-    group: list[Section] = []
-    for section in sections:
-        group.append(section)
-        if tokens.between(group[0].start, section.end) >= size.target // 2:
-            if tokens.between(section.end, sections[-1].end) < size.target // 16:
-                continue  # the last brackets, and hardly more
+    def json_groups(self, sections: Sequence[Section]) -> Iterator[list[Section]]:
+        """Yield the sections of JSON in groups: a short one goes with those that follow it."""
+        group: list[Section] = []
+        for section in sections:
+            group.append(section)
+            left = self.tokens.between(section.end, sections[-1].end)
+            is_long = self.length(group[0], section) >= self.size.target // 2
+            if is_long and left >= self.size.target // 16:  # more than the last brackets
+                yield group
+                group = []
+        if group:
             yield group
-            group = []
-    if group:
+
+    def joined(self, sections: Sequence[Section], *, across_headings: bool) -> Iterator[list[Section]]:
+        """Yield neighbouring sections that make one chunk, or one section, which may be cut later."""
+        group: list[Section] = []
+        length = 0
+        for section in sections:
+            own = self.length(section)
+            related = across_headings or not group or _are_related(group[-1].heading, section.heading)
+            if group and not (related and length + own <= self.size.target):
+                heads = _heads(group, section) if self.is_code else []
+                if rest := group[: len(group) - len(heads)]:
+                    yield rest
+                group, length = heads, sum(map(self.length, heads))
+                if length + own > self.size.target:  # together they are cut, as one section
+                    blocks = [block for part in (*heads, section) for block in part.blocks]
+                    section, group = Section(section.heading, blocks), []
+            group.append(section)
+            length += own
         yield group
 
+    def without_scraps(self, groups: Iterable[list[Section]], scrap: Literal[0, 1]) -> list[list[Section]]:
+        """Return the groups, with two chapters joined if the first (0) or second (1) of them is a scrap."""
+        kept: list[list[Section]] = []
+        for group in groups:
+            before = kept[-1] if kept else []
+            if before and self.are_joined(before, group, (before, group)[scrap]):
+                kept[-1] = [*before, *group]
+            else:
+                kept.append(group)
+        return kept
 
-def _joined(
-    sections: Sequence[Section], tokens: Tokens, size: ChunkSize, *, is_code: bool, across_headings: bool
-) -> Iterator[list[Section]]:
-    """Yield neighbouring sections that make one chunk together, or one section, which may be cut later."""
-    group: list[Section] = []
-    length = 0
-    for section in sections:
-        own = tokens.between(section.start, section.end)
-        related = across_headings or not group or _are_related(group[-1].heading, section.heading)
-        if group and not (related and length + own <= size.target):
-            heads = _heads(group, section) if is_code else []
-            if rest := group[: len(group) - len(heads)]:
-                yield rest
-            group, length = heads, sum(tokens.between(head.start, head.end) for head in heads)
-            if length + own > size.target:  # together they are cut, as one section
-                section = Section(
-                    section.heading, [block for one in (*heads, section) for block in one.blocks]
-                )
-                group = []
-        group.append(section)
-        length += own
-    yield group
+    def are_joined(self, before: list[Section], group: list[Section], scrap: list[Section]) -> bool:
+        is_scrap = self.length(scrap[0], scrap[-1]) < self.size.target // _SCRAP
+        fits = self.length(before[0], group[-1]) <= self.size.maximum
+        return is_scrap and fits and _are_chapters(before[-1].heading, group[0].heading)
+
+    def heading_of(self, group: Sequence[Section], reach: Range) -> Heading:
+        """Return the heading of a range: what the headings of its sections share.
+
+        Later rows of a table have the names of its columns as a heading; the first chunk begins with them.
+        """
+        if self.is_table and not reach[0]:
+            return ()
+        if self.is_json:
+            return shared([part.heading for part in group if part.start < reach[1] and reach[0] < part.end])
+        heading = shared([section.heading for section in group if section.heading])
+        is_markdown = self.extracted.type in MARKDOWN_TYPES
+        return (*heading, *_names_above(self.extracted.text, group[0], *reach)) if is_markdown else heading
+
+    def cut(self, group: Sequence[Section]) -> list[Range]:
+        text, (section, *others) = self.extracted.text, group
+        if self.is_json:
+            blocks = [block for part in group for block in part.blocks]
+            return cut_ranges(text, blocks, self.tokens, self.size)
+        if others:
+            return [(section.start, others[-1].end)]
+        size = self.size
+        if self.is_table and section.heading and self.length(section) > size.maximum:
+            names = self.tokens.between(section.start, section.blocks[0].end)  # which have to fit in as well
+            taken = min(names, size.target // 4)
+            size = ChunkSize(size.target - taken, size.maximum - taken, size.overlap)
+        return cut_ranges(text, section.blocks, self.tokens, size, self.extracted.page_starts)
 
 
-def _without_scraps(groups: Iterable[list[Section]], tokens: Tokens, size: ChunkSize) -> list[list[Section]]:
-    """Return the groups, with each scrap joined to the next group, or to the one before, where it fits."""
-    return _absorbed(_absorbed(groups, tokens, size, scrap=0), tokens, size, scrap=1)
+def _names_above(text: str, section: Section, start: int, end: int) -> Heading:
+    """Return the names of a Markdown table's columns, if later rows of the table make up most of a range."""
+    table = section.blocks[bisect_right(section.blocks, start, key=attrgetter("start")) - 1]
+    if not table.start < start < table.end or 2 * (min(end, table.end) - start) < end - start:
+        return ()
+    names = column_names(text, table.start) if table.kind == "solid" else []
+    return (names_line(names),) if names else ()
 
 
-def _absorbed(
-    groups: Iterable[list[Section]], tokens: Tokens, size: ChunkSize, scrap: Literal[0, 1]
-) -> list[list[Section]]:
-    """Return the groups; two chapters side by side are joined if the first (0) or second (1) is a scrap."""
-    kept: list[list[Section]] = []
-    for group in groups:
-        pair = (kept[-1], group) if kept else (group, group)
-        before, heading = pair[0][-1].heading, group[0].heading
-        is_scrap = tokens.between(pair[scrap][0].start, pair[scrap][-1].end) < size.target // _SCRAP
-        fits = tokens.between(pair[0][0].start, group[-1].end) <= size.maximum
-        if kept and is_scrap and fits and _are_chapters(before, heading):
-            kept[-1] = [*kept[-1], *group]
-        else:
-            kept.append(group)
-    return kept
+def _are_related(before: Heading, heading: Heading) -> bool:
+    """Whether two neighbours stand under one top-level heading, or the first before any heading."""
+    return not before or before[:1] == heading[:1] and _are_of_one_thing(before, heading)
 
 
 def _are_chapters(before: Heading, heading: Heading) -> bool:
     """Whether two neighbours are chapters of one page, and not entries of a list."""
-    is_same = before[:1] == heading[:1]
-    return not is_same and _are_of_one_release(before, heading) and not _are_entries(before, heading)
+    return before[:1] != heading[:1] and _are_of_one_thing(before, heading)
 
 
-def _are_entries(before: Heading, heading: Heading) -> bool:
-    """Whether two neighbours belong to two entries of a list: of questions, or of a journal.
+def _are_of_one_thing(before: Heading, heading: Heading) -> bool:
+    """Whether two neighbours belong neither to two releases nor to two entries of a list.
 
-    A query is about one entry of the list. With 80 queries about a list of 160 short questions, the bundled
-    model had the answer first for all 80 if no entries were joined, for 54 if scraps were joined, and for 38
-    if all were joined up to the target.
+    A query is about one entry of a list, of questions or of a journal. With 80 queries about a list of 160
+    short questions, the bundled model had the answer first for all 80 if no entries were joined, for 54 if
+    scraps were joined, and for 38 if all were joined up to the target.
     """
+    release = release_of(before)
+    if release is not None and release not in heading:
+        return False
     outer = len(shared([before, heading]))
-    return all(any(map(_is_entry, path[outer : outer + 1])) for path in (before, heading))
+    return not all(any(map(_is_entry, path[outer : outer + 1])) for path in (before, heading))
 
 
 def _is_entry(title: str) -> bool:
     """Whether a title is a question, or a day."""
-    return title.rstrip().endswith(("?", "？", "؟")) or any(dates_in(title))
+    return title.rstrip().endswith(("?", "？", "؟")) or _DAY.search(title) is not None
 
 
 def _heads(group: Sequence[Section], section: Section) -> list[Section]:
     """Return the last sections of a group that begin what a section is in: the head of its class."""
-    heads: list[Section] = []
-    for before in reversed(group):
-        depth = len(before.heading)
-        if not 0 < depth < len(section.heading) or section.heading[:depth] != before.heading:
-            break
-        heads.insert(0, before)
-    return heads
+    first = len(group)
+    while first and _contains(group[first - 1].heading, section.heading):
+        first -= 1
+    return list(group[first:])
 
 
-def _are_related(before: Heading, heading: Heading) -> bool:
-    """Whether two neighbours stand under one top-level heading, or the first before any heading.
-
-    Two releases are not related, nor are two entries of a list.
-    """
-    is_same = before[:1] == heading[:1]
-    return (
-        not before or is_same and _are_of_one_release(before, heading) and not _are_entries(before, heading)
-    )
+def _contains(outer: Heading, heading: Heading) -> bool:
+    return 0 < len(outer) < len(heading) and heading[: len(outer)] == outer
 
 
-def _are_of_one_release(before: Heading, heading: Heading) -> bool:
-    """Whether two neighbours belong to the same release, or the first to none."""
-    release = release_of(before)
-    return release is None or release in heading
-
-
-def _heading_of(extracted: Extracted, group: Sequence[Section], reach: Range) -> Heading:
-    """Return the heading of a range: what the headings of its sections share.
-
-    Later rows of a table have the names of its columns as their heading; the first chunk begins with them.
-    """
-    if _is_table(extracted) and not reach[0]:
-        return ()
-    if _is_json(extracted):
-        return shared([one.heading for one in group if one.start < reach[1] and reach[0] < one.end])
-    heading = shared([section.heading for section in group if section.heading])
-    return (*heading, *_names_above(extracted, group, reach)) if extracted.type in MARKDOWN_TYPES else heading
-
-
-def _names_above(extracted: Extracted, group: Sequence[Section], reach: Range) -> Heading:
-    """Return the names of a Markdown table's columns, if later rows of the table make up most of a range."""
-    start, end = reach
-    blocks = group[0].blocks
-    table = blocks[bisect_right(blocks, start, key=attrgetter("start")) - 1]
-    if not table.start < start < table.end or 2 * (min(end, table.end) - start) < end - start:
-        return ()
-    names = column_names(extracted.text, table.start) if table.kind == "solid" else []
-    return (names_line(names),) if names else ()
-
-
-def _is_json(extracted: Extracted) -> bool:
-    return extracted.type == "data" and extracted.language == "json"
-
-
-def _is_table(extracted: Extracted) -> bool:
-    return extracted.type == "data" and extracted.language == "csv"
-
-
-def _ranges(extracted: Extracted, group: Sequence[Section], tokens: Tokens, size: ChunkSize) -> list[Range]:
-    if _is_json(extracted):
-        blocks = [block for section in group for block in section.blocks]
-        return cut_ranges(extracted.text, blocks, tokens, size)
-    if len(group) > 1:
-        return [(group[0].start, group[-1].end)]
-    (section,) = group
-    if _is_table(extracted) and tokens.between(section.start, section.end) > size.maximum:
-        size = _below_names(section, tokens, size)
-    return cut_ranges(extracted.text, section.blocks, tokens, size, extracted.page_starts)
-
-
-def _below_names(table: Section, tokens: Tokens, size: ChunkSize) -> ChunkSize:
-    """Return how long chunks of a table may be if the names of its columns have to fit in as well."""
-    names = tokens.between(table.start, table.blocks[0].end) if table.heading else 0
-    taken = min(names, size.target // 4)
-    return ChunkSize(size.target - taken, size.maximum - taken, size.overlap)
-
-
-def _pieces(extracted: Extracted, ranges: Sequence[tuple[Heading, Range]]) -> Iterator[Piece]:
-    text, line, counted, last_end = extracted.text, 1, 0, 0
+def _pieces(extracted: Extracted, ranges: Iterable[tuple[Heading, Range]]) -> Iterator[Piece]:
+    text, line, line_start, counted, last_end = extracted.text, 1, 0, 0, 0
     for heading, reach in ranges:
         start, body = _trimmed(text, *reach)
         if not body:
             continue
         line += text.count("\n", counted, start)
-        counted = start
+        line_start = text.rfind("\n", counted, start) + 1 or line_start
+        counted, end = start, start + len(body)
+        start_column, end_column = _columns(extracted, line_start, start, end)
+        own_start = max(start, last_end)  # after the overlap
+        blank = end - own_start - len(text[own_start:end].lstrip())
         yield Piece(
             text=body,
             start=start,
-            end=start + len(body),
+            end=end,
             start_line=_file_line(extracted, line),
             end_line=_file_line(extracted, line + body.count("\n")),
-            page=_page(extracted, max(start, last_end), start + len(body)),  # after the overlap
+            page=_page_of(extracted, own_start + blank),
             heading=heading,
-            last_page=_page_of(extracted, start + len(body) - 1),
+            last_page=_page_of(extracted, end - 1),
+            start_column=start_column,
+            end_column=end_column,
         )
-        last_end = start + len(body)
+        last_end = end
 
 
-def _page(extracted: Extracted, start: int, end: int) -> int | None:
-    """Return the page of the first character between two offsets that is no white space."""
-    blank = end - start - len(extracted.text[start:end].lstrip())
-    return _page_of(extracted, start + blank)
+def _columns(extracted: Extracted, line: int, start: int, end: int) -> tuple[int | None, int | None]:
+    """Return the columns of a range if it begins or ends inside a line of the file, white space aside.
+
+    `line` is where the line begins that the range begins in.
+    """
+    text = extracted.text
+    if extracted.file_lines or extracted.page_starts or extracted.type not in _OF_LINES:
+        return None, None
+    if _BLANK.match(text, line, start) and _BLANK.match(text, end):
+        return None, None
+    last_line = text.rfind("\n", start, end) + 1 or line
+    return start - line + 1, end - last_line
 
 
 def _page_of(extracted: Extracted, offset: int) -> int | None:
@@ -314,11 +298,11 @@ def _page_of(extracted: Extracted, offset: int) -> int | None:
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, str]:
     """Drop white space around a range, but no indentation: code without it would read wrong."""
-    found = _BLANK_LINES.match(text, start, end)
-    begin = found.end() if found else start
+    blank = _BLANK_LINES.match(text, start, end)
+    begin = blank.end() if blank else start
     if begin and text[begin - 1] != "\n":
-        found = _SPACES.match(text, begin, end)
-        begin = found.end() if found else begin
+        blank = _SPACES.match(text, begin, end)
+        begin = blank.end() if blank else begin
     return begin, text[begin:end].rstrip()
 
 

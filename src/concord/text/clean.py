@@ -1,40 +1,81 @@
 """Text made fit for an index. Files with lines keep every line; pages, whose lines are layout, are re-flowed.
 
-Nothing here guesses at content: what cannot be told from layout with certainty stays as it is.
+Nothing here guesses at content: what cannot be told from layout with certainty stays as it is. Left out are
+pictures and files that are written in letters, as base64: they would be most of a file's chunks, and their
+letters would be found as words.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
-from concord.text.furniture import without_furniture
-from concord.text.reflow import goes_on, reflowed, vocabulary_of
-from concord.text.surrogates import without_lone_surrogates
+from concord.text.tokens import pattern
+from concord.text.word_lists import listed
 
 # Control characters but tab and newline, byte order marks and halves of surrogate pairs.
-_ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
-_TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]*+(?:\x07|\x1b\\))")
+_ODD = pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
+_TERMINAL_CODES = pattern(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]*+(?:\x07|\x1b\\))")
 # Form feeds and other separators: between two words they are a space, elsewhere nothing.
-_SEPARATING = re.compile(r"(?<=[^\s\x00-\x1f])[\x0b\x0c\x1c-\x1f\x85]+(?=[^\s\x00-\x1f])")
+_SEPARATING = pattern(r"(?<=[^\s\x00-\x1f])[\x0b\x0c\x1c-\x1f\x85]+(?=[^\s\x00-\x1f])")
+_LONE_SURROGATE = pattern(r"[\ud800-\udfff]")
 
-_LIGATURES = {
-    0xFB00: "ff",
-    0xFB01: "fi",
-    0xFB02: "fl",
-    0xFB03: "ffi",
-    0xFB04: "ffl",
-    0xFB05: "st",
-    0xFB06: "st",
-}
+LEFT_OUT = "…"
+MIN_CHARACTERS = 1_000  # of base64; a public key of 4,096 bits has 716, and somebody may want to read it
+MIN_ADDRESS = 200  # characters of a `data:` address, which is never anything else
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_AS_RUNS = bytes(ord("x") if byte in _LETTERS else ord(" ") for byte in range(256))
+_RUN = b"x" * 60  # encoders fill their lines with 60 letters or more, and no word is as long
+_ADDRESS = pattern(rf"(data:[\w.+-]+/[\w.+-]+(?:;[\w.=-]+)*+,)[^\s\"'<>()\\]{{{MIN_ADDRESS},}}+")
+# Lines of it, one after another, the last maybe short; in JSON and in code \n may stand for a line's end.
+_BASE64 = pattern(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{60,}+(?:(?:\\n|\n[ \t]*+)[A-Za-z0-9+/]{20,}+)*+={0,2}")
+_MIXED = pattern(r"(?s)(?=.*?[A-Z])(?=.*?[a-z])(?=.*?[0-9])")
+
+_LIGATURES = dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True))
 # What ends a line where a word was divided: PDFium's marks, soft hyphens, and how OCR reads them.
-_DIVISION = re.compile(r"(?:[\x02\ufffe\xad]|(?<=[^\W\d_])¬)[ \t]*(?=\r?\n|\r)")
+_DIVISION = pattern(r"(?:[\x02\ufffe\xad]|(?<=[^\W\d_])¬)[ \t]*(?=\r?\n|\r)")
 _SOFT_HYPHEN = "\xad"
-_LEADERS = re.compile(
-    r"(?:[ \t]?[.·]){5,}+[ \t]*+"
-)  # to the page in a table of contents: dots, spaced or not
-_MARKS_WITHIN_LINES = re.compile(r"[\xad\ufffe](?!\n)")
+_LEADERS = pattern(r"(?:[ \t]?[.·]){5,}+[ \t]*+")  # to the page in a table of contents: dots, spaced or not
+_MARKS_WITHIN_LINES = pattern(r"[\xad\ufffe](?!\n)")
+
+_WORD = pattern(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_DIVIDED = pattern(r"((?:[^\W\d_]+-)*[^\W\d_]+)[-\u2010\xad]$")
+_LONGEST_DIVIDED = 100  # characters: longer is no word, and would be read again from each of its letters
+_FIRST_WORD = pattern(r"[^\W\d_]+")
+# Words that keep their hyphen when nothing in the document says otherwise.
+_HYPHENATING = listed(
+    "self non well ill ex all cross high low long short half full so one two three four five ten first "
+    "second third multi semi quasi much many more most less least open closed real time co vice post"
+)
+# The page of an entry in a table of contents ends it, too.
+_SENTENCE_END = pattern(r"[.!?…:;。！？][\"'”’»)\]]*$|… [ivxlc\d]+$")
+_PARAGRAPH_END = pattern(r"[.!?…。！？][\"'”’»)\]]*$")
+_ENDS_IN_LOWER_CASE = pattern(r"(?<!\S)[a-zß-öø-ÿ]+,?$")
+_MANY_NEWLINES = pattern(r"\n{3,}")
+_SPACES = pattern(r"(?<=\S)[ \t]{2,}(?=\S)")
+_SPACED_LETTERS = pattern(r"(?<!\S)(?:[^\W\d_] ){2,}[^\W\d_](?!\S)")
+_LEAST_SPACED = 8  # letters that are certainly one word, where the document does not write the word elsewhere
+_WIDE_PAGE = 40  # characters; in narrower columns the length of a line tells nothing
+_FULL = 0.85  # of the page's width: such a line was broken because it was full
+_LONG = 0.6  # a line this long may go on in the next if that begins in the middle of a sentence
+_SHORT = 0.75  # a line this short that ends a sentence also ends its paragraph
+
+_EDGE = 3  # lines at the top and as many at the bottom
+_LEAST_PAGES = 3
+_SHARE = 0.6  # of the pages on which a line must recur
+_IN_STEP = 0.8  # of its occurrences whose numbers must fit
+_DIGITS = pattern(r"\d+")
+_MASK = "\0"  # no clean text has one
+_ROMAN_MASK = "roman " + _MASK
+_ROMAN = pattern(r"(?=[ivxl])(?:xl|l?x{0,3})(?:i[xv]|v?i{0,3})")
+_ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50}
+_PAGE_NUMBER = pattern(r"(?:page |seite |p\. ?)\0(?: (?:of|von) \0| ?/ ?\0)?|[-–—] ?\0 ?[-–—]")
+
+Vocabulary = Counter[str]  # the words that a document writes within its lines, in lower case
 
 
 def clean(text: str, *, paged: bool = False) -> str:
@@ -47,15 +88,38 @@ def clean(text: str, *, paged: bool = False) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if _ODD.search(text):
-        text = _without_odd_characters(text)
+        text = _TERMINAL_CODES.sub("", text) if "\x1b" in text else text
+        text = _ODD.sub("", without_lone_surrogates(_SEPARATING.sub(" ", text)))
     return unicodedata.normalize("NFC", text)
 
 
-def _without_odd_characters(text: str) -> str:
-    if "\x1b" in text:
-        text = _TERMINAL_CODES.sub("", text)
-    text = _SEPARATING.sub(" ", text)
-    return _ODD.sub("", without_lone_surrogates(text))
+def without_lone_surrogates(text: str) -> str:
+    """Return a text that can be stored: UTF-8 has no form for half a character, as file names may hold.
+
+    The replacement character says that something is lost there and ends no sentence; offsets stay.
+    """
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
+
+
+def encodable(text: str) -> str:
+    """Return a text that can be sent, with a question mark for half a character, as terminals show names."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def without_encoded(text: str) -> str:
+    """Return a text with an ellipsis for all that is base64; no line comes or goes."""
+    if "data:" in text:
+        text = _ADDRESS.sub(rf"\1{LEFT_OUT}", text)
+    # Whether there may be base64: seven times faster than looking for it, and most files have none.
+    has_long_run = _RUN in text.encode("utf-8", "replace").translate(_AS_RUNS)
+    return _BASE64.sub(_left_out, text) if has_long_run else text
+
+
+def _left_out(run: re.Match[str]) -> str:
+    """Return what stands for a run; one without a mix of letters and digits, as a gene, stays."""
+    if len(run[0]) < MIN_CHARACTERS or not _MIXED.match(run[0]):
+        return run[0]
+    return LEFT_OUT + "\n" * run[0].count("\n")
 
 
 def clean_pages(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
@@ -64,30 +128,162 @@ def clean_pages(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
     Headers, footers and page numbers go (the first of each header and footer stays), words that were divided
     at a line's end and sentences that were broken into lines are whole again.
     """
-    lines = without_furniture([_page_lines(page) for page in pages])
-    vocabulary = vocabulary_of(lines)
-    return _joined([reflowed(page, vocabulary) for page in lines])
-
-
-def _page_lines(page: str) -> list[str]:
-    divided = _DIVISION.sub(_SOFT_HYPHEN, page)
-    text = clean(divided.translate(_LIGATURES))
-    shown = _LEADERS.sub(" … ", _MARKS_WITHIN_LINES.sub("", text))
-    return [line.rstrip() for line in shown.split("\n")]
-
-
-def _joined(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+    lines = _without_furniture([_page_lines(page) for page in pages])
+    vocabulary = Counter(word for page in lines for line in page for word in _WORD.findall(line.lower()))
     parts: list[str] = []
     starts: list[int] = []
-    length = 0
-    before = ""
-    for page in pages:
+    length, before = 0, ""
+    for page in (_reflowed(page, vocabulary) for page in lines):
         if page and before:
-            gap = "\n" if goes_on(before, page) else "\n\n"
-            parts.append(gap)
-            length += len(gap)
+            parts.append("\n" if _goes_on(before, page) else "\n\n")
+            length += len(parts[-1])
         starts.append(length)
         parts.append(page)
         length += len(page)
         before = page or before
     return "".join(parts), tuple(starts)
+
+
+def _page_lines(page: str) -> list[str]:
+    text = clean(_DIVISION.sub(_SOFT_HYPHEN, page).translate(_LIGATURES))
+    shown = _LEADERS.sub(" … ", _MARKS_WITHIN_LINES.sub("", text))
+    return [line.rstrip() for line in shown.split("\n")]
+
+
+def _reflowed(lines: Sequence[str], vocabulary: Vocabulary) -> str:
+    """Return a page's text: a space where a sentence goes on, blank lines between paragraphs."""
+    tidy = [_tidied(line, vocabulary) for line in lines]
+    lengths = sorted(len(line) for line in tidy if line)
+    width = lengths[9 * (len(lengths) - 1) // 10] if lengths else 0  # nine in ten lines do not exceed it
+    parts = [part for line, below in pairwise([*tidy, ""]) for part in _seam(line, below, width, vocabulary)]
+    return _MANY_NEWLINES.sub("\n\n", "".join(parts)).strip("\n")
+
+
+def _tidied(line: str, vocabulary: Vocabulary) -> str:
+    """Close up letters that are spaced out, then spaces that are doubled."""
+    line = _SPACED_LETTERS.sub(lambda letters: _closed_up(letters[0], vocabulary), line.strip())
+    return _SPACES.sub(" ", line)
+
+
+def _closed_up(letters: str, vocabulary: Vocabulary) -> str:
+    word = letters.replace(" ", "")
+    is_alphabet = sorted(word.lower()) == list(word.lower())
+    is_word = word.lower() in vocabulary or (len(word) >= _LEAST_SPACED and not is_alphabet)
+    return word if is_word else letters
+
+
+def _seam(line: str, below: str, width: int, vocabulary: Vocabulary) -> tuple[str, str]:
+    """Return a line as it is written, and what parts it from the next."""
+    divided = _DIVIDED.search(line, max(0, len(line) - _LONGEST_DIVIDED))
+    right = _FIRST_WORD.match(below)
+    if divided and right:
+        is_one = line.endswith(_SOFT_HYPHEN) or _is_one_word(divided[1], right[0], vocabulary)
+        return (line[:-1] if is_one else line), ""
+    line = line.rstrip(_SOFT_HYPHEN)
+    if not line or not below:
+        return line, "\n"
+    if len(line) >= _LONG * width and _goes_on(line, below):
+        return line, " "
+    return line, "\n" if width < _WIDE_PAGE else _seam_on_wide_page(line, below, width)
+
+
+def _seam_on_wide_page(line: str, below: str, width: int) -> str:
+    if len(line) < _SHORT * width and _PARAGRAPH_END.search(line) and not below[0].islower():
+        return "\n\n"
+    if len(line) >= _FULL * width and below[0].isalpha() and _ENDS_IN_LOWER_CASE.search(line):
+        return " "  # a name begins the next line
+    return "\n"
+
+
+def _goes_on(line: str, below: str) -> bool:
+    """Whether a sentence is broken between two lines: nothing ends, and what follows begins in lower case."""
+    return below[:1].islower() and not _SENTENCE_END.search(line, max(0, len(line) - 10))
+
+
+def _is_one_word(left: str, right: str, vocabulary: Vocabulary) -> bool:
+    """Whether a hyphen at a line's end only divides a word; one that belongs to it stays.
+
+    The document is asked first: it mostly writes the same word elsewhere in the middle of a line.
+    """
+    if right[0].isupper():  # Anglo-Saxon
+        return False
+    whole, hyphenated = (vocabulary[f"{left}{mark}{right}".lower()] for mark in ("", "-"))
+    if whole != hyphenated:
+        return whole > hyphenated
+    is_compound = "-" in left or left.lower() in _HYPHENATING
+    return not is_compound and len(left) > 1 and len(right) > 1
+
+
+class _EdgeLine(NamedTuple):
+    """A line at an edge: which page, which line of it, the numbers in it."""
+
+    page: int
+    line: int
+    numbers: tuple[int, ...]
+
+
+def _without_furniture(pages: Sequence[list[str]]) -> list[list[str]]:
+    """Return the pages without running headers, footers and page numbers; their first occurrence stays.
+
+    A line at the edge of a page is furniture when it recurs on most pages (or most left or right ones), with
+    its numbers either the same everywhere or counting along with the pages: "Report 2021", "Page 3 of 10".
+    """
+    dropped: set[tuple[int, int]] = set()
+    for edge in (slice(_EDGE), slice(-_EDGE, None)):
+        for mask, seen in _edge_lines(pages, edge).items():
+            dropped.update((page, line) for page, line, _ in _furniture(mask, seen, len(pages)))
+    return [
+        [line for index, line in enumerate(page) if (number, index) not in dropped]
+        for number, page in enumerate(pages)
+    ]
+
+
+def _edge_lines(pages: Sequence[list[str]], edge: slice) -> dict[str, list[_EdgeLine]]:
+    """Group the lines at one edge of all pages by their text with the numbers masked."""
+    lines: defaultdict[str, list[_EdgeLine]] = defaultdict(list)
+    for number, page in enumerate(pages):
+        for index in [index for index, line in enumerate(page) if line.strip()][edge]:
+            mask, numbers = _masked(page[index])
+            lines[mask].append(_EdgeLine(number, index, numbers))
+    return lines
+
+
+def _masked(line: str) -> tuple[str, tuple[int, ...]]:
+    text = " ".join(line.split()).casefold()
+    if not _ROMAN.fullmatch(text):
+        return _DIGITS.sub(_MASK, text), tuple(int(digits[-9:]) for digits in _DIGITS.findall(text))
+    values = [_ROMAN_VALUES[letter] for letter in text]
+    return _ROMAN_MASK, (sum(-a if a < b else a for a, b in pairwise([*values, 0])),)
+
+
+def _furniture(mask: str, seen: Sequence[_EdgeLine], pages: int) -> Sequence[_EdgeLine]:
+    """Return which occurrences of a line are to go."""
+    if _PAGE_NUMBER.fullmatch(mask):
+        return seen
+    if mask in (
+        _MASK,
+        _ROMAN_MASK,
+    ):  # numbers alone that count along with the pages, from wherever they start
+        offsets = Counter(entry.numbers[0] - entry.page for entry in seen)
+        least = min(_LEAST_PAGES, max(2, pages))
+        return [entry for entry in seen if offsets[entry.numbers[0] - entry.page] >= least]
+    if not _is_running({entry.page for entry in seen}, pages) or not _numbers_fit(seen):
+        return ()
+    return seen[1:] if any(map(str.isalpha, mask)) else seen
+
+
+def _is_running(on: set[int], pages: int) -> bool:
+    groups = (range(pages), range(0, pages, 2), range(1, pages, 2))
+    return len(on) >= _LEAST_PAGES and any(
+        len(group) >= _LEAST_PAGES and len(on.intersection(group)) >= _SHARE * len(group) for group in groups
+    )
+
+
+def _numbers_fit(seen: Sequence[_EdgeLine]) -> bool:
+    """Whether each number of a line is the same on most pages, or counts along with them."""
+    for values in zip(*(entry.numbers for entry in seen), strict=True):
+        same = Counter(values).most_common(1)[0][1]
+        offsets = Counter(value - entry.page for value, entry in zip(values, seen, strict=True))
+        if max(same, offsets.most_common(1)[0][1]) < _IN_STEP * len(seen):
+            return False
+    return True

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from concord.text.outline import Block, Heading, Section
+from concord.text.cuts import Block, Heading, Section, line_start
 from concord.text.plain import read_unknown_code
 from concord.text.word_lists import listed
 
@@ -23,17 +23,11 @@ if TYPE_CHECKING:
 # Language by tree-sitter's name → the grammar's module and the function in it. Grammars were left out whose
 # parser takes minutes over text that is not of their language (swift, lua) or trips over its own (kotlin).
 LANGUAGES = {
-    "bash": ("tree_sitter_bash", "language"),
-    "c": ("tree_sitter_c", "language"),
-    "c_sharp": ("tree_sitter_c_sharp", "language"),
-    "cpp": ("tree_sitter_cpp", "language"),
-    "go": ("tree_sitter_go", "language"),
-    "java": ("tree_sitter_java", "language"),
-    "javascript": ("tree_sitter_javascript", "language"),
+    **{
+        name: (f"tree_sitter_{name}", "language")
+        for name in ("bash", "c", "c_sharp", "cpp", "go", "java", "javascript", "python", "ruby", "rust")
+    },
     "php": ("tree_sitter_php", "language_php"),
-    "python": ("tree_sitter_python", "language"),
-    "ruby": ("tree_sitter_ruby", "language"),
-    "rust": ("tree_sitter_rust", "language"),
     "tsx": ("tree_sitter_typescript", "language_tsx"),
     "typescript": ("tree_sitter_typescript", "language_typescript"),
 }
@@ -51,7 +45,6 @@ _MAX_PROBE_CPU_S = 0.05
 
 _MAX_DEPTH = 8  # of definitions within definitions
 _MAX_NAME = 80  # characters
-
 
 # The grammars name their nodes alike: a name that several of them have means the same in all.
 _CONTAINERS = listed(
@@ -99,12 +92,9 @@ def definitions(text: str, language: str | None) -> list[Span]:
     if grammar is None or len(data) > MAX_BYTES:
         return []
     tree = _parsed(data, grammar, _MAX_CPU_S) if _looks_like_code(data, grammar) else None
-    found = sorted(_walk(tree.root_node, (), data, _MAX_DEPTH), key=_outer_first) if tree else []
-    return _in_characters(found, data, is_ascii=text.isascii())
-
-
-def _outer_first(span: Span) -> tuple[int, int]:
-    return span.start, -span.end
+    spans = list(_walk(tree.root_node, (), data, _MAX_DEPTH)) if tree else []
+    spans.sort(key=lambda span: (span.start, -span.end))
+    return spans if text.isascii() else _in_characters(spans, data)
 
 
 def read_code(text: str, language: str | None) -> list[Section]:
@@ -126,7 +116,7 @@ def _leaves(spans: Sequence[Span], text: str) -> Iterator[Span]:
     position = 0
     around = [Span(0, len(text), ())]
     for span in (*spans, Span(len(text), len(text), ())):
-        start = max(position, _line_start(text, span.start))
+        start = max(position, line_start(text, span.start))
         while around and around[-1].end <= start:
             inner = around.pop()
             end = min(start, max(position, _line_end(text, inner.end)))
@@ -137,12 +127,6 @@ def _leaves(spans: Sequence[Span], text: str) -> Iterator[Span]:
             yield Span(position, start, around[-1].path)
         position = start
         around.append(span)
-
-
-def _line_start(text: str, offset: int) -> int:
-    """Return the start of the line, if nothing but indentation lies between."""
-    start = text.rfind("\n", 0, offset) + 1
-    return offset if text[start:offset].strip() else start
 
 
 def _line_end(text: str, offset: int) -> int:
@@ -274,10 +258,8 @@ def _words(node: Node, data: bytes) -> str:
     return " ".join(data[node.start_byte : node.end_byte].decode(errors="replace").split())[:_MAX_NAME]
 
 
-def _in_characters(spans: Sequence[Span], data: bytes, *, is_ascii: bool) -> list[Span]:
+def _in_characters(spans: Sequence[Span], data: bytes) -> list[Span]:
     """Turn byte offsets into string indices, in one pass over the bytes."""
-    if is_ascii:
-        return list(spans)
     index, position, characters = {}, 0, 0
     for offset in sorted({offset for span in spans for offset in span[:2]}):
         characters += len(data[position:offset].translate(None, _CONTINUATION_BYTES))

@@ -1,44 +1,111 @@
-"""Where a section that is too long is cut: candidate cuts, each with its price, and a choice among them.
+"""How a text is divided into sections of blocks, and where a section that is too long is cut.
 
-Everything is measured in the model's tokens, counted by bisection in one list of token starts, so a text is
-tokenised once however it is cut. Cuts lie no further apart than a piece may be long, which makes the choice
+A long section has many possible cuts, each with a price. Lengths are in the model's tokens, counted by
+bisection in one list of token starts. Cuts lie no further apart than a chunk may be long, so that a choice is
 always possible; it looks at each cut about twice, which makes it linear.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from math import ceil
 from operator import sub
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from concord.text.outline import Block
-from concord.text.sentence import sentence_starts
+from concord.text.word_lists import listed
+
+# How a block may be cut when it must be: prose between sentences, solid (code, tables, quotes, HTML) between
+# lines and only when it alone is too long, records (data) between lines like prose between sentences.
+Kind = Literal["heading", "prose", "solid", "records"]
+
+Heading = tuple[str, ...]  # from the outermost heading inwards
+Range = tuple[int, int]
 
 # Prices of a cut, in shares of the target length: at 0.35, a cut between blocks that makes a piece a third
 # too short is still preferred to one between two sentences at the right place. Set by hand, by reading the
 # chunks of the documentation of Kubernetes and of the Python standard library.
+AFTER_HEADING = 1.0
 SENTENCE = 0.35
 SHORT_PARAGRAPH = 0.8  # between the sentences of a paragraph that is best left whole
-BLANK_LINE = 0.3
-LINE = 0.5
+_LINES = (0.5, 0.3)  # below a line, and below a blank line
+_RECORDS = (0.05, 0.05)
 INDENTED = 0.3  # on top, for a line indented by DEEP columns or more
-RECORD = 0.05
 WORD = 1.2
-PAGE_DISCOUNT = 0.1
+PAGE_DISCOUNT = 0.1  # a citation names a single page if possible
 DEEP = 12
 
 # A token of more characters than this is a tokenizer's "unknown" or a run of spaces; it counts as several, or
 # a megabyte without spaces would be one token.
 LONGEST_TOKEN = 64
 
-# How long a piece may be, in fifths of the target length: a section that is a little longer stays whole, and
-# the header of `assemble` still fits, with the longest usual piece, into a window of 512 tokens.
-LONGEST_FIFTHS = 7
+# A mark that may end a sentence, with the quotes and brackets that close after it, then white space; in
+# scripts that write no spaces the mark alone is enough.
+_END = re.compile(r"""(?:(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s)|[。！？｡]+[」』”’）】]*+|[।॥؟۔](?=\s))\s*""")
+_LAST_WORD = re.compile(r"(?:^|(?<=[\s(\[\"'“‘]))[^\s(\[\"'“‘]*\Z")
+_LONGEST_ABBREVIATION = 10
+# English and German; an abbreviation that is missing costs one clumsy cut, no more.
+_ABBREVIATIONS = listed(
+    "mr mrs ms dr prof rev hon st sr jr gen col sgt capt lt mt vs etc e.g i.e cf viz al approx dept univ inc "
+    "ltd co corp bros eds trans jan feb apr jun jul aug sep sept oct nov dec mon tue wed thu fri a.m p.m u.s "
+    "u.k ph.d z.b d.h u.a bzw usw ca vgl hrsg bspw ggf evtl inkl zzgl"
+)
+_BEFORE_NUMBERS = listed(
+    "no nos fig figs eq eqs sec ch chap vol vols p pp tab app art par ref refs nr bd abb s"
+)
+
+
+class Block(NamedTuple):
+    """A paragraph, list item, table, listing … with the blank lines that follow it."""
+
+    start: int
+    end: int  # exclusive; where the next block starts
+    kind: Kind
+    reluctance: float = 0.0  # to cut just before it: 0 is a fine place, 1 tears apart what belongs together
+
+
+class Section(NamedTuple):
+    """What stands under one heading, the heading included; all sections together are the whole text."""
+
+    heading: Heading
+    blocks: list[Block]
+
+    @property
+    def start(self) -> int:
+        """Where its first block begins."""
+        return self.blocks[0].start
+
+    @property
+    def end(self) -> int:
+        """Where its last block ends."""
+        return self.blocks[-1].end
+
+    def append(self, start: int, end: int, kind: Kind, reluctance: float = 0.0) -> None:
+        """Add a block, which is not to be cut off from a heading right above it."""
+        after_heading = self.blocks and self.blocks[-1].kind == "heading"
+        self.blocks.append(Block(start, end, kind, AFTER_HEADING if after_heading else reluctance))
+
+
+def open_section(sections: list[Section], heading: Heading, is_label: Callable[[Block], bool]) -> None:
+    """Begin a section; if the one before is nothing but a heading, and this one's is deeper, both are one.
+
+    Labels at the end of the section before, which only name what is below them, begin the new one.
+    """
+    labels: list[Block] = []
+    while sections and (above := sections[-1].blocks) and is_label(above[-1]):
+        labels.insert(0, above.pop()._replace(kind="heading"))
+        if not above:
+            sections.pop()
+    if sections:
+        last, blocks = sections[-1]
+        if blocks and len(heading) > len(last) and all(block.kind == "heading" for block in blocks):
+            sections[-1] = Section(heading, blocks + labels)
+            return
+    sections.append(Section(heading, labels))
 
 
 class ChunkSize(Struct, frozen=True):
@@ -50,16 +117,8 @@ class ChunkSize(Struct, frozen=True):
 
     @classmethod
     def for_target(cls, target: int, overlap: int) -> ChunkSize:
-        """Return the sizes of chunks whose target length is this."""
-        return cls(target, target * LONGEST_FIFTHS // 5, overlap)
-
-
-class Cut(NamedTuple):
-    """A place where the text may be cut."""
-
-    offset: int
-    price: float
-    after_prose: bool  # whether prose lies between the cut before and this one
+        """Return the sizes of chunks; the usual ones fit, with a header, into a window of 512 tokens."""
+        return cls(target, target * 7 // 5, overlap)
 
 
 class Tokens(Struct, frozen=True):
@@ -78,117 +137,87 @@ class Tokens(Struct, frozen=True):
 
 def measured(starts: Sequence[int], length: int) -> Tokens:
     """Return the tokens of a text of some length."""
-    return Tokens(_without_giants(starts, length))
-
-
-def _without_giants(starts: Sequence[int], length: int) -> Sequence[int]:
     gap = max(map(sub, starts[1:], starts), default=0)
     if max(gap, length - starts[-1] if starts else 0) <= LONGEST_TOKEN:
-        return starts
+        return Tokens(starts)
     gaps = pairwise([*starts, length])
-    return [start for a, b in gaps for start in range(a, max(b, a + 1), LONGEST_TOKEN)]
+    return Tokens([start for a, b in gaps for start in range(a, max(b, a + 1), LONGEST_TOKEN)])
+
+
+class _Cut(NamedTuple):
+    """A place where the text may be cut."""
+
+    offset: int
+    price: float
+    after_prose: bool = False  # whether prose lies between the cut before and this one
 
 
 def cut_ranges(
     text: str, blocks: Sequence[Block], tokens: Tokens, size: ChunkSize, page_starts: Sequence[int] = ()
-) -> list[tuple[int, int]]:
+) -> list[Range]:
     """Return the ranges into which a run of blocks is cut; a range may overlap with the one before."""
     start, end = blocks[0].start, blocks[-1].end
     if tokens.between(start, end) <= size.maximum:
         return [(start, end)]
-    cuts = _discounted(_cuts(text, blocks, tokens, size), page_starts)
+    cuts, pages = _cuts(text, blocks, tokens, size), frozenset(page_starts)
+    if pages:
+        cuts = [cut._replace(price=cut.price - PAGE_DISCOUNT * (cut.offset in pages)) for cut in cuts]
     return list(_choose(cuts, start, tokens, size))
 
 
-def _cuts(text: str, blocks: Sequence[Block], tokens: Tokens, size: ChunkSize) -> list[Cut]:
+def _cuts(text: str, blocks: Sequence[Block], tokens: Tokens, size: ChunkSize) -> list[_Cut]:
     """Return every possible cut in order; the last is the end of the run and costs nothing."""
-    cuts: list[Cut] = []
-    for block in blocks:
+    cuts: list[_Cut] = []
+    for start, end, kind, reluctance in blocks:
         if cuts:
-            cuts[-1] = cuts[-1]._replace(price=block.reluctance)
-        length = tokens.between(block.start, block.end)
-        if length > size.maximum or block.kind in ("prose", "records"):
-            cuts.extend(_INSIDE[block.kind](text, block.start, block.end, tokens, size))
-        cuts.append(Cut(block.end, 0.0, block.kind == "prose"))
+            cuts[-1] = cuts[-1]._replace(price=reluctance)
+        if kind == "prose":
+            cuts += _between_sentences(text, start, end, tokens, size)
+        elif kind == "records":
+            cuts += _between_lines(text, start, end, tokens, size, _RECORDS)
+        elif tokens.between(start, end) > size.maximum:
+            cuts += _between_lines(text, start, end, tokens, size)
+        cuts.append(_Cut(end, 0.0, kind == "prose"))
     return cuts
 
 
-Inside = Callable[[str, int, int, Tokens, ChunkSize], Iterator[Cut]]
-
-
-def _between_sentences(text: str, start: int, end: int, tokens: Tokens, size: ChunkSize) -> Iterator[Cut]:
-    short = tokens.between(start, end) < size.target // 4
-    begin = start
-    for offset in (*sentence_starts(text, start, end), end):
+def _between_sentences(text: str, start: int, end: int, tokens: Tokens, size: ChunkSize) -> Iterator[_Cut]:
+    price = SHORT_PARAGRAPH if tokens.between(start, end) < size.target // 4 else SENTENCE
+    for begin, offset in pairwise((start, *sentence_starts(text, start, end), end)):
         if tokens.between(begin, offset) > size.maximum:
             yield from _between_lines(text, begin, offset, tokens, size)
         if offset < end:
-            yield Cut(offset, SHORT_PARAGRAPH if short else SENTENCE, True)
-        begin = offset
+            yield _Cut(offset, price, True)
 
 
-def _between_lines(text: str, start: int, end: int, tokens: Tokens, size: ChunkSize) -> Iterator[Cut]:
-    return _lines(text, start, end, tokens, size, _price_of_line)
-
-
-def _between_records(text: str, start: int, end: int, tokens: Tokens, size: ChunkSize) -> Iterator[Cut]:
-    return _lines(text, start, end, tokens, size, _price_of_record)
-
-
-def _lines(
-    text: str, start: int, end: int, tokens: Tokens, size: ChunkSize, price: Callable[[str, str], float]
-) -> Iterator[Cut]:
+def _between_lines(
+    text: str, start: int, end: int, tokens: Tokens, size: ChunkSize, prices: tuple[float, float] = _LINES
+) -> Iterator[_Cut]:
+    """Yield cuts before lines: cheap after a blank line, and where little is indented."""
     begin, before = start, ""
     for line in text[start:end].split("\n"):
         offset = begin + len(line) + 1
-        if begin > start and line.strip():
-            yield Cut(begin, price(line, before), False)
+        if begin > start and (body := line.lstrip()):
+            price = prices[0] if before.strip() else prices[1]
+            yield _Cut(begin, price + INDENTED * min(len(line) - len(body), DEEP) / DEEP)
         if 4 * len(line) > size.maximum and tokens.between(begin, offset) > size.maximum:
             yield from _between_words(text, begin, min(offset, end), tokens, size)
         begin, before = offset, line
 
 
-def _price_of_line(line: str, before: str) -> float:
-    """Return the price of a cut before a line of code: low after a blank line and with little indentation."""
-    indent = len(line) - len(line.lstrip())
-    return (LINE if before.strip() else BLANK_LINE) + INDENTED * min(indent, DEEP) / DEEP
-
-
-def _price_of_record(line: str, _before: str) -> float:
-    """Return the price of a cut before a line of data: where an outer record begins, if they are nested."""
-    indent = len(line) - len(line.lstrip())
-    return RECORD + INDENTED * min(indent, DEEP) / DEEP
-
-
-def _between_words(text: str, start: int, end: int, tokens: Tokens, size: ChunkSize) -> Iterator[Cut]:
+def _between_words(text: str, start: int, end: int, tokens: Tokens, size: ChunkSize) -> Iterator[_Cut]:
     """Yield cuts in text without structure, at most a quarter of the target apart: at spaces, if possible."""
     starts, step = tokens.starts, max(1, size.target // 4)
     begin, position = start, tokens.before(start)
     while position + step < len(starts) and (mark := starts[position + step]) < end:
         offset = text.rfind(" ", begin + 1, mark) + 1 or mark
         if offset > begin:
-            yield Cut(offset, WORD, False)
+            yield _Cut(offset, WORD)
             begin = offset
         position = max(position + 1, tokens.before(begin))
 
 
-_INSIDE: dict[str, Inside] = {
-    "prose": _between_sentences,
-    "solid": _between_lines,
-    "heading": _between_lines,
-    "records": _between_records,
-}
-
-
-def _discounted(cuts: list[Cut], page_starts: Sequence[int]) -> list[Cut]:
-    """Make cuts at the beginning of a page cheaper, so that a citation names a single page if possible."""
-    if not page_starts:
-        return cuts
-    pages = frozenset(page_starts)
-    return [cut._replace(price=cut.price - PAGE_DISCOUNT) if cut.offset in pages else cut for cut in cuts]
-
-
-def _choose(cuts: list[Cut], start: int, tokens: Tokens, size: ChunkSize) -> Iterator[tuple[int, int]]:
+def _choose(cuts: list[_Cut], start: int, tokens: Tokens, size: ChunkSize) -> Iterator[Range]:
     """Cut from left to right, each time at the best place in reach; pieces come out about equal."""
     at = [tokens.before(cut.offset) for cut in cuts]
     begin, begin_at = start, tokens.before(start)
@@ -198,26 +227,53 @@ def _choose(cuts: list[Cut], start: int, tokens: Tokens, size: ChunkSize) -> Ite
         if last < first and first:  # nothing fits behind the overlap, so the piece goes without
             begin, begin_at = cuts[first - 1].offset, at[first - 1]
             last = bisect_right(at, begin_at + size.maximum) - 1
-        chosen = (
-            last if last == len(cuts) - 1 else _cheapest(cuts, at, range(first, last + 1), begin_at, size)
-        )
+        is_rest = last == len(cuts) - 1
+        chosen = last if is_rest else _cheapest(cuts, at, range(first, last + 1), begin_at, size)
         yield begin, cuts[chosen].offset
         begin = cuts[_overlapped(cuts, at, first, chosen, size)].offset
         begin_at, first = tokens.before(begin), chosen + 1
 
 
-def _cheapest(cuts: list[Cut], at: list[int], reach: range, begin_at: int, size: ChunkSize) -> int:
-    left = at[-1] - begin_at
-    goal = left / ceil(2 * left / (size.target + size.maximum))
+def _cheapest(cuts: list[_Cut], at: list[int], reach: range, begin_at: int, size: ChunkSize) -> int:
     if not reach:  # a single character of more tokens than a piece may have
         return reach.start
+    left = at[-1] - begin_at
+    goal = left / ceil(2 * left / (size.target + size.maximum))
     return min(reach, key=lambda index: cuts[index].price + abs(at[index] - begin_at - goal) / goal)
 
 
-def _overlapped(cuts: list[Cut], at: list[int], first: int, chosen: int, size: ChunkSize) -> int:
+def _overlapped(cuts: list[_Cut], at: list[int], first: int, chosen: int, size: ChunkSize) -> int:
     """Return the cut at which the next piece begins: a few sentences back, if prose goes on."""
     back = chosen
     if chosen + 1 < len(cuts) and cuts[chosen + 1].after_prose:
         while back > first and cuts[back].after_prose and at[chosen] - at[back - 1] <= size.overlap:
             back -= 1
     return back
+
+
+def line_start(text: str, offset: int) -> int:
+    """Return where the line of a place begins, if nothing but indentation lies between; else the place."""
+    start = text.rfind("\n", 0, offset) + 1
+    return offset if text[start:offset].strip() else start
+
+
+def sentence_starts(text: str, start: int, end: int) -> Iterator[int]:
+    """Yield where each sentence of text[start:end] but the first begins."""
+    for mark in _END.finditer(text, start, end):
+        after = mark.end()
+        may_begin = after < end and not text[after].islower()
+        if may_begin and not _is_abbreviated(text, start, mark.start(), text[after]):
+            yield after
+
+
+def _is_abbreviated(text: str, start: int, mark: int, following: str) -> bool:
+    """Whether the full stop at `mark` belongs to the word before it: e.g., Dr., J., or the 3. of a list."""
+    begin = max(start, mark - _LONGEST_ABBREVIATION)
+    if text[mark] != "." or not (last := _LAST_WORD.search(text, begin, mark)):
+        return False
+    word = last[0].lower()
+    if word.isdigit():
+        return last.start() == start or text[last.start() - 1] == "\n"
+    if word in _BEFORE_NUMBERS and following.isdigit():
+        return True
+    return word in _ABBREVIATIONS or (len(word) == 1 and text[mark - 1].isupper())

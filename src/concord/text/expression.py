@@ -8,21 +8,19 @@ operand      word, prefix*, "a phrase" or (expression)
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from concord.text.pattern import pattern
 from concord.text.terms import all_of, any_of, exclusion_match, phrase_match, word_match
+from concord.text.tokens import pattern
 from concord.types import AnyOf, Match, Without
 
 OPERATORS = ("AND", "OR", "NOT")
 _MAX_DEPTH = 16  # of parentheses; deeper ones are no query
 _PIECE = pattern(r'(?P<minus>(?<![^\s(])-)?"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)')
-# What statements and messages say in capitals.
-_BEFORE_NOT = {"IS", "IF", "DOES", "CAN"}
-_AFTER_NOT = {"NULL", "EXISTS", "EXIST", "IN", "LIKE", "BETWEEN", "FOUND", "ALLOWED", "SUPPORTED"}
-_AND_OR = {"and", "or", "und", "oder", "bzw", "sowie", "et", "ou", "y", "e", "o", "en", "of", "og", "och"}
+# After NOT, these are said: IF NOT EXISTS, NOT NULL, FILE NOT FOUND.
+_SAID = ("NULL", "EXISTS", "EXIST", "IN", "LIKE", "BETWEEN", "FOUND", "ALLOWED", "SUPPORTED")
 _AROUND = "'“”„‘’«»[]{}<>=,;:!?¿¡…。，、！？；：「」『』（）"  # what a sentence puts around its words
 
 
@@ -69,15 +67,9 @@ def tokens_of(text: str) -> list[Token]:
         else:  # what is joined to a quotation, as in "Model C"-schools, excludes nothing
             is_joined = text[piece.start() - 1 : piece.start()] == '"'
             found += _tokens_of_piece(piece["word"].lstrip("-") if is_joined else piece["word"])
-    found = [
-        replace(token, is_excluded=False) if token.is_excluded and _is_elliptic(found, at) else token
-        for at, token in enumerate(found)
-    ]
-    is_shouted = _is_shouted(found)
-    found = [
-        Token("word", "NOT") if token.kind == "NOT" and (is_shouted or _is_said(found, at)) else token
-        for at, token in enumerate(found)
-    ]
+    for at, (token, following) in enumerate(pairwise(found)):
+        if token == Token("NOT") and following.text in _SAID:
+            found[at] = Token("word", "NOT")
     return [t for t in found if t.kind not in ("word", "phrase") or any(map(str.isalnum, t.text))]
 
 
@@ -133,25 +125,6 @@ def _word(body: str) -> Token:
 def _is_option_or_number(dashed: str) -> bool:
     """Whether nobody would exclude it: `git commit -m`, `exit code -1`."""
     return dashed[:1].isdigit() or (dashed.isascii() and len(dashed.rstrip(".")) == 1)
-
-
-def _is_elliptic(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a dash stands for a part of the word before: Vor- und -nachname, Ein- oder -ausgabe."""
-    return any(token.text.casefold() in _AND_OR for token in tokens[:at][-1:] if token.kind == "word")
-
-
-def _is_shouted(tokens: Iterable[Token]) -> bool:
-    """Whether all is in capitals: then NOT is a word, as in FILE NOT FOUND."""
-    letters = "".join(token.text for token in tokens)
-    return letters.upper() == letters != letters.lower()
-
-
-def _is_said(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a NOT is a word of what it stands in, as in IF NOT EXISTS and NOT NULL."""
-    if tokens[at].text:  # a minus before parentheses
-        return False
-    before, after = tokens[:at][-1:], tokens[at + 1 : at + 2]
-    return any(one.text in _BEFORE_NOT for one in before) or any(one.text in _AFTER_NOT for one in after)
 
 
 def _kind_at(tokens: Sequence[Token], at: int) -> str:

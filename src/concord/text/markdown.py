@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from concord.text.heading_words import heading_words, line_words
-from concord.text.labels import labels_of
-from concord.text.outline import Block, Kind, Section, open_section
-from concord.text.releases import Rank, heading_ranks
+from concord.text.cuts import Block, Kind, Section, open_section
+from concord.text.headings import Rank, heading_ranks, heading_words, line_words
+from concord.text.plain import labels_of
+from concord.text.records import are_names
+from concord.text.tokens import pattern
 
 # How reluctantly a text is cut before a block, in the prices of cuts.py.
-_AFTER_HEADING = 1.0
 _AFTER_COLON = 0.4  # "as follows:" and what follows
 _ITEM = 0.15
 _WITHIN_ITEM = 0.25
@@ -32,26 +32,29 @@ _BLOCK_TAGS = (
     "option p param picture pre script search section style summary table tbody td textarea tfoot th thead "
     "title tr track ul video"
 ).replace(" ", "|")
-_HIGHLIGHT = re.compile(r"\{(?:\{[<%]|%)[ \t]*highlight\b", re.IGNORECASE)
-_OPENING = re.compile(
+_HIGHLIGHT = r"\{(?:\{[<%]|%)[ \t]*highlight\b"
+_OPENING = pattern(
     rf"""
       (?P<heading>\#{{1,6}}(?:[ \t]|$))
     | (?P<fence>`{{3,}}[^`]*$|~{{3,}})
     | (?P<rule>(?:-[ \t]*+){{3,}}$|(?:\*[ \t]*+){{3,}}$|(?:_[ \t]*+){{3,}}$)
     | (?P<item>(?:[-*+]|\d{{1,9}}[.)])(?:[ \t]|$))
     | (?P<quote>>)
-    | (?P<highlight>{_HIGHLIGHT.pattern})
+    | (?P<highlight>{_HIGHLIGHT})
     | (?P<html><(?:!|\?|/?(?:{_BLOCK_TAGS})(?:[\s/>]|$)))
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _MAY_OPEN = frozenset("#`~-*_+><{ \t0123456789=")  # a line that begins otherwise goes on with the paragraph
-_FIRST_ITEM = re.compile(r"[-*+]|1[.)]")  # another number at the start of a line may be the end of a sentence
-_SETEXT = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
-_DELIMITER_ROW = re.compile(r"\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?$")
-_HIGHLIGHT_END = re.compile(r"\{(?:\{[<%][ \t]*/[ \t]*|%[ \t]*end)highlight\b", re.IGNORECASE)
-_FENCE = re.compile(r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)?(`{3,}|~{3,})")
-_RAW_HTML = re.compile(r"<(?:(?P<comment>!--)|(?P<tag>pre|script|style|textarea)\b)", re.IGNORECASE)
+_FIRST_ITEM = pattern(r"[-*+]|1[.)]")  # another number at the start of a line may be the end of a sentence
+_SETEXT = pattern(r" {0,3}(?:=+|-+)[ \t]*$")
+_DELIMITER_ROW = pattern(r"\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?$")
+_HIGHLIGHT_START = pattern(_HIGHLIGHT, re.IGNORECASE)
+_HIGHLIGHT_END = pattern(r"\{(?:\{[<%][ \t]*/[ \t]*|%[ \t]*end)highlight\b", re.IGNORECASE)
+_FENCE = pattern(r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)?(`{3,}|~{3,})")
+_RAW_HTML = pattern(r"<(?:(?P<comment>!--)|(?P<tag>pre|script|style|textarea)\b)", re.IGNORECASE)
+_BETWEEN_CELLS = pattern(r"(?<!\\)\|")
+_DELIMITER_MARKS = frozenset("|:- \t")
 
 
 class _Lines(NamedTuple):
@@ -59,7 +62,7 @@ class _Lines(NamedTuple):
 
     first: int
     after: int
-    kind: Kind
+    kind: Kind = "solid"
     reluctance: float = 0.0
     level: int = 0  # of a heading
 
@@ -71,31 +74,26 @@ def read_markdown(text: str, body_start: int = 0) -> list[Section]:
     offsets[-1] = len(text)
     sections: list[Section] = []
     path: list[tuple[Rank, str]] = []
-    found = list(_blocks(lines, bisect_left(offsets, body_start)))
-    titles = [(block.level, _title(lines[block.first : block.after])) for block in found if block.level]
+    blocks = list(_blocks(lines, bisect_left(offsets, body_start)))
+    titles = [(block.level, _title(lines[block.first : block.after])) for block in blocks if block.level]
     headings = zip(heading_ranks(titles), titles, strict=True)
-    for index, block in enumerate(found):
-        end = offsets[found[index + 1].first] if index + 1 < len(found) else len(text)
+    for index, block in enumerate(blocks):
+        end = offsets[blocks[index + 1].first] if index + 1 < len(blocks) else len(text)
         if block.level:
             rank, (_, title) = next(headings)
             path = [*(outer for outer in path if outer[0] < rank), (rank, title)]
             open_section(sections, tuple(words for _, words in path), labels_of(text, title))
         elif not sections:
             sections.append(Section((), []))
-        blocks = sections[-1].blocks
-        before = found[index - 1] if index else None
-        after_heading = blocks and blocks[-1].kind == "heading"
-        reluctance = _AFTER_HEADING if after_heading else _reluctance(lines, before, block)
-        blocks.append(Block(offsets[block.first], end, block.kind, reluctance))
+        reluctance = _reluctance(lines, blocks[index - 1], block) if index else 0.0
+        sections[-1].append(offsets[block.first], end, block.kind, reluctance)
     return [Section((), [Block(0, body_start, "solid")]), *sections] if body_start else sections
 
 
-def _reluctance(lines: Sequence[str], before: _Lines | None, block: _Lines) -> float:
-    if before is None:
-        return 0.0
-    if before.kind == "prose" and (block.kind == "solid" or block.reluctance):
-        last = lines[before.after - 1].rstrip()
-        return _AFTER_COLON if last.endswith((":", "：")) else block.reluctance
+def _reluctance(lines: Sequence[str], before: _Lines, block: _Lines) -> float:
+    is_announced = before.kind == "prose" and (block.kind == "solid" or block.reluctance)
+    if is_announced and lines[before.after - 1].rstrip().endswith((":", "：")):
+        return _AFTER_COLON
     return block.reluctance
 
 
@@ -115,7 +113,7 @@ def _blocks(lines: Sequence[str], index: int) -> Iterator[_Lines]:
         indent = len(line) - len(body)
         opening = _opening(lines, index, body, indent, in_list)
         in_list = opening == "item" or (in_list and indent > 0)
-        block = _READERS[opening](lines, index, in_list)
+        block = _block(opening, lines, index, in_list)
         if in_list and indent and not block.reluctance:
             block = block._replace(reluctance=_WITHIN_ITEM)
         yield block
@@ -123,11 +121,11 @@ def _blocks(lines: Sequence[str], index: int) -> Iterator[_Lines]:
 
 
 def _opening(lines: Sequence[str], index: int, body: str, indent: int, in_list: bool) -> str:
-    """Return what a line begins, by the name of its reader."""
+    """Return what a line begins."""
     if not in_list and (indent > 3 or lines[index].startswith("\t")):
         return "indented"
-    if body[0] in _MAY_OPEN and (found := _OPENING.match(body)):
-        kind = found.lastgroup or "prose"
+    if body[0] in _MAY_OPEN and (mark := _OPENING.match(body)):
+        kind = mark.lastgroup or "prose"
         return "prose" if kind == "heading" and indent > 3 else kind
     return "table" if "|" in body and _begins_table(lines, index) else "prose"
 
@@ -139,6 +137,19 @@ def _begins_table(lines: Sequence[str], index: int) -> bool:
     return "|" in below and "-" in below and _DELIMITER_ROW.match(below.strip()) is not None
 
 
+def _block(opening: str, lines: Sequence[str], index: int, in_list: bool) -> _Lines:
+    if opening == "prose":
+        return _prose(lines, index, in_list)
+    body = lines[index].lstrip()
+    if opening == "heading":
+        return _Lines(index, index + 1, "heading", level=len(body) - len(body.lstrip("#")))
+    if opening == "item":
+        block = _block("fence" if _FENCE.match(body) else "prose", lines, index, True)
+        is_inner = len(lines[index]) - len(body) > 1
+        return block._replace(reluctance=_WITHIN_ITEM if is_inner else _ITEM)
+    return _Lines(index, _ENDS[opening](lines, index, in_list))
+
+
 def _prose(lines: Sequence[str], index: int, in_list: bool) -> _Lines:
     after = index + 1
     while after < len(lines):
@@ -148,12 +159,8 @@ def _prose(lines: Sequence[str], index: int, in_list: bool) -> _Lines:
         if "|" in line and _begins_table(lines, after):
             break
         after += 1
-    if (
-        after < len(lines)
-        and after - index <= _LONGEST_SETEXT
-        and not in_list
-        and _SETEXT.match(lines[after])
-    ):
+    may_be_title = not in_list and after < len(lines) and after - index <= _LONGEST_SETEXT
+    if may_be_title and _SETEXT.match(lines[after]):
         return _Lines(index, after + 1, "heading", level=1 if "=" in lines[after] else 2)
     return _Lines(index, after, "prose")
 
@@ -166,93 +173,89 @@ def _ends_prose(lines: Sequence[str], index: int, in_list: bool) -> bool:
         return True
     if len(line) - len(body) > 3 and not in_list:
         return False
-    found = _OPENING.match(body)
-    if not found:
+    mark = _OPENING.match(body)
+    if not mark:
         return False
-    return found.lastgroup != "item" or in_list or _FIRST_ITEM.match(body) is not None
+    return mark.lastgroup != "item" or in_list or _FIRST_ITEM.match(body) is not None
 
 
-def _heading(lines: Sequence[str], index: int, _in_list: bool) -> _Lines:
-    body = lines[index].lstrip()
-    return _Lines(index, index + 1, "heading", level=len(body) - len(body.lstrip("#")))
+def _first(lines: Sequence[str], index: int, ends: Callable[[str], object]) -> int:
+    """Return the first line from one on that ends a block, or the number of lines."""
+    return next((at for at in range(index, len(lines)) if ends(lines[at])), len(lines))
 
 
-def _item(lines: Sequence[str], index: int, _in_list: bool) -> _Lines:
-    body = lines[index].lstrip()
-    reluctance = _WITHIN_ITEM if len(lines[index]) - len(body) > 1 else _ITEM
-    read = _fence if _FENCE.match(body) else _prose
-    return read(lines, index, True)._replace(reluctance=reluctance)
+def _fence_end(lines: Sequence[str], index: int, _in_list: bool) -> int:
+    opening = _FENCE.match(lines[index].lstrip())
+    mark = opening[1] if opening else "```"
+    closing = _first(lines, index + 1, lambda line: mark in line and not line.strip().strip(mark[0]))
+    return min(closing + 1, len(lines))
 
 
-def _fence(lines: Sequence[str], index: int, _in_list: bool) -> _Lines:
-    found = _FENCE.match(lines[index].lstrip())
-    mark = found[1] if found else "```"
-    after = index + 1
-    while after < len(lines):
-        line = lines[after]
-        after += 1
-        if mark in line and not line.strip().strip(mark[0]):
-            break
-    return _Lines(index, after, "solid")
-
-
-def _highlight(lines: Sequence[str], index: int, _in_list: bool) -> _Lines:
-    """Read a listing as Hugo and Jekyll write it; one that is not ended before the next is only a line."""
+def _highlight_end(lines: Sequence[str], index: int, _in_list: bool) -> int:
+    """Return where a listing of Hugo or Jekyll ends; one that is not ended before the next is only a line."""
     for at in range(index, len(lines)):
         if _HIGHLIGHT_END.search(lines[at]):
-            return _Lines(index, at + 1, "solid")
-        if at > index and _HIGHLIGHT.match(lines[at].lstrip()):
+            return at + 1
+        if at > index and _HIGHLIGHT_START.match(lines[at].lstrip()):
             break
-    return _Lines(index, index + 1, "solid")
+    return index + 1
 
 
-def _rule(_lines: Sequence[str], index: int, _in_list: bool) -> _Lines:
-    return _Lines(index, index + 1, "solid")
-
-
-def _quote(lines: Sequence[str], index: int, in_list: bool) -> _Lines:
+def _quote_end(lines: Sequence[str], index: int, in_list: bool) -> int:
     after = index + 1
     while after < len(lines) and (lines[after].lstrip()[:1] == ">" or not _ends_prose(lines, after, in_list)):
         after += 1
-    return _Lines(index, after, "solid")
+    return after
 
 
-def _table(lines: Sequence[str], index: int, in_list: bool) -> _Lines:
+def _table_end(lines: Sequence[str], index: int, in_list: bool) -> int:
     after = index + 2  # the row of dashes looks like the end of a paragraph
     while after < len(lines) and not _ends_prose(lines, after, in_list):
         after += 1
-    return _Lines(index, after, "solid")
+    return after
 
 
-def _html(lines: Sequence[str], index: int, _in_list: bool) -> _Lines:
-    found = _RAW_HTML.match(lines[index].lstrip())
-    after = index
-    if found:
-        closing = "-->" if found["comment"] else f"</{found['tag'].lower()}"
-        while after < len(lines) - 1 and closing not in lines[after].lower():
-            after += 1
-    else:
-        while after < len(lines) - 1 and lines[after + 1].strip():
-            after += 1
-    return _Lines(index, after + 1, "solid")
+def _html_end(lines: Sequence[str], index: int, _in_list: bool) -> int:
+    opening = _RAW_HTML.match(lines[index].lstrip())
+    if not opening:
+        return _first(lines, index + 1, lambda line: not line.strip())
+    closing = "-->" if opening["comment"] else f"</{opening['tag'].lower()}"
+    return min(_first(lines, index, lambda line: closing in line.lower()) + 1, len(lines))
 
 
-def _indented(lines: Sequence[str], index: int, _in_list: bool) -> _Lines:
-    after = index + 1
-    while after < len(lines) and (not lines[after].strip() or lines[after].startswith(("    ", "\t"))):
-        after += 1
-    return _Lines(index, after, "solid")
+def _indented_end(lines: Sequence[str], index: int, _in_list: bool) -> int:
+    return _first(lines, index + 1, lambda line: line.strip() and not line.startswith(("    ", "\t")))
 
 
-_READERS: dict[str, Callable[[Sequence[str], int, bool], _Lines]] = {
-    "heading": _heading,
-    "fence": _fence,
-    "highlight": _highlight,
-    "rule": _rule,
-    "item": _item,
-    "quote": _quote,
-    "html": _html,
-    "indented": _indented,
-    "table": _table,
-    "prose": _prose,
+_ENDS: dict[str, Callable[[Sequence[str], int, bool], int]] = {
+    "fence": _fence_end,
+    "highlight": _highlight_end,
+    "rule": lambda _lines, index, _in_list: index + 1,
+    "quote": _quote_end,
+    "html": _html_end,
+    "indented": _indented_end,
+    "table": _table_end,
 }
+
+
+def column_names(text: str, start: int) -> list[str]:
+    """Return the names of the columns of a table that begins at a place; none if that is no table."""
+    names = line_at(text, start)
+    return _names(names) if _is_delimiter(line_at(text, start + len(names) + 1)) else []
+
+
+def line_at(text: str, start: int) -> str:
+    """Return the rest of a line."""
+    end = text.find("\n", start)
+    return text[start:] if end < 0 else text[start:end]
+
+
+def _is_delimiter(line: str) -> bool:
+    return "|" in line and "-" in line and _DELIMITER_MARKS.issuperset(line)
+
+
+def _names(row: str) -> list[str]:
+    """Return the cells of a row, if they name columns."""
+    cells = [cell.strip() for cell in _BETWEEN_CELLS.split(row.strip().strip("|"))]
+    named = [cell for cell in cells if cell]
+    return named if len(cells) > 1 and are_names(named) else []

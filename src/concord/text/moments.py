@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta
 
 from concord.errors import BadValue
-from concord.text.pattern import pattern
+from concord.text.tokens import pattern
 
 _AGO = pattern(r"(\d{1,6})\s*([hdwy])")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "y": 365 * 24}

@@ -7,32 +7,33 @@ so the row of names is the heading of all other rows. Values of JSON stand under
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby, islice, pairwise
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
-from concord.text.column_names import are_names_in_data
-from concord.text.outline import Block, Heading, Section
+from concord.text.cuts import Block, Heading, Section, line_start
+from concord.text.tokens import pattern
 
 _SEPARATORS = ",;\t|"  # of the fields of a row
 _SEARCHED_ROWS = 10  # for the names of the columns: a title or a comment may stand above them
 _MAX_NAMES = 400  # characters of a heading: more would hide what a short row says
 # A quote that nothing closes reads on to the end, once: after it only pairs of quotes are left.
-_ROW_ENDS = {one: re.compile(rf'(?:(?<=[\n{one}])|\A)"[^"]*+(?:""[^"]*+)*+"|\n') for one in _SEPARATORS}
+_ROW_ENDS = {sign: pattern(rf'(?:(?<=[\n{sign}])|\A)"[^"]*+(?:""[^"]*+)*+"|\n') for sign in _SEPARATORS}
+_NUMBER = pattern(r"[-+(]?[$€£]?\d[\d.,:/ -]*+[%)]?(?:[eE][-+]?\d+)?")
+_YEAR = pattern(r"(?:1[5-9]|20)\d\d")
 
 # The second and third are strings; what is not closed ends with its line, or crafted texts would be read
 # again from each of their quotes. JSON has no comments, but JSON5 and the settings of many tools do.
-_JSON_MARKS = re.compile(
+_JSON_MARKS = pattern(
     r"""[\[\]{},]|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+""",
 )
-_JSON_GAP = re.compile(r"[^\S\n]*+\n?")
+_JSON_GAP = pattern(r"[^\S\n]*+\n?")
 _AFTER_BRACKET = 1.0  # a bracket stays with the first value in it, and with the last
 _DEEPER = 0.05  # for each level: the outer of two borders is the better place to cut
 _DEEPEST = 6
 # What stands right before a bracket, if it is a key: quoted, or as JSON5 has it.
-_KEY = re.compile(r"""(?:"([^"\n]*+)"|'([^'\n]*+)'|([\w$.-]++))\s*+:\s*+\Z""")
+_KEY = pattern(r"""(?:"([^"\n]*+)"|'([^'\n]*+)'|([\w$.-]++))\s*+:\s*+\Z""")
 _LONGEST_KEY = 100  # characters; a longer one is data
 
 
@@ -44,10 +45,10 @@ def read_records(text: str) -> list[Section]:
 def read_table(text: str) -> list[Section]:
     """Return the rows of a table, each a block; the names of its columns are the heading."""
     separator = _separator(text)
-    starts = list(_row_starts(text, separator))
-    rows = (text[start:end] for start, end in pairwise([*starts, len(text)]))
-    names = _names(islice(rows, _SEARCHED_ROWS), separator)
-    blocks = [Block(at, end, "solid") for at, end in pairwise([*starts, len(text)])]
+    blocks = [
+        Block(start, end, "solid") for start, end in pairwise([*_row_starts(text, separator), len(text)])
+    ]
+    names = _names((text[row.start : row.end] for row in blocks[:_SEARCHED_ROWS]), separator)
     return [Section((names_line(names),) if names else (), blocks)]
 
 
@@ -59,34 +60,31 @@ def read_json(text: str, fits: Callable[[int, int], bool]) -> list[Section]:
     borders = _distinct(_borders(text, fits), len(text))
     paths = _paths(borders)
     ends = [*(border.at for border in borders[1:]), len(text)]
-    blocks = [Block(one.at, end, "solid", one.price) for one, end in zip(borders, ends, strict=True)]
-    found = groupby(zip(paths, blocks, strict=True), key=itemgetter(0))
-    return [Section(path, [block for _, block in group]) for path, group in found]
+    blocks = [Block(border.at, end, "solid", border.price) for border, end in zip(borders, ends, strict=True)]
+    groups = groupby(zip(paths, blocks, strict=True), key=itemgetter(0))
+    return [Section(path, [block for _, block in group]) for path, group in groups]
 
 
 def _separator(text: str) -> str:
     """Return the separator that most of the first lines have; among equals, the most frequent one."""
     lines = text[: 200 * _SEARCHED_ROWS].split("\n", _SEARCHED_ROWS)[:_SEARCHED_ROWS]
-    return max(_SEPARATORS, key=lambda one: (sum(one in line for line in lines), text.count(one, 0, 2000)))
+    return max(_SEPARATORS, key=lambda sign: (sum(sign in line for line in lines), text.count(sign, 0, 2000)))
 
 
 def _row_starts(text: str, separator: str) -> Iterator[int]:
     """Yield where rows begin: after a newline that is in no quoted field; blank lines begin none."""
     yield 0
-    for found in _ROW_ENDS[separator].finditer(text):
-        at = found.end()
-        if found[0] == "\n" and at < len(text) and text[at] != "\n":
+    for mark in _ROW_ENDS[separator].finditer(text):
+        at = mark.end()
+        if mark[0] == "\n" and at < len(text) and text[at] != "\n":
             yield at
 
 
-def _names(rows: Iterator[str], separator: str) -> list[str]:
+def _names(rows: Iterable[str], separator: str) -> list[str]:
     """Return the names of the columns, from the first row with several fields; none if it holds values."""
-    for row in rows:
-        if not row.startswith("#"):
-            fields = _fields(row, separator)
-            if len(fields) > 1:
-                return [one for one in fields if one] if are_names_in_data(fields) else []
-    return []
+    read = (_fields(row, separator) for row in rows if not row.startswith("#"))
+    fields = next((fields for fields in read if len(fields) > 1), [])
+    return [field for field in fields if field] if are_names_in_data(fields) else []
 
 
 def _fields(row: str, separator: str) -> list[str]:
@@ -95,6 +93,22 @@ def _fields(row: str, separator: str) -> list[str]:
     except csv.Error:  # a field of more than 128 kB
         return []
     return [" ".join(field.split()) for field in read]
+
+
+def are_names(cells: Sequence[str]) -> bool:
+    """Whether the cells of a row that stands apart name columns: numbers are values, but years are names."""
+    return all(map(_YEAR.fullmatch, _numbers(cells)))
+
+
+def are_names_in_data(cells: Sequence[str]) -> bool:
+    """Whether the first row of data names columns: each another, at most one missing, of years several."""
+    numbers = _numbers(cells)
+    is_series = not numbers or (len(numbers) > 1 and numbers == sorted(numbers))
+    return are_names(cells) and is_series and len({*cells}) == len(cells)
+
+
+def _numbers(cells: Sequence[str]) -> list[str]:
+    return [cell for cell in cells if _NUMBER.fullmatch(cell)]
 
 
 def names_line(names: Sequence[str]) -> str:
@@ -138,7 +152,7 @@ def _borders(text: str, fits: Callable[[int, int], bool]) -> list[_Border]:
             if fits(whole.start, mark.end()):
                 del borders[whole.borders :]
             else:
-                borders.append(_Border(_line_start(text, mark.start()), _AFTER_BRACKET, path, "closes"))
+                borders.append(_Border(line_start(text, mark.start()), _AFTER_BRACKET, path, "closes"))
             if not opened:  # of JSON lines the next
                 start = _after(text, mark.end())
                 borders.append(_Border(start, 0.0, ()))
@@ -150,18 +164,18 @@ def _borders(text: str, fits: Callable[[int, int], bool]) -> list[_Border]:
 
 def _key(text: str, start: int, end: int) -> list[str]:
     """Return the key of a value whose bracket stands at a place; none for a value of an array."""
-    found = _KEY.search(text, max(start, end - _LONGEST_KEY), end)
-    return [key for key in found.groups() if key][:1] if found else []
+    key = _KEY.search(text, max(start, end - _LONGEST_KEY), end)
+    return [name for name in key.groups() if name][:1] if key else []
 
 
 def _distinct(borders: Iterable[_Border], end: int) -> list[_Border]:
     """Return the borders inside a text, the first at its beginning, each place once."""
-    found: dict[int, _Border] = {}
+    places: dict[int, _Border] = {}
     for border in borders:
         if border.at < end:
-            found.setdefault(border.at, border)
-    first = found.pop(0, _Border(0, 0.0, ()))
-    return [first._replace(price=0.0), *found.values()]
+            places.setdefault(border.at, border)
+    first = places.pop(0, _Border(0, 0.0, ()))
+    return [first._replace(price=0.0), *places.values()]
 
 
 def _paths(borders: Sequence[_Border]) -> list[Heading]:
@@ -183,9 +197,3 @@ def _after(text: str, at: int) -> int:
     """Return where the next value begins: with its indentation, if it stands on a line of its own."""
     gap = _JSON_GAP.match(text, at)
     return gap.end() if gap else at
-
-
-def _line_start(text: str, at: int) -> int:
-    """Return where the line of a bracket begins, if nothing stands before it."""
-    begin = text.rfind("\n", 0, at) + 1
-    return at if text[begin:at].strip() else begin

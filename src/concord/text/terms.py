@@ -1,43 +1,44 @@
-"""What is a token? Decided once for index and query, on every backend.
+"""What else is indexed and looked for beside the tokens of `tokens.py`? Decided once, for every backend.
 
-`tokenize` returns the tokens that FTS5 `porter unicode61` makes of a text. `index_terms` adds those that this
-tokenizer cannot see: the parts of identifiers, overlapping pairs of characters of scripts written without
+`index_terms` adds what FTS5's tokenizer cannot see: the parts of identifiers (getUserName is get, user and
+name; 386DX33 is 386, DX and 33), overlapping pairs of characters of scripts written without
 spaces, words with vowel signs as a whole, and words with letters that have no accent to lose (Straße, Łódź)
 spelt out. `word_match` looks for a typed word in all of these forms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 from itertools import islice
 
-from msgspec.structs import replace
-
-from concord.text.characters import folded, has_undivided, is_token_character, separated, spelt_out
-from concord.text.dates import Day, begun_forms, days_of, forms
-from concord.text.identifiers import (
-    camel_parts,
-    identifier_parts,
-    identifiers_in,
-    symbol_name,
-    symbols_in,
-    version_number,
-)
-from concord.text.quarters import Quarter, quarter_forms
-from concord.text.spellings import other_spellings
-from concord.text.stem import stem
-from concord.text.unspaced import (
+from concord.text.scripts import (
     Segment,
     characters,
+    has_marks,
     has_unspaced,
+    is_form,
+    is_glued,
     is_plain,
+    letters_of,
     narrowed,
     pairs,
+    pieces,
     segments,
+    unspaced_terms,
+    whole_words,
     with_marks,
 )
-from concord.text.vowel_signs import has_marks, is_form, letters_of, pieces, whole_words
+from concord.text.tokens import (
+    beyond_ascii,
+    folded,
+    has_undivided,
+    pattern,
+    separated,
+    spelt_out,
+    stem,
+)
 from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
 
 # The ends that stemming takes off: a prefix that stops inside one is longer than the stem it should find.
@@ -48,11 +49,6 @@ _ENDINGS = """
 """
 MAX_TOKENS = 64  # of one word or phrase; the rest of a longer one could hardly tell two chunks apart
 _MIN_COMPLETED_STEM = 4  # shorter stems are other words: commi* would find com
-
-
-def tokenize(text: str) -> list[str]:
-    """Return the tokens that FTS5 `porter unicode61` makes of a text, in order."""
-    return list(map(stem, folded(text)))
 
 
 def index_terms(text: str) -> str:
@@ -72,8 +68,7 @@ def index_terms(text: str) -> str:
 def word_match(word: str, *, prefix: bool = False) -> Match | None:
     """Return the match for a typed word; None if it has no letter or digit.
 
-    Every `Word` is one token and every `Phrase` several, so that all engines agree. Only in the match of a
-    day (`date_match`) may a `Word` be several tokens, the last of them a prefix.
+    Every `Word` is one token and every `Phrase` several, so that all engines agree.
     """
     return _pieces_match(word, prefix) if has_marks(word) else _word_match(word, prefix)
 
@@ -88,32 +83,10 @@ def phrase_match(text: str) -> Match | None:
 
 
 def exclusion_match(word: str) -> Match | None:
-    """Return the match for an excluded word, in any spelling; excluding C# does not exclude every C."""
+    """Return the match for an excluded word; excluding C# does not exclude every C."""
     if name := symbol_name(word):
         return Word(name)
-    match = word_match(word)
-    return any_of([match, *map(Word, other_spellings(word))]) if match else None
-
-
-def date_match(text: str) -> Match | None:
-    """Return the match for a typed date: its day in every form; None if it is no date."""
-    return any_of([match for day in days_of(text) for match in day_matches(day)])
-
-
-def day_matches(day: Day) -> list[Match]:
-    """Return a match for each form in which a day is written."""
-    begun = [Word(form, prefix=True) for form in begun_forms(day)]
-    return [*(_adjacent(form.split()) for form in forms(day)), *begun]
-
-
-def quarter_matches(quarter: Quarter) -> list[Match]:
-    """Return a match for each form in which a quarter is written."""
-    return form_matches(quarter_forms(quarter))
-
-
-def form_matches(forms: Iterable[str]) -> list[Match]:
-    """Return a match for each of several written forms."""
-    return [_adjacent(form.split()) for form in forms]
+    return word_match(word)
 
 
 def loose_words(word: str) -> list[str]:
@@ -139,23 +112,12 @@ def loose_match(token: str) -> Match:
     return Word(token, prefix=has_unspaced(token) and len(characters(token)) == 1)
 
 
-def with_spellings(match: Match, others: Mapping[str, Sequence[str]]) -> Match:
-    """Return a match in which some words are also looked for in other spellings."""
-    if isinstance(match, Word) and not match.prefix and match.text in others:
-        return AnyOf((match, *map(Word, others[match.text])))
-    if isinstance(match, AllOf | AnyOf):
-        return replace(match, parts=tuple(with_spellings(part, others) for part in match.parts))
-    if isinstance(match, Without):
-        return replace(match, keep=with_spellings(match.keep, others))
-    return match
-
-
-def sought(match: Match) -> list[str]:
+def searched(match: Match) -> list[str]:
     """Return the words and phrases that a match looks for, as people write them; a prefix as prefix*."""
     if isinstance(match, Without):
-        return sought(match.keep)
+        return searched(match.keep)
     if isinstance(match, AnyOf | AllOf):
-        return list(dict.fromkeys(text for part in match.parts for text in sought(part)))
+        return list(dict.fromkeys(text for part in match.parts for text in searched(part)))
     is_prefix = isinstance(match, Word) and match.prefix
     return [written(match.text) + "*" * is_prefix]
 
@@ -177,10 +139,8 @@ def _spelt_words(text: str) -> Iterator[str]:
 
     Loose matching looks for this form alone, so that Straße and Strasse are one word, equally frequent.
     """
-    for run in separated(text):
-        if has_undivided(run):
-            spelt = spelt_out(run)
-            yield from (spelt, spelt)
+    for run in filter(has_undivided, separated(text)):
+        yield from [spelt_out(run)] * 2
 
 
 def _word_match(word: str, prefix: bool) -> Match | None:
@@ -200,8 +160,6 @@ def _word_match(word: str, prefix: bool) -> Match | None:
         found.append(Word(name))
     if number := version_number(usual):
         found.append(_adjacent(separated(number)))
-    if len(runs) > 2 and (dated := date_match(usual)):
-        found.append(dated)
     return any_of(found if usual == word else [*found, _adjacent(separated(word))])
 
 
@@ -250,39 +208,22 @@ def _pieces_match(text: str, prefix: bool = False) -> Match | None:
 def _terms_by_segment(text: str) -> Iterator[str]:
     for segment in segments(text):
         run = narrowed(segment.text)
-        alone = run == segment.text and not _is_glued(text, segment.start, segment.end)
+        alone = run == segment.text and not is_glued(text, segment)
         if segment.is_unspaced:
-            yield from _unspaced_terms(run, alone)
+            yield from unspaced_terms(run, alone)
         else:
             if not alone:
                 yield run
             yield from identifier_parts(run)
 
 
-def _is_glued(text: str, start: int, end: int) -> bool:
-    """Whether FTS5 would see the characters on either side as part of the same token."""
-    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
-    return any(character and is_token_character(character) for character in (before, after))
-
-
-def _unspaced_terms(run: str, alone: bool) -> list[str]:
-    """Return pairs of characters and the last character, so that every character begins a term.
-
-    A run of one or two characters that stands alone is a token already.
-    """
-    parts = characters(run)
-    if alone and len(parts) <= 2 and "".join(parts) == run:
-        return parts[1:]
-    return [*pairs(parts), parts[-1]]
-
-
 def _segments_match(text: str, prefix: bool) -> Match | None:
-    found: list[Match | None] = []
-    for segment in islice(segments(text), MAX_TOKENS):
-        if segment.is_unspaced:
-            found.append(_unspaced_match(segment.text))
-        else:
-            found.append(word_match(segment.text, prefix=prefix and segment.end == len(text)))
+    found = (
+        _unspaced_match(segment.text)
+        if segment.is_unspaced
+        else word_match(segment.text, prefix=prefix and segment.end == len(text))
+        for segment in islice(segments(text), MAX_TOKENS)
+    )
     return all_of([match for match in found if match is not None])
 
 
@@ -347,3 +288,130 @@ def _completions(begun: str) -> tuple[str, ...]:
                 found.setdefault(stem(word), word)
     roots = [root for root in found if len(root) >= _MIN_COMPLETED_STEM and not root.startswith(known)]
     return tuple(found[root] for root in roots)
+
+
+# More parts than this, and shorter on average than that: a hash or a key, not an identifier.
+_MANY_PARTS, _SHORT_PART = 4, 2.5
+_MAX_CHARACTERS = 80  # longer words are data
+
+# Names that differ in punctuation only; the letter alone would find every C.
+_SYMBOL = pattern(r"[+#](?:(?<=\b[CcFf]#)(?!\w)|\+(?<=\b[CcGg]\+\+)(?!\+))")
+_SIGNS = ("++", "C#", "c#", "F#", "f#")  # every symbol has one of them; headings of Markdown have none
+_SYMBOL_NAMES = {"c++": "cplusplus", "g++": "gplusplus", "c#": "csharp", "f#": "fsharp"}
+SYMBOL_TOKENS = ("cplusplu", "gplusplu", "csharp", "fsharp")
+_RUN = pattern(r"[^\W_]*")
+
+
+_CASED = pattern(r"[\u00aa-\u052f\u1e00-\u1eff]")
+_VERSION = pattern(r"[vV]?[0-9]+(?:\.[0-9]+)+")
+_JOINED = pattern(r"[^\W_]+(?:_+[^\W_]+)+")
+_NUMBERED = pattern(r"(?<![\w-])[^\W\d_]+(?:-[^\W_]+)*-[^\W\d_]*\d[^\W_]*(?![\w-])")
+
+
+def identifiers_in(text: str) -> Iterator[str]:
+    """Yield the words of a text that may have parts, each with a version number after it."""
+    tail, _ = _patterns(_has_foreign_case(text))
+    for found in tail.finditer(text):
+        start = found.start()
+        while start and text[start - 1].isalnum():
+            start -= 1
+        yield text[start : found.end()]
+
+
+@lru_cache(maxsize=1 << 14)
+def identifier_parts(token: str) -> tuple[str, ...]:
+    """Return the parts of a word; nothing when it is one part, or a hash."""
+    if len(token) > _MAX_CHARACTERS or (token.isascii() and token.isalpha() and token.islower()):
+        return ()
+    _, part = _patterns(_has_foreign_case(token))
+    parts = tuple(part.findall(token))
+    is_shattered = len(parts) > _MANY_PARTS and len(token) < _SHORT_PART * len(parts)
+    return () if is_shattered or parts == tuple(token.split(".")) else parts
+
+
+def identifiers_with(text: str, lowered: str, token: str) -> Iterator[tuple[int, int]]:
+    """Yield where identifiers of an ASCII text stand that have a part with this token.
+
+    Stemming changes the last letter of a word at most, and takes off what follows: so few are looked at.
+    """
+    begun = token[:-1] or token
+    at = lowered.find(begun)
+    while at >= 0:
+        start, end = at, max(at + 1, _RUN.match(text, at).end())  # type: ignore[union-attr] # may be empty
+        while start and text[start - 1].isalnum():
+            start -= 1
+        word = text[start:end]
+        if not _is_common(word) and any(stem(part.lower()) == token for part in identifier_parts(word)):
+            yield start, end
+        at = lowered.find(begun, end)
+
+
+def camel_parts(token: str) -> tuple[str, ...]:
+    """Return the parts of a word, numbers left on the part before: HTTP2Server is HTTP2 and Server."""
+    joined: list[str] = []
+    for part in identifier_parts(token):
+        if joined and part.isdigit():
+            joined[-1] += part
+        else:
+            joined.append(part)
+    return tuple(joined)
+
+
+def symbols_in(text: str) -> list[str]:
+    """Return the spelled-out names of C++, C# and their like in a text."""
+    # One character is looked for many times faster than two, and most texts hold neither.
+    if "+" not in text and "#" not in text or not any(sign in text for sign in _SIGNS):
+        return []
+    return [_SYMBOL_NAMES[text[found.start() - 1 : found.end()].lower()] for found in _SYMBOL.finditer(text)]
+
+
+def symbol_name(word: str) -> str | None:
+    """Return the spelled-out name of a word like C++."""
+    return _SYMBOL_NAMES.get(word.lower())
+
+
+def joined_names(word: str) -> list[str]:
+    """Return the names in a word whose parts are joined: by underscores, both of add_int|add_bytes(x).
+
+    Or by hyphens, with a number behind the last: log-3, us-east-1, IL-6, whose numbers say nothing alone.
+    """
+    joined = _JOINED.findall(word) if "_" in word else []
+    return [*joined, *_NUMBERED.findall(word)] if "-" in word else joined
+
+
+def version_number(word: str) -> str | None:
+    """Return the number of a version with a v before it: 3.2 for v3.2. Without a dot (v3) it is a name."""
+    return word[1:] if word[:1] in ("v", "V") and is_version(word) else None
+
+
+def is_version(word: str) -> bool:
+    """Whether a word is a version, or a decimal: numbers with dots between them, after a v or alone."""
+    return "." in word and word[-1].isdigit() and _VERSION.fullmatch(word) is not None
+
+
+@cache
+def _patterns(is_cased: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what finds words that have parts, from their first inner boundary on, and what finds a part.
+
+    The first begins with a set of characters that prose has few of: the engine skips to them at once. It
+    takes a version number along. A part is an acronym in the plural, an acronym, a word, a number, or letters
+    that have no case. Without other letters than those of ASCII both are faster.
+    """
+    cased = [chr(code) for code in (*range(0x80, 0x530), *range(0x1E00, 0x1F00))] if is_cased else []
+    upper = "A-Z" + "".join(filter(str.isupper, cased))  # Latin, Greek, Cyrillic
+    lower = "a-z" + "".join(filter(str.islower, cased))
+    letter = upper + lower
+    tail = (
+        rf"[{upper}0-9](?:(?<=[{lower}][{upper}])|(?<=[{letter}][0-9])|(?<=[0-9])(?=[{letter}])"
+        rf"|(?<=[{upper}][{upper}])(?=[{lower}]))[^\W_]*(?:\.[0-9]+)*"
+    )
+    part = (
+        rf"[{upper}]{{2,}}s(?![{lower}])|[{upper}]+(?![{lower}])|[{upper}]?[{lower}]+|[0-9]+"
+        rf"|[^\W_0-9{letter}]+"
+    )
+    return re.compile(tail), re.compile(part)
+
+
+def _has_foreign_case(text: str) -> bool:
+    """Whether a text may hold letters with case that are not of ASCII."""
+    return not text.isascii() and _CASED.search(beyond_ascii(text)) is not None

@@ -11,9 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from concord.ranking.rarity import K1, B, idf
-from concord.text.characters import separated
-from concord.text.terms import tokenize
+from concord.text.bm25 import K1, B, idf
+from concord.text.tokens import separated, tokenize
 from concord.types import AllOf, ChunkId, Match, Phrase, Without, Word
 
 

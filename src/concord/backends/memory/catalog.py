@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager, contextmanager
 
 from msgspec.structs import replace
 
-from concord.backends.columns import columns_of
+from concord.backends.columns import chunk_names, columns_of
 from concord.backends.memory.contents import Contents, allows
 from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
 from concord.backends.supersession import rerouted
-from concord.text.assemble import embedded_tags
+from concord.text.document import embedded_tags
 from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
 
 
@@ -106,10 +106,14 @@ class MemoryCatalog:
         """Index the chunks of documents by words anew; return how many were indexed otherwise before."""
         with self._contents.changing():
             contents, before = self._contents, dict(self._contents.indexed)
+            names = dict(self._contents.names)
             for document_id in set(document_ids) & contents.documents.keys():
                 for chunk_id in contents.chunks_of[document_id]:
                     self._index(contents.documents[document_id], contents.chunks[chunk_id])
-            changed = sum(contents.indexed[chunk_id] != known for chunk_id, known in before.items())
+            changed = sum(
+                contents.indexed[chunk_id] != known or contents.names.get(chunk_id) != names.get(chunk_id)
+                for chunk_id, known in before.items()
+            )
             contents.generation += changed > 0
             return changed
 
@@ -236,6 +240,8 @@ class MemoryCatalog:
             piece.page,
             piece.heading,
             piece.last_page,
+            piece.start_column,
+            piece.end_column,
         )
         self._contents.chunks[chunk_id] = chunk
         self._index(document, chunk)
@@ -249,6 +255,7 @@ class MemoryCatalog:
             document.title, document.tags, chunk.heading, chunk.text
         )
         self._contents.words.add(chunk.id, self._contents.indexed[chunk.id])
+        self._contents.call(chunk.id, chunk_names(document, chunk.heading, chunk.text))
 
     def _delete_all(self, doomed: Collection[str]) -> None:
         """Delete documents, and bring back what only they supersede."""
@@ -270,6 +277,7 @@ class MemoryCatalog:
             held.vectors.pop(chunk_id, None)
         self._contents.disturb(chunk_id)
         self._contents.words.remove(chunk_id, self._contents.indexed.pop(chunk_id))
+        self._contents.call(chunk_id, ())
         del self._contents.chunks[chunk_id]
 
 

@@ -51,6 +51,8 @@ class Contents(Struct):
     chunks_of: dict[str, list[ChunkId]] = field(default_factory=dict)
     indexed: dict[ChunkId, Columns] = field(default_factory=dict)
     words: InvertedIndex = field(default_factory=InvertedIndex)
+    names: dict[ChunkId, frozenset[str]] = field(default_factory=dict)  # what each chunk is called
+    named: defaultdict[str, set[ChunkId]] = field(default_factory=lambda: defaultdict(set))  # and who is so
     spaces: dict[Identity, Held] = field(default_factory=dict)
     active: Identity | None = None  # whose space searches use
     cached: dict[tuple[Identity, bytes], Vector] = field(default_factory=dict)  # least recently used first
@@ -126,6 +128,16 @@ class Contents(Struct):
             held.vectors.clear()
         self.unsettled.clear()
         self.home = url
+
+    def call(self, chunk_id: ChunkId, names: Iterable[str]) -> None:
+        """Let a chunk be called by these names, and by no others; by none when it is deleted."""
+        before, now = self.names.pop(chunk_id, frozenset()), frozenset(names)
+        for token in before - now:
+            self.named[token].discard(chunk_id)
+        for token in now - before:
+            self.named[token].add(chunk_id)
+        if now:
+            self.names[chunk_id] = now
 
     def chunk_ids(self, source_id: str | None) -> list[ChunkId]:
         """Return the chunks of a source, or all, in order of id."""

@@ -9,6 +9,7 @@ copy, and writers take turns.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import msgspec
 
 from concord.backends.birthplaces import file_birthplace
-from concord.backends.columns import columns_of
+from concord.backends.columns import chunk_names, columns_of
 from concord.backends.file_identity import file_identity
 from concord.backends.file_locks import file_lock
 from concord.backends.memory.bm25 import InvertedIndex
@@ -175,13 +176,15 @@ class JsonContents(Contents, kw_only=True):
         self._index()
 
     def _index(self) -> None:
-        """Index the words of every chunk."""
+        """Index the words and the names of every chunk."""
         self.indexed, self.words = {}, InvertedIndex()
+        self.names, self.named = {}, defaultdict(set)
         for chunk in self.chunks.values():
             document = self.documents[chunk.document_id]
             columns = columns_of(document.title, document.tags, chunk.heading, chunk.text)
             self.indexed[chunk.id] = columns
             self.words.add(chunk.id, columns)
+            self.call(chunk.id, chunk_names(document, chunk.heading, chunk.text))
 
 
 class JsonStore(MemoryStore):

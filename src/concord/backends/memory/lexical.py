@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from concord.backends.columns import WEIGHTS
+from concord.backends.columns import LEAST_IDF, WEIGHTS, owner_and_name
 from concord.backends.memory.contents import Contents, best
-from concord.text.nearness import ALIKE, similar, typed
-from concord.types import Filter, Match, Scored
+from concord.text.similar import ALIKE, similar, typed
+from concord.types import ChunkId, Filter, Match, Scored
 
 # So many tokens are all looked at, which alone finds words by their middle or two slips early on: 6 ms, and
 # who asks may wait for no more than 50 (`search.partial_ms`), of four words on a machine that has other work.
@@ -40,6 +42,28 @@ class MemoryLexical:
         with self._contents.reading():
             index = self._contents.words
             return len(index), {word: index.frequency(word) for word in words}
+
+    def search_names(self, tokens: Sequence[str], filter: Filter, limit: int) -> list[Scored]:
+        """Return the chunks that have most of some name tokens, best first; ties by chunk id."""
+        with self._contents.reading() as contents:
+            scores: Counter[ChunkId] = Counter()
+            for token in dict.fromkeys(tokens):
+                holders = self._called(token)
+                idf = math.log((len(contents.chunks) - len(holders) + 0.5) / (len(holders) + 0.5))
+                scores.update(dict.fromkeys(holders, max(LEAST_IDF, idf)))
+            found = (Scored(*item) for item in scores.items() if contents.allows(filter, item[0]))
+            return best(found, limit)
+
+    def name_frequencies(self, tokens: Sequence[str]) -> dict[str, int]:
+        """Return how many chunks have each of some name tokens."""
+        with self._contents.reading():
+            return {token: len(self._called(token)) for token in tokens}
+
+    def _called(self, token: str) -> set[ChunkId]:
+        """Return the chunks that have a name and, if it is asked for with an owner, the owner too."""
+        owner, name = owner_and_name(token)
+        holders = self._contents.named.get(name, set())
+        return holders & self._contents.named.get(f"@{owner}", set()) if owner else holders
 
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Return indexed words near a typed one, nearest first, with how many chunks hold each."""

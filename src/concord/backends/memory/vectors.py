@@ -9,7 +9,7 @@ from operator import mul
 from concord.backends.memory.contents import Contents, Held, best
 from concord.backends.store_errors import kept_elsewhere, unprepared, vectors_gone
 from concord.backends.vector_checks import check_identity, check_vector
-from concord.text.assemble import embedded_tags
+from concord.text.document import embedded_tags
 from concord.types import Chunk, ChunkId, Document, Filter, Identity, Pending, Scored, Vector
 
 

@@ -9,7 +9,7 @@ wait.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from psycopg.errors import ProgramLimitExceeded, UniqueViolation
 
@@ -23,11 +23,13 @@ from concord.backends.postgres.indexing import (
     indexed_otherwise,
     reindex_chunks,
 )
-from concord.backends.postgres.rows import document_values, loaded, source_values
+from concord.backends.postgres.names import put_names
+from concord.backends.postgres.rows import document_values, loaded, source_values, stored
 from concord.backends.sql_values import list_of
 from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
 from concord.backends.supersession import rerouted
 from concord.errors import BadValue, NotFound
+from concord.text.names import names_of
 from concord.types import ChunkId, Document, Piece, Source
 
 _LOCK_ORG = "SELECT last_chunk FROM kb_orgs WHERE key = %s FOR UPDATE"
@@ -69,8 +71,9 @@ _PUT_SOURCE = _upsert("kb_sources", _SOURCE_FIELDS)
 _PUT_DOCUMENT = _upsert("kb_documents", _DOCUMENT_FIELDS)
 _PUT_MEMO = "UPDATE kb_sources SET memo = %s WHERE org = %s AND id = %s"
 _KNOWN_SOURCES = "SELECT id FROM kb_sources WHERE org = %s AND id = ANY(%s)"
+_NAMED_AFTER = "SELECT id, type, path, title FROM kb_documents WHERE org = %s AND id = ANY(%s)"
 _INDEXED = """
-SELECT c.id, d.title, d.tags, c.heading, c.content
+SELECT c.id, d.type, d.path, d.title, d.tags, c.heading, c.content
 FROM kb_documents AS d JOIN kb_chunks AS c ON c.org = d.org AND c.document = d.id
 WHERE c.org = %s AND c.id = ANY(%s)"""
 _SUPERSEDED = "SELECT id, superseded_by FROM kb_documents WHERE org = %s AND superseded_by IS NOT NULL"
@@ -138,28 +141,37 @@ def update_documents(connection: Connection, org: int, documents: Sequence[Docum
     for document in documents:
         if document.id not in earlier:
             raise no_document(document.id)
+    renamed = _renamed(connection, org, documents)
     _write_documents(connection, org, documents, _ask_sources(connection, org, documents))
+    for part in _parts(_chunks_of(connection, org, renamed)):
+        put_names(connection, org, _names(connection, org, part))
     relabelled = [one.id for one in documents if earlier[one.id] != labels_of(one)]
     chunk_ids = _chunks_of(connection, org, relabelled)
     forget_words(connection, org, chunk_ids)
-    for start in range(0, len(chunk_ids), _AT_ONCE):
-        index_words(connection, org, _columns(connection, org, chunk_ids[start : start + _AT_ONCE]))
+    for part in _parts(chunk_ids):
+        index_words(connection, org, _columns(connection, org, part))
     _count_changes(connection, org, len(documents))
 
 
 def reindex(connection: Connection, org: int, document_ids: Sequence[str]) -> int:
     """Index chunks as they are extracted now; return how many were indexed otherwise."""
     lock_org(connection, org)
-    columns = _columns(connection, org, _chunks_of(connection, org, list(document_ids)))
-    changed = indexed_otherwise(connection, org, columns)
+    chunk_ids = _chunks_of(connection, org, list(document_ids))
+    changed = indexed_otherwise(connection, org, _columns(connection, org, chunk_ids))
     reindex_chunks(connection, org, changed)
-    if changed:
+    called = put_names(connection, org, _names(connection, org, chunk_ids))
+    if changed or called:
         _count_changes(connection, org, 1)
-    return len(changed)
+    return len(called | changed.keys())
 
 
 def _chunks_of(connection: Connection, org: int, document_ids: list[str]) -> list[ChunkId]:
     return [chunk_id for (chunk_id,) in connection.execute(_CHUNKS_OF, (org, document_ids)).fetchall()]
+
+
+def _parts(chunk_ids: list[ChunkId]) -> Iterator[list[ChunkId]]:
+    """Yield chunks in parts, each small enough to be in memory with all that is indexed of it."""
+    yield from (chunk_ids[start : start + _AT_ONCE] for start in range(0, len(chunk_ids), _AT_ONCE))
 
 
 def _columns(connection: Connection, org: int, chunk_ids: list[ChunkId]) -> dict[ChunkId, Columns]:
@@ -167,7 +179,23 @@ def _columns(connection: Connection, org: int, chunk_ids: list[ChunkId]) -> dict
     rows = connection.execute(_INDEXED, (org, chunk_ids)).fetchall()
     return {
         chunk_id: columns_of(loaded(title), [loaded(tag) for tag in tags], list_of(heading), loaded(text))
-        for chunk_id, title, tags, heading, text in rows
+        for chunk_id, _, _, title, tags, heading, text in rows
+    }
+
+
+def _renamed(connection: Connection, org: int, documents: Sequence[Document]) -> list[str]:
+    """Return the documents of which something changes that their chunks are called after."""
+    rows = connection.execute(_NAMED_AFTER, (org, [document.id for document in documents])).fetchall()
+    before = {document_id: named_after for document_id, *named_after in rows}
+    return [one.id for one in documents if before[one.id] != [one.type, one.path, stored(one.title)]]
+
+
+def _names(connection: Connection, org: int, chunk_ids: list[ChunkId]) -> dict[ChunkId, list[str]]:
+    """Return what chunks are to be called."""
+    rows = connection.execute(_INDEXED, (org, chunk_ids)).fetchall()
+    return {
+        chunk_id: names_of(type, path, loaded(title), list_of(heading), loaded(text))
+        for chunk_id, type, path, title, _, heading, text in rows
     }
 
 

@@ -10,7 +10,7 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from concord.backends.columns import Columns
+from concord.backends.columns import Columns, chunk_names
 from concord.backends.postgres.connections import Connection, Rows
 from concord.backends.postgres.indexing import (
     NewChunk,
@@ -19,6 +19,7 @@ from concord.backends.postgres.indexing import (
     piece_columns,
     reindex_chunks,
 )
+from concord.backends.postgres.names import put_names
 from concord.backends.postgres.rows import place_values, stored, stored_tags
 from concord.backends.sql_values import list_column, stored_list
 from concord.types import ChunkId, Document, Piece
@@ -28,12 +29,12 @@ Group = Sequence[tuple[Document, Sequence[Piece]]]
 _LABELS = "SELECT id, title, tags FROM kb_documents WHERE org = %s AND id = ANY(%s)"
 _CHUNK_TEXTS = """
 SELECT document, id, heading, content, position, start_offset, end_offset, start_line, end_line, page,
-    last_page
+    last_page, start_column, end_column
 FROM kb_chunks WHERE org = %s AND document = ANY(%s) ORDER BY document, position"""
 _MOVE_CHUNK = """
 UPDATE kb_chunks
 SET position = %s, start_offset = %s, end_offset = %s, start_line = %s, end_line = %s, page = %s,
-    last_page = %s
+    last_page = %s, start_column = %s, end_column = %s
 WHERE org = %s AND id = %s"""
 
 
@@ -94,6 +95,7 @@ class _Plan:
         self.new: list[NewChunk] = []
         self.moved: list[tuple[object, ...]] = []
         self.relabelled: dict[ChunkId, Columns] = {}
+        self.names: dict[ChunkId, list[str]] = {}  # of those that are kept
         self.gone: list[ChunkId] = []
 
     def add(self, document: Document, pieces: Sequence[Piece], old: _Kept, earlier: Labels | None) -> None:
@@ -106,6 +108,8 @@ class _Plan:
         for at, piece in enumerate(pieces):
             kept = _claim(old, piece) if is_embedded_alike else None
             ids.append(self._create(document, at, piece) if kept is None else self._keep(at, piece, kept))
+            if kept is not None:
+                self.names[kept.id] = chunk_names(document, piece.heading, piece.text)
             if kept is not None and earlier != labels:
                 self.relabelled[kept.id] = piece_columns(document, piece)
         self.ids.append(ids)
@@ -117,6 +121,7 @@ class _Plan:
         with connection.cursor() as cursor:
             if self.moved:
                 cursor.executemany(_MOVE_CHUNK, self.moved)
+        put_names(connection, self.org, self.names)
         reindex_chunks(connection, self.org, self.relabelled)
         insert_chunks(connection, self.org, self.new)
 

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from concord.backends.columns import Columns, columns_of
+from concord.backends.columns import Columns, chunk_names, columns_of
 from concord.backends.postgres.array_form import Texts
 from concord.backends.postgres.connections import Connection
+from concord.backends.postgres.names import add_names, forget_names
 from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.schema import vector_table
 from concord.types import ChunkId, Document, Piece
@@ -29,6 +30,8 @@ _CHUNK_FIELDS = {
     "end_line": "integer",
     "page": "integer",
     "last_page": "integer",
+    "start_column": "integer",
+    "end_column": "integer",
     "heading": "text",
     "content": "text",
 }
@@ -70,7 +73,7 @@ WHERE o.key = %(org)s"""
 _FORGET_ALL = (
     *(
         f"DELETE FROM {table} WHERE org = %(org)s"
-        for table in ("kb_chunks", "kb_postings", "kb_segments", "kb_gone")
+        for table in ("kb_chunks", "kb_names", "kb_postings", "kb_segments", "kb_gone")
     ),
     "UPDATE kb_orgs SET chunks = 0, tokens = 0, stale = 0 WHERE key = %(org)s",
 )
@@ -122,6 +125,10 @@ class NewChunk(NamedTuple):
         """Return what is indexed of it."""
         return piece_columns(self.document, self.piece)
 
+    def names(self) -> list[str]:
+        """Return what it is called."""
+        return chunk_names(self.document, self.piece.heading, self.piece.text)
+
 
 def piece_columns(document: Document, piece: Piece) -> Columns:
     """Return what is indexed of a piece of a document."""
@@ -145,6 +152,7 @@ def insert_chunks(connection: Connection, org: int, chunks: Sequence[NewChunk]) 
             for start, stop in _spans(part):
                 values = {"org": org, **_columns(part[start:stop]), **_indexed(segment, start, stop)}
                 connection.execute(_PUT_CHUNKS, values, prepare=True)
+                add_names(connection, org, {chunk.id: chunk.names() for chunk in part[start:stop]})
             postings = segment.postings(_POSTINGS_AT_ONCE)  # before the server is waited for
         _put_postings(connection, segment.number, postings, following)
 
@@ -199,6 +207,7 @@ def delete_chunks(connection: Connection, org: int, chunk_ids: Sequence[ChunkId]
     # Whoever puts a vector takes its chunk off the list of those that wait, or holds it, until the vector is
     # there: in this order, it is waited for, and what it has put is deleted as well.
     connection.execute(_DELETE_DERIVED.format(table="kb_pending"), values)
+    forget_names(connection, org, chunk_ids)
     for statement in _FORGET_ALL if len(chunk_ids) == chunks else (_DELETE_CHUNKS,):
         connection.execute(statement, values)
     for (dimension,) in connection.execute(_DIMENSIONS, (org,)).fetchall():

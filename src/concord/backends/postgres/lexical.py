@@ -9,6 +9,7 @@ from typing import Any
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, SUPERSEDED, condition
 from concord.backends.postgres.match import UNSCORED, Relation
+from concord.backends.postgres.names import name_frequencies, search_names
 from concord.backends.postgres.plain_words import (
     PlainWords,
     ReadWords,
@@ -80,6 +81,18 @@ class PostgresLexical:
         """
         share = sought_share if sought_share is not None and self._may_score() else None
         return self._connections.read(lambda connection: self._frequencies(connection, words, share))
+
+    def search_names(self, tokens: Sequence[str], filter: Filter, limit: int) -> list[Scored]:
+        """Return the chunks that have most of some name tokens, best first; ties by chunk id."""
+        if not tokens or limit < 1:
+            return []
+        return self._connections.read(
+            lambda connection: search_names(connection, self._org, tokens, filter, limit)
+        )
+
+    def name_frequencies(self, tokens: Sequence[str]) -> dict[str, int]:
+        """Return how many chunks have each of some name tokens."""
+        return self._connections.read(lambda connection: name_frequencies(connection, self._org, tokens))
 
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Return indexed words near a typed one, nearest first, with how many chunks hold each."""

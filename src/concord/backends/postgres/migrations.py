@@ -90,6 +90,11 @@ def _own_postings(connection: Connection) -> None:
     connection.execute(schema.OWN_POSTINGS)
 
 
+def _names(connection: Connection) -> None:
+    """Names of chunks, and columns; there are none until chunks are indexed anew."""
+    connection.execute(schema.NAMES)
+
+
 def _refuse_old_pgvector(connection: Connection) -> None:
     """Refuse a pgvector whose graph cannot be walked on until a filter has let enough through."""
     version = str(_value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
@@ -113,6 +118,7 @@ STEPS: tuple[Callable[[Connection], None], ...] = (
     _birthplace,
     _any_query,
     _own_postings,
+    _names,
 )
 VERSION = len(STEPS)
 

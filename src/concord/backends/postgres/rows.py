@@ -19,7 +19,7 @@ d.size, d.mtime_ns, d.superseded_by, d.indexed_at, d.fields"""
 DOCUMENT_WIDTH = 14
 _DOCUMENT_TEXTS = (0, 1, 2, 4, 7, 8)  # those of them that are a text and always there
 CHUNK_COLUMNS = """c.id, c.document, c.position, c.content, c.start_offset, c.end_offset, c.start_line,
-c.end_line, c.page, c.heading, c.last_page"""
+c.end_line, c.page, c.heading, c.last_page, c.start_column, c.end_column"""
 
 # PostgreSQL's text holds every character but NUL, which files do hold. ESC stands before what is not meant
 # literally: itself and NUL. So it is in every column, names and paths too: what is asked for is told in the
@@ -86,7 +86,7 @@ def document_of(row: Row) -> Document:
 
 def chunk_of(row: Row) -> Chunk:
     """Return the chunk in a row of CHUNK_COLUMNS."""
-    values = [row[0], loaded(row[1]), row[2], loaded(row[3]), *row[4:9], list_of(row[9]), row[10]]
+    values = [row[0], loaded(row[1]), row[2], loaded(row[3]), *row[4:9], list_of(row[9]), *row[10:]]
     return Chunk(*values)
 
 
@@ -143,6 +143,7 @@ def document_values(document: Document) -> dict[str, Any]:
 
 
 def place_values(position: int, piece: Piece) -> tuple[Any, ...]:
-    """Return where a chunk stands: position, offsets, lines and pages."""
+    """Return where a chunk stands: position, offsets, lines, pages and columns."""
     lines = piece.start_line, piece.end_line
-    return position, piece.start, piece.end, *lines, piece.page, piece.last_page
+    columns = piece.start_column, piece.end_column
+    return position, piece.start, piece.end, *lines, piece.page, piece.last_page, *columns

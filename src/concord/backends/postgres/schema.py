@@ -3,6 +3,7 @@
 kb_orgs ─< kb_sources ─< kb_documents ─< kb_chunks ── kb_pending      (chunks without a vector)
                                        ├─ kb_vectors_<dimension>   (made when the first embedder is known)
                   kb_accesses (of documents)  ├─ kb_postings, kb_segments, kb_gone     (BM25's statistics)
+                                              ├─ kb_names          (what chunks are called)
                                               └─ kb_unsettled      (for vectors outside; by triggers)
 
 Words are kept twice, for two questions. `kb_chunks.words`, a tsvector, knows where each token of a chunk
@@ -186,7 +187,7 @@ _KEYED = (
 )
 
 
-GUARDED = ("kb_orgs", "kb_unsettled", *_KEYED)  # by policies; tables of vectors are as well
+GUARDED = ("kb_orgs", "kb_unsettled", "kb_names", *_KEYED)  # by policies; tables of vectors are as well
 
 
 def policy(table: str) -> str:
@@ -353,6 +354,36 @@ BEGIN
         IF given.may_insert THEN
             EXECUTE format('GRANT {MAY_ADD_POSTINGS} TO %s', given.role);
         END IF;
+    END LOOP;
+END $$;
+"""
+)
+
+
+# What chunks are called, and where in a line they begin and end. `kb backfill` fills in the names of chunks
+# that were stored before, and the next sync their columns, too. Who had rights for chunks has them for names.
+NAMES = (
+    """
+ALTER TABLE kb_chunks ADD COLUMN start_column integer, ADD COLUMN end_column integer;
+CREATE TABLE kb_names (
+    org integer NOT NULL,
+    token text COLLATE "C" NOT NULL,
+    chunk bigint NOT NULL,
+    PRIMARY KEY (org, token, chunk)
+);
+CREATE INDEX kb_names_chunk ON kb_names (org, chunk);
+"""
+    + policy("kb_names")
+    + """
+DO $$
+DECLARE given record;
+BEGIN
+    FOR given IN
+        SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END AS role,
+            string_agg(a.privilege_type, ', ') AS rights
+        FROM pg_class AS c, aclexplode(c.relacl) AS a WHERE c.oid = 'kb_chunks'::regclass GROUP BY a.grantee
+    LOOP
+        EXECUTE format('GRANT %s ON kb_names TO %s', given.rights, given.role);
     END LOOP;
 END $$;
 """

@@ -9,8 +9,8 @@ from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.rows import loaded
 from concord.backends.postgres.words import lexemes
 from concord.backends.sql_values import LAST_CHARACTER, list_of
-from concord.text.characters import separated
-from concord.text.nearness import ALIKE, SPELLINGS, Typed, similar, typed
+from concord.text.similar import ALIKE, SPELLINGS, Typed, similar, typed
+from concord.text.tokens import separated
 
 # So few tokens are all looked at, which alone finds words by their middle or two slips early on: 20 ms. A
 # token has a row in every segment that holds it; to count rows takes less than to tell tokens apart.

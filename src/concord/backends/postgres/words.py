@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from concord.text.characters import folded
-from concord.text.stem import stem
-from concord.text.terms import tokenize
+from concord.text.tokens import folded, stem, tokenize
 
 LABELS = "ABCD"  # how a tsvector says which column a token stands in: title, content, tags, terms
 _LONGEST_BYTES = 1024  # a longer token is kept by its beginning and a digest: a tsvector refuses it

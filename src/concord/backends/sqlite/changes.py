@@ -8,14 +8,16 @@ from typing import Any
 
 import apsw
 
-from concord.backends.columns import columns_of
+from concord.backends.columns import chunk_names, columns_of
 from concord.backends.sql_values import document_values, list_column, list_of, source_values
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.connections import Connection, Writer
+from concord.backends.sqlite.names import put_names
 from concord.backends.sqlite.rows import chunk_values
 from concord.backends.sqlite.vec_table import forget_vectors
 from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
 from concord.backends.supersession import rerouted
+from concord.text.names import names_of
 from concord.types import ChunkId, Document, Piece, Source
 
 _PUT_SOURCE = """
@@ -38,21 +40,22 @@ ON CONFLICT (id) DO UPDATE SET source = :source, path = :path, type = :type, tit
 RETURNING key"""
 _INSERT_CHUNK = """
 INSERT INTO kb_chunks (document, position, start_offset, end_offset, start_line, end_line, page, heading,
-    title, tags, terms, content, last_page)
+    title, tags, terms, content, last_page, start_column, end_column)
 VALUES (:document, :position, :start_offset, :end_offset, :start_line, :end_line, :page, :heading,
-    :title, :tags, :terms, :content, :last_page)
+    :title, :tags, :terms, :content, :last_page, :start_column, :end_column)
 RETURNING id"""
 _MOVE_CHUNK = """
 UPDATE kb_chunks SET position = :position, start_offset = :start_offset, end_offset = :end_offset,
     start_line = :start_line, end_line = :end_line, page = :page, last_page = :last_page,
-    title = :title, tags = :tags, terms = :terms
+    start_column = :start_column, end_column = :end_column, title = :title, tags = :tags, terms = :terms
 WHERE id = :id"""
 _LABELS = """
 SELECT title, (SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = key)
 FROM kb_documents WHERE id = ?"""
+_NAMED_AFTER = "SELECT type, path, title FROM kb_documents WHERE id = ?"
 _CHUNK_TEXTS = "SELECT id, heading, content FROM kb_chunks WHERE document = ? ORDER BY position"
 _INDEXED = """
-SELECT c.id, d.title,
+SELECT c.id, d.type, d.path, d.title,
     (SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = d.key),
     c.heading, c.content, c.title, c.tags, c.terms
 FROM json_each(?) AS wanted CROSS JOIN kb_documents AS d ON d.id = wanted.value
@@ -145,15 +148,21 @@ def _put_document(connection: Connection, document: Document, pieces: Sequence[P
     connection.executemany(_MOVE_CHUNK, moved)
     new = (row for chunk_id, row in zip(kept, rows, strict=True) if chunk_id is None)
     inserted = iter([chunk_id for (chunk_id,) in connection.executemany(_INSERT_CHUNK, new)])
+    ids = [next(inserted) if chunk_id is None else chunk_id for chunk_id in kept]
+    names = (chunk_names(document, piece.heading, piece.text) for piece in pieces)
+    put_names(connection, dict(zip(ids, names, strict=True)))
     _count_change(connection)
-    return [next(inserted) if chunk_id is None else chunk_id for chunk_id in kept]
+    return ids
 
 
 def _update_document(connection: Connection, document: Document) -> None:
     earlier = connection.execute(_LABELS, (document.id,)).fetchone()
     if earlier is None:
         raise no_document(document.id)
+    named_after = connection.execute(_NAMED_AFTER, (document.id,)).fetchone()
     key = _write_document(connection, document)
+    if named_after != (document.type, document.path, document.title):
+        _rename_chunks(connection, key, document)
     if earlier != connection.execute(_LABELS, (document.id,)).fetchone():
         _relabel_chunks(connection, key, document)
     _count_change(connection)
@@ -161,15 +170,17 @@ def _update_document(connection: Connection, document: Document) -> None:
 
 def _reindex(connection: Connection, document_ids: Sequence[str]) -> int:
     rows: list[Any] = list(connection.execute(_INDEXED, (list_column(document_ids),)))
-    changed = 0
-    for chunk_id, title, tags, heading, text, *before in rows:
+    changed, names = set(), {}
+    for chunk_id, type, path, title, tags, heading, text, *before in rows:
         now = columns_of(title, list_of(tags), list_of(heading), text)
+        names[chunk_id] = names_of(type, path, title, list_of(heading), text)
         if before != [now.title, now.tags, now.terms]:
             connection.execute(_RELABEL_CHUNK, (now.title, now.tags, now.terms, chunk_id))
-            changed += 1
+            changed.add(chunk_id)
+    changed |= put_names(connection, names)
     if changed:
         _count_change(connection)
-    return changed
+    return len(changed)
 
 
 def _delete_documents_by_id(connection: Connection, document_ids: Sequence[str]) -> int:
@@ -215,6 +226,15 @@ def _relabel_chunks(connection: Connection, key: int, document: Document) -> Non
     for chunk_id, heading, text in list(connection.execute(_CHUNK_TEXTS, (key,))):
         indexed = columns_of(document.title, document.tags, list_of(heading), text)
         connection.execute(_RELABEL_CHUNK, (indexed.title, indexed.tags, indexed.terms, chunk_id))
+
+
+def _rename_chunks(connection: Connection, key: int, document: Document) -> None:
+    """Write anew what a document's chunks are called."""
+    rows = list(connection.execute(_CHUNK_TEXTS, (key,)))
+    put_names(
+        connection,
+        {chunk_id: chunk_names(document, list_of(heading), text) for chunk_id, heading, text in rows},
+    )
 
 
 def _chunks_by_text(connection: Connection, document: int) -> _Kept:

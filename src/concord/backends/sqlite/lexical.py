@@ -10,7 +10,8 @@ from concord.backends.sql_values import list_column
 from concord.backends.sqlite.connections import Connection, Readers
 from concord.backends.sqlite.filters import CHUNKS, condition, has_superseded
 from concord.backends.sqlite.match import to_match
-from concord.text.terms import tokenize
+from concord.backends.sqlite.names import name_frequencies, search_names
+from concord.text.tokens import tokenize
 from concord.types import Filter, Match, Phrase, Scored
 
 # `ORDER BY rank` would let FTS5 sort, which is slower than SQLite's own top-k and leaves ties open.
@@ -70,6 +71,18 @@ class SQLiteLexical:
                 for word, found in tokens.items()
             }
             return connection.execute(_COUNT_CHUNKS).get, counts
+
+    def search_names(self, tokens: Sequence[str], filter: Filter, limit: int) -> list[Scored]:
+        """Return the chunks that have most of some name tokens, best first; ties by chunk id."""
+        if not tokens or limit < 1:
+            return []
+        with self._readers.connection() as connection:
+            return search_names(connection, tokens, filter, limit)
+
+    def name_frequencies(self, tokens: Sequence[str]) -> dict[str, int]:
+        """Return how many chunks have each of some name tokens."""
+        with self._readers.connection() as connection:
+            return name_frequencies(connection, tokens)
 
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Return indexed words near a typed one, nearest first, with how many chunks hold each."""

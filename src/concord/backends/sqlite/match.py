@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concord.backends.matches import kept_and_dropped, wanted
-from concord.text.characters import separated
+from concord.text.tokens import separated
 from concord.types import AllOf, Match, Phrase, Without, Word
 
 # FTS5's parser gives up at about 30 nested brackets. Nothing that a person types comes near.

@@ -48,8 +48,19 @@ def _last_pages(connection: Connection) -> None:
     connection.execute(schema.LAST_PAGES)
 
 
+def _names(connection: Connection) -> None:
+    """Names of chunks, and columns; there are none until chunks are indexed anew."""
+    connection.execute(schema.NAMES)
+
+
 # The step at index n leads from version n to version n + 1. A step that was released never changes.
-STEPS: tuple[Callable[[Connection], None], ...] = (_first, _notes_and_journal, _spaces, _last_pages)
+STEPS: tuple[Callable[[Connection], None], ...] = (
+    _first,
+    _notes_and_journal,
+    _spaces,
+    _last_pages,
+    _names,
+)
 VERSION = len(STEPS)
 
 

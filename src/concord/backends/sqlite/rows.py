@@ -18,7 +18,7 @@ DOCUMENT_COLUMNS = """d.id, (SELECT id FROM kb_sources WHERE key = d.source), d.
 (SELECT json_group_array(tag ORDER BY position) FROM kb_document_tags WHERE document = d.key),
 d.details, d.file_hash, d.content_hash, d.size, d.mtime_ns, d.superseded_by, d.indexed_at, d.fields"""
 CHUNK_COLUMNS = """c.id, d.id, c.position, c.content, c.start_offset, c.end_offset, c.start_line, c.end_line,
-c.page, c.heading, c.last_page"""
+c.page, c.heading, c.last_page, c.start_column, c.end_column"""
 
 
 def source_of(row: Row) -> Source:
@@ -38,7 +38,7 @@ def document_of(row: Row) -> Document:
 
 def chunk_of(row: Row) -> Chunk:
     """Return the chunk in a row of CHUNK_COLUMNS."""
-    values = [*row[:9], list_of(row[9]), row[10]]
+    values = [*row[:9], list_of(row[9]), *row[10:]]
     return Chunk(*values)
 
 
@@ -53,6 +53,8 @@ def chunk_values(document: Document, position: int, piece: Piece) -> dict[str, A
         "end_line": piece.end_line,
         "page": piece.page,
         "last_page": piece.last_page,
+        "start_column": piece.start_column,
+        "end_column": piece.end_column,
         "heading": stored_list(piece.heading),
         **indexed._asdict(),
     }

@@ -2,7 +2,8 @@
 
 kb_sources ─< kb_documents ─< kb_chunks ── kb_chunks_fts (words, by triggers)
                     ├─< kb_document_tags  ├─ kb_vec, kb_vec_2 … (vectors: a table for each row of kb_spaces)
-                    └── kb_accesses       └─ kb_pending    (chunks without a vector in a space, by triggers)
+                    └── kb_accesses       ├─ kb_pending    (chunks without a vector in a space, by triggers)
+                                          └─ kb_names      (what chunks are called)
 """
 
 from __future__ import annotations
@@ -230,3 +231,16 @@ SPACES = _SPACES + DELETED_TRIGGER + _CACHE_USE
 
 # A passage may end on a later page than it begins on; what was stored before is taken to end where it begins.
 LAST_PAGES = "ALTER TABLE kb_chunks ADD COLUMN last_page INTEGER"
+
+# What chunks are called, and where in a line they begin and end. `kb backfill` fills in the names of chunks
+# that were stored before, and the next sync their columns, too.
+NAMES = """
+CREATE TABLE kb_names (
+    token TEXT NOT NULL,
+    chunk INTEGER NOT NULL REFERENCES kb_chunks (id) ON DELETE CASCADE,
+    PRIMARY KEY (token, chunk)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX kb_names_chunk ON kb_names (chunk);
+ALTER TABLE kb_chunks ADD COLUMN start_column INTEGER;
+ALTER TABLE kb_chunks ADD COLUMN end_column INTEGER;
+"""

@@ -1,0 +1,470 @@
+"""Fitting confidence: judged answers → a calibration that `search/judge.py` applies.
+
+Two logistic regressions for each kind of evidence, one over hits and one over answers. The output of the
+second is corrected by an isotonic table, fitted to predictions for sets that the regression had not seen
+(of one set alone, for queries), so that it corrects promises that are too high on unknown ground. Every set
+weighs the same. `refit` does it for a user's own corpus and stays near the fit that ships: a few dozen
+queries move it a little, a few hundred as far as they like.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
+
+from concord.errors import BadValue
+from concord.protocols import Progress
+from concord.quality.collection import Collection
+from concord.quality.evaluate import Outcome, ask, ask_own
+from concord.quality.metrics import Promises, promises
+from concord.search.calibration import (
+    SHIPPED,
+    Calibration,
+    Cuts,
+    Evidence,
+    Head,
+    Heads,
+    model_key,
+    probability,
+    shipped_calibration,
+)
+from concord.search.judge import Judged, Verdict, best_label, cap, label, with_falling_scores
+from concord.search.tools import Tools
+from concord.types import Identity
+
+Array = npt.NDArray[np.float64]
+
+# Chosen leave-one-set-out on the development sets: few, and such that mean the same from one collection to
+# the next. The number of chunks helped on known sets and failed on strange ones.
+FITTED: Mapping[Evidence, tuple[tuple[str, ...], tuple[str, ...]]] = {  # features of the hit and answer heads
+    "hybrid": (
+        ("document_cosine", "document_z", "coverage", "name"),
+        ("cosine", "coverage", "fall", "unknown", "name"),
+    ),
+    "words": (
+        ("document_z", "document_coverage", "bm25_ratio", "name", "words", "rareness"),
+        ("coverage", "fall", "unknown", "name", "words", "rareness"),
+    ),
+}
+# Every other feature speaks for a hit: neither gets a weight of the other sign.
+AGAINST = frozenset({"unknown"})
+# What part of a set's weight its kinds of queries have, `few` being those asked of a few of its documents.
+# Among hits, half of what cannot be answered: most hits of own queries are wrong, too. In the isotonic table
+# it has hardly any: a probability is meant for own queries.
+SHARES = {"own": 0.5, "foreign": 0.125, "near": 0.125, "few own": 0.125, "few near": 0.125}
+HIT_SHARES = {"own": 0.5, "foreign": 0.1, "near": 0.06, "few own": 0.125, "few near": 0.06}
+TABLE_SHARES = {"own": 1.0, "foreign": 0.01, "near": 0.01, "few own": 1.0, "few near": 0.01}
+PENALTY = 1e-3  # on squared standardised coefficients: a tenth or ten times as much changes nothing
+PRIOR_PENALTY = 0.02  # on deviating from the shipped fit: a few hundred judged queries outweigh it
+FOLDS = 5
+POINTS = 20  # in the isotonic table: bins of equal weight, so that each has enough cases
+CASES_A_POINT = 25
+LEAST = 50  # judged queries: with fewer, what was measured could as well be chance
+LEAST_OF_A_SET = 25  # judged by one kind of evidence, for a set to count as one
+
+# The least probability for each label: what even its weakest cases are to keep. Most of its cases are well
+# above its cut, so its precision is higher; `kb eval` measures it.
+HIT_CUTS = {"very_high": 0.85, "high": 0.60, "medium_high": 0.30, "medium": 0.15}
+ANSWER_CUTS = {"very_high": 0.95, "high": 0.75, "medium_high": 0.55, "medium": 0.35}
+# Shares of errors: what may be refused of any set's own queries (of sets not yet seen, one in twenty), a few
+# documents' own queries, and what is aimed at for the others.
+OWN_REFUSED, FEW_REFUSED = 0.04, 0.16
+FOREIGN_ANSWERED, NEAR_ANSWERED = 0.10, 0.35
+DEFAULT_CUT = 0.65  # for `answerable`, where nothing unanswerable was asked
+STRONG, WEAK = 0.99, 0.50  # shares of foreign queries whose nearest chunk is below the strong or weak cut
+
+
+class JudgedSet(NamedTuple):
+    """The answers to one collection's own queries, to queries of others, and to near misses."""
+
+    name: str
+    own: Sequence[Outcome]
+    foreign: Sequence[Outcome]
+    near: Sequence[Outcome] = ()
+    few: bool = False  # asked of a few documents of the collection: left out and weighed together with it
+
+    def only(self, evidence: Evidence) -> JudgedSet:
+        """Return the answers that were judged by one kind of evidence."""
+        own, foreign, near = (
+            [outcome for outcome in outcomes if outcome.verdict.evidence == evidence]
+            for outcomes in (self.own, self.foreign, self.near)
+        )
+        return JudgedSet(self.name, own, foreign, near, self.few)
+
+    def kinds(self) -> Iterable[tuple[str, Sequence[Outcome]]]:
+        """Yield the answers by kind, as shares name them."""
+        for kind in ("own", "foreign", "near"):
+            yield f"few {kind}" if self.few else kind, getattr(self, kind)
+
+
+class Cases(Struct, frozen=True):
+    """What a regression learns from: features, truth, weights, and groups to leave out together."""
+
+    features: Array
+    true: Array
+    weight: Array
+    group: npt.NDArray[np.int64]
+
+
+def fit(sets: Sequence[JudgedSet], model: str, prior: Calibration | None = None) -> Calibration:
+    """Fit a calibration for an embedding model to judged sets; a prior is what to stay near to."""
+    heads = dict(prior.heads) if prior else {}
+    for evidence in FITTED:
+        held = _large_enough([judged.only(evidence) for judged in sets])
+        if sum(any(outcome.relevant) for judged in held for outcome in judged.own) >= LEAST:
+            heads[evidence] = _fit_heads(held, evidence, prior.heads.get(evidence) if prior else None)
+    whole = [judged for judged in sets if not judged.few]
+    return Calibration(
+        model,
+        heads,
+        _fit_cuts(whole),
+        prior.other_scripts if prior else 1.0,
+        usual(whole) or (prior.usual if prior else None),
+    )
+
+
+def _large_enough(sets: Sequence[JudgedSet]) -> list[JudgedSet]:
+    """Leave out collections with so few own queries that each would weigh as much as ten of another."""
+    names = {held.name for held in sets if not held.few and len(held.own) >= LEAST_OF_A_SET}
+    return [held for held in sets if held.name in names]
+
+
+def _fit_heads(sets: Sequence[JudgedSet], evidence: Evidence, prior: Heads | None) -> Heads:
+    hit_names, answer_names = FITTED[evidence]
+    hit = fit_head(hit_cases(sets, hit_names), hit_names, prior.hit if prior else None)
+    asked = answer_cases(sets, SHARES, answer_names)
+    table = answer_cases(sets, TABLE_SHARES, answer_names).weight
+    answer = corrected(asked, answer_names, prior.answer if prior else None, table)
+    return Heads(hit, answer, answerable_cut(sets, answer))
+
+
+def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
+    """Return the verdict that another calibration makes of the same evidence."""
+    head = verdict.evidence if verdict.evidence in calibration.heads else "words"
+    if head not in calibration.heads:
+        return verdict
+    heads, cuts = calibration.heads[head], calibration.cuts
+    judged = tuple(_rejudged(row, heads, cuts) for row in verdict.judged)
+    score = probability(heads.answer, verdict.features) if judged else 0.0
+    made = replace(
+        verdict,
+        judged=judged,
+        confidence_score=score,
+        answerable=score >= heads.answerable,
+        label=cap(best_label(row.label for row in judged), score, replace(cuts, hit=cuts.answer)),
+        head=head,
+    )
+    return _falling(made) if verdict.falls else made
+
+
+def _falling(verdict: Verdict) -> Verdict:
+    """Make scores fall in the order that hits had before some were moved."""
+    places = [row.passage.ranked.moved_from or at for at, row in enumerate(verdict.judged, 1)]
+    order = sorted(range(len(places)), key=places.__getitem__)
+    falling = with_falling_scores(replace(verdict, judged=tuple(verdict.judged[at] for at in order)))
+    rows = dict(zip(order, falling.judged, strict=True))
+    return replace(falling, judged=tuple(rows[at] for at in range(len(rows))))
+
+
+def _rejudged(row: Judged, heads: Heads, cuts: Cuts) -> Judged:
+    clues, score = replace(row.clues, cuts=cuts), probability(heads.hit, row.features)
+    return replace(row, clues=clues, score=score, label=cap(label(clues), score, cuts))
+
+
+def revised(outcomes: Iterable[Outcome], calibration: Calibration) -> list[Outcome]:
+    """Return outcomes as they would be under another calibration."""
+    return [outcome._replace(verdict=rejudged(outcome.verdict, calibration)) for outcome in outcomes]
+
+
+def hit_cases(sets: Sequence[JudgedSet], names: Sequence[str]) -> Cases:
+    """Return every hit of every set: true when its document is relevant."""
+    return _cases(
+        ([hit.features[name] for name in names], true, weight, group)
+        for outcome, weight, group in _weighted(sets, HIT_SHARES)
+        for hit, true in zip(outcome.verdict.judged, outcome.relevant, strict=True)
+    )
+
+
+def answer_cases(sets: Sequence[JudgedSet], shares: Mapping[str, float], names: Sequence[str]) -> Cases:
+    """Return every answer of every set: true when one of its hits is relevant."""
+    return _cases(
+        ([outcome.verdict.features[name] for name in names], any(outcome.relevant), weight, group)
+        for outcome, weight, group in _weighted(sets, shares)
+    )
+
+
+def corrected(cases: Cases, names: Sequence[str], prior: Head | None, weight: Array) -> Head:
+    """Fit a regression, and the table that corrects its predictions for cases it was not fitted to.
+
+    In the table cases may weigh otherwise than in the regression.
+    """
+    model = fit_head(cases, names, prior)
+    groups = np.unique(cases.group)
+    if len(groups) < 3:
+        return model
+    unseen = np.empty(len(cases.true))
+    for group in groups:
+        out = cases.group == group
+        unseen[out] = _raw(fit_head(_only(cases, ~out), names, prior), cases.features[out])
+    return replace(model, isotonic=isotonic(unseen, cases.true, cases.weight, weight))
+
+
+def fit_head(cases: Cases, names: Sequence[str], prior: Head | None = None) -> Head:
+    """Fit a regression, near to a prior one over the same features if that is given."""
+    from scipy.optimize import minimize
+
+    near = prior if prior is not None and prior.features == tuple(names) else None
+    mean, scale = _standard(cases, near)
+    x = np.column_stack([(cases.features - mean) / scale, np.ones(len(cases.true))])
+    start = np.array([*near.coef, near.intercept]) if near else np.zeros(x.shape[1])
+    penalty = np.full(x.shape[1], PRIOR_PENALTY if near else PENALTY)
+    penalty[-1] = PRIOR_PENALTY if near else 0.0  # without a prior the intercept is free
+    bounds = [*((None, 0.0) if name in AGAINST else (0.0, None) for name in names), (None, None)]
+    found = minimize(_loss(x, cases, start, penalty), start, jac=True, method="L-BFGS-B", bounds=bounds)
+    coef = [round(float(value), 6) for value in found.x]
+    return Head(tuple(names), tuple(coef[:-1]), coef[-1], _rounded(mean), _rounded(scale))
+
+
+def isotonic(
+    promised: Array, true: Array, weight: Array, inside: Array | None = None
+) -> tuple[tuple[float, float], ...]:
+    """Return points (promised, came true), both rising, over bins of equal weight.
+
+    The first point is (0, 0), so that below the first bin less is promised for less. `weight` forms the bins;
+    `inside`, if given, weighs the cases within a bin: so a rare kind of query can fill bins of its own, and
+    count for little in those that it shares.
+    """
+    from scipy.optimize import isotonic_regression
+
+    points = min(POINTS, len(true) // CASES_A_POINT)
+    if points < 2:
+        return ()
+    order = np.argsort(promised, kind="stable")
+    share = np.cumsum(weight[order]) / weight.sum()
+    at = np.minimum((share * points).astype(int), points - 1)
+    shared = weight if inside is None else inside
+    held = np.bincount(at, shared[order], points)
+    filled = held > 0
+    x = np.bincount(at, (shared * promised)[order], points)[filled] / held[filled]
+    y = np.bincount(at, (shared * true)[order], points)[filled] / held[filled]
+    level = isotonic_regression(y, weights=held[filled]).x
+    rising = np.flatnonzero(np.diff(x, prepend=-1.0) > 1e-9)  # equal promises cannot have two meanings
+    found = [(round(float(x[i]), 6), round(float(level[i]), 6)) for i in rising]
+    return tuple(found if found[0][0] == 0 else [(0.0, 0.0), *found])
+
+
+def usual(sets: Sequence[JudgedSet]) -> tuple[float, float] | None:
+    """Return the mean cosine of what own and foreign queries find, and the spread of what own ones find.
+
+    Only where enough is found; every set weighs the same.
+    """
+    own = [*filter(None, (_mean_and_spread(held.own) for held in sets))]
+    foreign = [*filter(None, (_mean_and_spread(held.foreign) for held in sets))]
+    if not own:
+        return None
+    mean = np.mean([np.mean([mean for mean, _ in side]) for side in (own, foreign or own)])
+    return round(float(mean), 4), round(float(np.mean([spread for _, spread in own])), 4)
+
+
+def _mean_and_spread(outcomes: Sequence[Outcome]) -> tuple[float, float] | None:
+    found = [outcome.cosines for outcome in outcomes if outcome.cosines]
+    if not found:
+        return None
+    mean, spread = np.mean(found, axis=0)
+    return float(mean), float(spread)
+
+
+def _fit_cuts(sets: Sequence[JudgedSet]) -> Cuts:
+    """Return from which cosine on a hit is strong or weak, beside the fixed cuts of labels."""
+    nearest = [outcome.verdict.features["top_cosine"] for held in sets for outcome in held.foreign]
+    nearest = [cosine for cosine in nearest if cosine]
+    if not nearest:
+        return Cuts(hit=HIT_CUTS, answer=ANSWER_CUTS)
+    weak, strong = (round(float(np.quantile(nearest, share)), 4) for share in (WEAK, STRONG))
+    return Cuts(strong, weak, HIT_CUTS, ANSWER_CUTS)
+
+
+def answerable_cut(sets: Sequence[JudgedSet], answer: Head) -> float:
+    """Return the least score of what is called answerable.
+
+    Of no set may more own queries be refused than is allowed. Among the scores that keep to that, the one
+    where the worst share of foreign queries and the mean share of near misses are least: near misses of a
+    set whose documents are all alike cannot be told apart, and must not decide alone.
+    """
+    scores: dict[str, list[Array]] = {}
+    for held in sets:
+        for kind, outcomes in held.kinds():
+            wanted = [o for o in outcomes if any(o.relevant) or not kind.endswith("own")]
+            if wanted:
+                made = [probability(answer, outcome.verdict.features) for outcome in wanted]
+                scores.setdefault(kind, []).append(np.array(made))
+    if "own" not in scores or not scores.keys() & {"foreign", "near"}:
+        return DEFAULT_CUT
+    steps = np.linspace(0.01, 0.99, 99)
+    refused = np.array([_refused(scores, cut) for cut in steps])
+    cost = np.array([_answered(scores, cut) for cut in steps])
+    cost[refused > max(1.0, refused.min())] = np.inf
+    best = np.flatnonzero(np.isclose(cost, cost.min()))
+    return round(float(steps[best].mean()), 4)  # the middle of a gap, where there is one
+
+
+def _refused(scores: Mapping[str, Sequence[Array]], cut: float) -> float:
+    """Return the worst share of own queries that would be refused, by what is allowed."""
+    allowed = (("own", OWN_REFUSED), ("few own", FEW_REFUSED))
+    return max(float(np.mean(own < cut)) / most for kind, most in allowed for own in scores.get(kind, ()))
+
+
+def _answered(scores: Mapping[str, Sequence[Array]], cut: float) -> float:
+    """Return how much of what cannot be answered would be called answerable, by what is aimed at."""
+    foreign = [float(np.mean(given >= cut)) / FOREIGN_ANSWERED for given in scores.get("foreign", ())]
+    near = [float(np.mean(given >= cut)) / NEAR_ANSWERED for given in scores.get("near", ())]
+    return max([*foreign, float(np.mean(near)) if near else 0.0])
+
+
+def _weighted(sets: Sequence[JudgedSet], shares: Mapping[str, float]) -> Iterable[tuple[Outcome, float, int]]:
+    """Yield outcomes with their weights and groups: a collection, or a fifth of one where they are few."""
+    names = [*dict.fromkeys(held.name for held in sets)]
+    counts = Counter((held.name, kind) for held in sets for kind, asked in held.kinds() for _ in asked)
+    for held in sets:
+        at = names.index(held.name)
+        for kind, outcomes in held.kinds():
+            for place, outcome in enumerate(outcomes):
+                group = at if len(names) >= 3 else at * FOLDS + place % FOLDS
+                yield outcome, shares[kind] / counts[held.name, kind], group
+
+
+def _cases(rows: Iterable[tuple[list[float], bool, float, int]]) -> Cases:
+    features, true, weight, group = zip(*rows, strict=True)
+    weights = np.array(weight)
+    return Cases(np.array(features), np.array(true, dtype=float), weights / weights.sum(), np.array(group))
+
+
+def _only(cases: Cases, chosen: npt.NDArray[np.bool_]) -> Cases:
+    return Cases(cases.features[chosen], cases.true[chosen], cases.weight[chosen], cases.group[chosen])
+
+
+def _loss(x: Array, cases: Cases, start: Array, penalty: Array) -> Callable[[Array], tuple[float, Array]]:
+    weight = cases.weight / cases.weight.sum()
+
+    def loss(at: Array) -> tuple[float, Array]:
+        odds, moved = x @ at, at - start
+        value = weight @ (np.logaddexp(0, odds) - cases.true * odds) + penalty @ moved**2
+        slope = x.T @ (weight * (_sigmoid(odds) - cases.true)) + 2 * penalty * moved
+        return float(value), slope
+
+    return loss
+
+
+def _standard(cases: Cases, prior: Head | None) -> tuple[Array, Array]:
+    if prior is not None:
+        return np.array(prior.mean), np.array([scale or 1.0 for scale in prior.scale])
+    mean = np.average(cases.features, axis=0, weights=cases.weight)
+    spread = np.sqrt(np.average((cases.features - mean) ** 2, axis=0, weights=cases.weight))
+    scale: Array = np.where(spread > 1e-6, spread, 1.0).astype(np.float64)
+    return np.round(mean, 6), np.round(scale, 6)
+
+
+def _raw(head: Head, features: Array) -> Array:
+    odds = ((features - np.array(head.mean)) / np.array(head.scale)) @ np.array(head.coef) + head.intercept
+    return _sigmoid(odds)
+
+
+def _sigmoid(odds: Array) -> Array:
+    return 0.5 * (1 + np.tanh(odds / 2))
+
+
+def _rounded(values: Array) -> tuple[float, ...]:
+    return tuple(round(float(value), 6) for value in values)
+
+
+class Refit(Struct, frozen=True):
+    """A new calibration, and how well confidence held before and after."""
+
+    calibration: Calibration
+    queries: int
+    foreign: int
+    before: Promises
+    after: Promises  # measured on queries that the fit had not seen
+    feedback: int = 0  # queries of the user's own that somebody has judged results of
+    path: Path | None = None
+
+
+def refit(
+    collection: Collection | None,
+    tools: Tools,
+    identity: Identity,
+    others: Mapping[str, Sequence[str]],
+    progress: Progress,
+    feedback: Sequence[Outcome] = (),
+    near_misses: Sequence[str] = (),
+) -> Refit:
+    """Fit a calibration to an indexed collection; it can answer neither queries of others nor near misses.
+
+    `feedback` are judged answers of the user's own knowledge base: each counts as much as a query of the
+    collection. Without a collection they are all there is.
+
+    Raises:
+        BadValue: there are too few judged queries, none of them is answered, or there is no embedding model
+            to calibrate.
+    """
+    _check(len(collection.judged) if collection else len(feedback), tools)
+    own = _checked([*(ask_own(collection, tools, progress) if collection else ()), *feedback])
+    texts = [text for texts in others.values() for text in texts] or off_topic()
+    foreign, near = ask(texts, tools, progress), ask(near_misses, tools, progress)
+    prior, model = shipped_calibration(identity), model_key(identity)
+    judged = JudgedSet(collection.folder.name if collection else "feedback", own, foreign, near)
+    return Refit(
+        calibration=fit([judged], model, prior),
+        queries=len(own) - len(feedback),
+        feedback=len(feedback),
+        foreign=len(foreign) + len(near),
+        before=_promises(own),
+        after=_promises(_cross_fitted(judged, model, prior)),
+    )
+
+
+def off_topic() -> list[str]:
+    """Return everyday questions that hardly any one corpus answers."""
+    return Path(SHIPPED, "offtopic.txt").read_text(encoding="utf-8").splitlines()
+
+
+def _check(judged: int, tools: Tools) -> None:
+    if judged < LEAST:
+        raise BadValue(
+            f"{judged} judged queries are too few to calibrate with",
+            hint=f"judge {LEAST} or more: in qrels/*.tsv of a folder, or with `kb feedback`",
+        )
+    if tools.similarity is None:
+        raise BadValue(
+            "there is no embedding model to calibrate", hint="set embed.provider to something else than none"
+        )
+
+
+def _checked(own: Sequence[Outcome]) -> Sequence[Outcome]:
+    """Check that some query is answered: fitted to none, no answer would ever be trusted again."""
+    if not any(any(outcome.relevant) for outcome in own):
+        raise BadValue(
+            f"none of {len(own):,} judged queries finds a relevant document",
+            hint="qrels/*.tsv has to name documents by the _id that corpus.jsonl gives them",
+        )
+    return own
+
+
+def _cross_fitted(judged: JudgedSet, model: str, prior: Calibration | None) -> list[Outcome]:
+    """Return each query as a fit to the others judges it."""
+    outcomes: list[Outcome] = []
+    for fold in range(FOLDS):
+        rest = [outcome for at, outcome in enumerate(judged.own) if at % FOLDS != fold]
+        outcomes += revised(judged.own[fold::FOLDS], fit([judged._replace(own=rest)], model, prior))
+    return outcomes
+
+
+def _promises(outcomes: Sequence[Outcome]) -> Promises:
+    return promises([(outcome.verdict, outcome.relevant) for outcome in outcomes])

@@ -1,1 +1,0 @@
-"""How are results ordered, and how far can each be trusted?"""

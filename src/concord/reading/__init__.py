@@ -1,0 +1,1 @@
+"""What does a citation say, and how much of it is sent?"""

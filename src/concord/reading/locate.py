@@ -1,0 +1,244 @@
+"""What does a citation say? A citation or an id becomes a part of a document, with neighbours on request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from concord.errors import BadValue, NotFound, shown
+from concord.files.freshness import Files
+from concord.outcomes import DocumentSlice
+from concord.sources import holder
+from concord.storage import Catalog
+from concord.text.citations import Citation, citation_of, cite, extent, parse_citation, readings
+from concord.text.clean import encodable
+from concord.types import Chunk, Document, Filter, Source
+
+LISTED = "`kb list SOURCE` shows what is indexed"
+MOST_SHOWN = 200  # characters of a reference: a path may be long
+MOST_SUGGESTED = 3  # documents that may be meant by a path that none has
+MOST_COMPARED = 20_000  # paths: to compare more takes longer than to ask for a list
+LEAST_ALIKE = 0.75  # of the letters of a name: redis.md is like rediss.md, not like readme.md
+
+
+class Located(NamedTuple):
+    """What a reference stands for: a document, its chunks, and the first and last of them that are meant."""
+
+    document: Document
+    source: Source
+    chunks: Sequence[Chunk]
+    first: int
+    last: int
+    files: Files  # to see what has become of the document's own
+
+
+def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = False) -> Located:
+    """Find what a citation, a document id or a chunk id stands for, with `context` chunks either side.
+
+    Raises:
+        NotFound: nothing of that name is indexed, or the document has no such lines.
+        BadValue: the name fits several documents, or the lines end before they begin.
+    """
+    document, citation, chunk_id = _resolve(reference, catalog)
+    chunks = catalog.chunks_of(document.id)
+    if not chunks:
+        raise NotFound(f"{document.path} holds no text", hint="`kb sync` may index it anew")
+    meant = list(range(len(chunks))) if whole else _meant(chunks, citation, chunk_id)
+    if not meant:
+        raise _nothing_there(reference, citation, document, chunks)
+    first, last = max(0, meant[0] - context), min(len(chunks) - 1, meant[-1] + context)
+    source = next(s for s in catalog.sources() if s.id == document.source_id)
+    return Located(document, source, chunks, first, last, Files([source], catalog.memo))
+
+
+def find_document(reference: str, catalog: Catalog) -> Document:
+    """Return the document that a citation, a path or a document id names; a bare number names none.
+
+    Raises:
+        NotFound: nothing of that name is indexed.
+        BadValue: the name fits several documents.
+    """
+    return _resolve(reference, catalog, are_numbers_chunks=False)[0]
+
+
+def slice_of(located: Located) -> DocumentSlice:
+    """Return the text that was located, with where it is and whether the file still says so."""
+    document, source, chunks, first, last, files = located
+    part = chunks[first : last + 1]
+    text, lines = joined(part), (part[0].start_line, max(chunk.end_line for chunk in part))
+    columns = _columns(part, text) if len(part) < len(chunks) else (None, None)
+    pages = [chunk.pages for chunk in part if chunk.pages]
+    reach = (pages[0][0], pages[-1][1]) if pages else None
+    return DocumentSlice(
+        document=document,
+        source=source,
+        text=text,
+        citation=citation_of(document.path, reach, lines, columns),
+        start_line=lines[0],
+        end_line=lines[1],
+        start_column=columns[0],
+        end_column=columns[1],
+        pages=reach,
+        heading=part[0].heading,
+        freshness=files.freshness(document),
+        before=cite(document, chunks[first - 1]) if first else None,
+        after=cite(document, chunks[last + 1]) if last + 1 < len(chunks) else None,
+    )
+
+
+def _columns(part: Sequence[Chunk], text: str) -> tuple[int | None, int | None]:
+    """Return the columns at which neighbouring chunks begin and end; none where they are whole lines."""
+    start, end = part[0].start_column, max(part, key=attrgetter("end")).end_column
+    if start is None and end is None:
+        return None, None
+    return start or 1, end or len(text) - text.rfind("\n") - 1
+
+
+def joined(chunks: Sequence[Chunk]) -> str:
+    """Return the text that neighbouring chunks cover, each character of it once and each line on its own."""
+    text, furthest = chunks[0].text, chunks[0]
+    for chunk in chunks[1:]:
+        text += gap(furthest, chunk) + chunk.text[max(0, furthest.end - chunk.start) :]
+        furthest = max(furthest, chunk, key=attrgetter("end"))
+    return text
+
+
+def gap(before: Chunk, chunk: Chunk) -> str:
+    """Return the white space between a chunk and the one that reaches furthest before it."""
+    room = max(0, chunk.start - before.end)
+    if not (_has_own_lines(before) and _has_own_lines(chunk)):
+        return "\n" * min(2, room)
+    return "\n" * min(room, chunk.start_line - before.end_line) or " " * room
+
+
+def _has_own_lines(chunk: Chunk) -> bool:
+    """Whether the lines of its text are those of the file; what is taken out of HTML has others."""
+    return chunk.end_line - chunk.start_line == chunk.text.count("\n")
+
+
+def _resolve(
+    reference: str, catalog: Catalog, *, are_numbers_chunks: bool = True
+) -> tuple[Document, Citation, int | None]:
+    reference = reference.strip()
+    if reference != encodable(reference):  # bytes that are no text: nothing is kept under such a name
+        raise NotFound(f"nothing indexed is called {shown(reference, MOST_SHOWN)}", hint=LISTED)
+    if document := catalog.document(reference):
+        return document, Citation(document.path), None
+    is_chunk = are_numbers_chunks and reference.isdecimal() and len(reference) < 19
+    if is_chunk and (read := catalog.read([int(reference)])):
+        ((chunk, document),) = read.values()
+        return document, Citation(document.path), chunk.id
+    for citation in readings(reference):
+        if documents := _documents_at(citation.path, catalog):
+            document = _only(documents, citation.path)
+            _check_order(reference, citation)
+            return document, citation, None
+    raise _not_found(parse_citation(reference).path, catalog)
+
+
+def _check_order(reference: str, citation: Citation) -> None:
+    if citation.is_reversed:
+        pages, lines = citation.pages and citation.pages[::-1], (citation.lines or (0, 0))[::-1]
+        meant = citation_of(citation.path, pages, lines, (citation.columns or (None, None))[::-1])
+        raise BadValue(f"{shown(reference, MOST_SHOWN)} ends before it begins", hint=meant)
+
+
+def _documents_at(path: str, catalog: Catalog) -> list[Document]:
+    """Find documents by citation path, by the end of one, or by where their file is."""
+    if documents := catalog.documents_at(path):
+        return documents
+    try:
+        file = Path(path).expanduser().resolve()
+    except (OSError, RuntimeError, ValueError):  # nobody's home, a loop of links, no name for a file at all
+        return []
+    source = holder(file, catalog.sources())
+    if source is None or source.path is None:
+        return []
+    return catalog.documents_at(source.path_of(file.relative_to(source.path).as_posix()))
+
+
+def _only(documents: Sequence[Document], path: str) -> Document:
+    if len(documents) > 1:
+        some = ", ".join(document.path for document in documents[:5])
+        raise BadValue(
+            f"{shown(path, MOST_SHOWN)} fits {len(documents)} documents", hint=f"say which: {some}"
+        )
+    return documents[0]
+
+
+def _not_found(path: str, catalog: Catalog) -> NotFound:
+    """Return that nothing is called so, and what may be meant: a folder's documents, or a like name."""
+    known: list[str] = []
+    if catalog.count_documents(Filter(include_superseded=True)) <= MOST_COMPARED:
+        known = [document.path for document in catalog.documents()]
+    folder = f"/{path.strip('/')}/"
+    inside = [name for name in known if folder in f"/{name}"][:MOST_SUGGESTED] if folder != "//" else []
+    if inside:
+        return NotFound(
+            f"{shown(path, MOST_SHOWN)} is a folder",
+            hint=f"name a document of it, such as {', '.join(inside)}",
+        )
+    near = _alike(path, known)
+    hint = f"did you mean {' or '.join(near)}?" if near else LISTED
+    return NotFound(f"nothing indexed is called {shown(path, MOST_SHOWN)}", hint=hint)
+
+
+def _alike(path: str, known: Sequence[str]) -> list[str]:
+    """Return documents whose names are like the last part of a path, the likest first."""
+    from difflib import get_close_matches
+
+    by_name: dict[str, list[str]] = {}
+    for other in known:
+        by_name.setdefault(_name(other), []).append(other)
+    names = get_close_matches(_name(path), by_name, MOST_SUGGESTED, LEAST_ALIKE)
+    return [other for name in names for other in by_name[name]][:MOST_SUGGESTED]
+
+
+def _name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2].casefold()
+
+
+def _meant(chunks: Sequence[Chunk], citation: Citation, chunk_id: int | None) -> list[int]:
+    """Return which of the chunks a reference stands for; all of them for a path.
+
+    Of lines and columns, the chunk with exactly these, else every chunk that shares something with them.
+    """
+    numbered = list(enumerate(chunks))
+    if chunk_id is not None:
+        return [at for at, chunk in numbered if chunk.id == chunk_id]
+    if citation.pages:
+        first, last = citation.pages
+        return [at for at, c in numbered if c.pages and c.pages[0] <= last and c.pages[1] >= first]
+    begin, end = citation.extent
+    exact = [at for at, chunk in numbered if extent(chunk) == (begin, end)]
+    return exact or [at for at, c in numbered if extent(c)[0] <= end and extent(c)[1] >= begin]
+
+
+def _nothing_there(
+    reference: str, citation: Citation, document: Document, chunks: Sequence[Chunk]
+) -> NotFound:
+    """Return the error for a citation of lines or pages that are not there, with those that are."""
+    fault, reach = "points past the text", f"lines 1-{chunks[-1].end_line}"
+    if citation.pages and chunks[-1].pages:
+        known = document.details.get("pages")
+        last = max(chunks[-1].pages[1], known if isinstance(known, int) else 0)
+        fault = "holds no text" if citation.pages[0] <= last else fault
+        whole, with_text = _run(1, last), _pages_with_text(chunks)
+        reach = f"pages {whole}" if with_text == whole else f"pages {whole}, text on {with_text}"
+    return NotFound(f"{shown(reference, MOST_SHOWN)} {fault}", hint=f"{citation.path} has {reach}")
+
+
+def _pages_with_text(chunks: Sequence[Chunk]) -> str:
+    """Return the pages that chunks are on, as runs: 1-3, 7."""
+    runs: list[tuple[int, int]] = []
+    for first, last in (chunk.pages for chunk in chunks if chunk.pages):
+        if runs and first <= runs[-1][1] + 1:
+            first, last = runs[-1][0], max(runs.pop()[1], last)
+        runs.append((first, last))
+    return ", ".join(_run(*run) for run in runs)
+
+
+def _run(first: int, last: int) -> str:
+    return f"{first}-{last}" if first < last else str(first)

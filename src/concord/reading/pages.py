@@ -1,0 +1,157 @@
+"""Reading in pages: a part of a document that is longer than a reader has room for, piece by piece.
+
+A page holds whole chunks, and the white space before the next page, so that all pages together are the text;
+a single chunk longer than a page is cut. The cursor names the document, its content and where to go on: it
+needs no session and notices when the text has changed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from concord.errors import BadValue, NotFound
+from concord.outcomes import DocumentSlice
+from concord.reading.budget import cut_to_bytes, utf8_length
+from concord.reading.locate import Located, gap, joined, locate, slice_of
+from concord.storage import Catalog
+from concord.text.citations import citation_of
+
+
+class Page(Struct, frozen=True):
+    """Part of what is read, and the cursor of the next part; None where it ends."""
+
+    slice: DocumentSlice
+    next_cursor: str | None
+
+
+def first_page(reference: str, catalog: Catalog, *, max_bytes: int, context: int = 0) -> Page:
+    """Return the beginning of what a reference stands for; of its context before, as much as leaves it there.
+
+    Raises:
+        NotFound: nothing of that name is indexed.
+        BadValue: the name fits several documents.
+    """
+    located = locate(reference, catalog, context=context)
+    if context:
+        located = located._replace(first=_first_in_sight(located, locate(reference, catalog), max_bytes))
+    return _page(located, 0, max_bytes)
+
+
+def next_page(cursor: str, catalog: Catalog, *, max_bytes: int) -> Page:
+    """Return the page that a cursor leads to.
+
+    Raises:
+        BadValue: it is no cursor of ours.
+        NotFound: the document is gone or has changed since.
+    """
+    document_id, content, chunk, offset, last = _parsed(cursor)
+    located = locate(document_id, catalog)
+    if located.document.content_hash[: len(content)] != content:
+        changed = f"{located.document.path} has changed since the cursor was given"
+        raise NotFound(changed, hint="read it from the beginning")
+    if not 0 <= chunk <= last < len(located.chunks):
+        raise BadValue("the cursor points past the document", hint="read it from the beginning")
+    return _page(located._replace(first=chunk, last=last), offset, max_bytes)
+
+
+def _parsed(cursor: str) -> tuple[str, str, int, int, int]:
+    """Return a document id, the beginning of its content hash, a chunk, an offset in it, the last chunk."""
+    try:
+        document_id, content, *numbers = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
+        chunk, offset, last = (int(number) for number in numbers)
+        return str(document_id), str(content), chunk, max(0, offset), last
+    except (binascii.Error, ValueError, TypeError, RecursionError) as fault:
+        said = "this is not a cursor that was given here"
+        raise BadValue(said, hint="pass next_cursor of the last page as it is") from fault
+
+
+def _page(located: Located, offset: int, max_bytes: int) -> Page:
+    """Take as many chunks as there is room for, at least one, which is cut when it is too long."""
+    end = _last_that_fits(located, offset, max_bytes)
+    read = slice_of(located._replace(last=end))
+    rest, seam = read.text[offset:], _seam(located, end, max_bytes)
+    text = _cut(rest, max_bytes - len(seam)) if end == located.first else rest
+    if len(text) < len(rest):
+        return Page(_shown(read, offset, text), _cursor(located, located.first, offset + len(text)))
+    following = _cursor(located, end + 1, _overlap(located, end + 1)) if end < located.last else None
+    return Page(_shown(read, offset, text + seam), following)
+
+
+def _first_in_sight(wide: Located, meant: Located, max_bytes: int) -> int:
+    """Return with which chunk to begin, so that what is meant is on the page, with as much on either side."""
+    for begin in range(wide.first, meant.first):
+        end = min(wide.last, meant.last + meant.first - begin)
+        if utf8_length(joined(meant.chunks[begin : end + 1])) <= max_bytes:
+            return begin
+    return meant.first
+
+
+def _shown(read: DocumentSlice, offset: int, text: str) -> DocumentSlice:
+    """Return what is on a page, cited by its own lines and columns where they can be counted."""
+    whole = read.text
+    if read.pages or read.end_line - read.start_line != whole.count("\n"):
+        return replace(read, text=text)
+    begin, end = offset + len(text) - len(text.lstrip("\n")), offset + len(text.rstrip("\n"))
+    first, last = (read.start_line + whole.count("\n", 0, place) for place in (begin, end))
+    columns: tuple[int | None, int | None] = (None, None)
+    if read.start_column is not None:
+        columns = _column(read, begin), _column(read, min(end, len(whole)) - 1)
+    return replace(
+        read,
+        text=text,
+        citation=citation_of(read.document.path, None, (first, last), columns),
+        start_line=first,
+        end_line=last,
+        start_column=columns[0],
+        end_column=columns[1],
+    )
+
+
+def _column(read: DocumentSlice, offset: int) -> int:
+    """Return the column of a character of a text that begins inside a line."""
+    line = read.text.rfind("\n", 0, offset)
+    return offset - line if line >= 0 else offset + (read.start_column or 1)
+
+
+def _seam(located: Located, end: int, max_bytes: int) -> str:
+    """Return what lies between a page that ends with this chunk and the next page."""
+    if end == located.last:
+        return ""
+    furthest = max(located.chunks[: end + 1], key=lambda chunk: chunk.end)
+    return gap(furthest, located.chunks[end + 1])[: max_bytes // 2]  # of a thousand blank lines, some
+
+
+def _cut(text: str, max_bytes: int) -> str:
+    """Return the beginning of a text, up to the end of a line or a word where there is one in sight."""
+    cut = cut_to_bytes(text, max_bytes)
+    if cut == text:
+        return text
+    half = len(cut) // 2
+    end = cut.rfind("\n", half) + 1 or cut.rfind(" ", half) + 1
+    return cut[:end] or cut
+
+
+def _overlap(located: Located, index: int) -> int:
+    """Return how much of a chunk is in those before it."""
+    reached = max(chunk.end for chunk in located.chunks[:index])
+    return max(0, reached - located.chunks[index].start)
+
+
+def _last_that_fits(located: Located, offset: int, max_bytes: int) -> int:
+    first, end = located.first, located.first
+    while end < located.last:
+        text = joined(located.chunks[first : end + 2])[offset:] + _seam(located, end + 1, max_bytes)
+        if utf8_length(text) > max_bytes:
+            break
+        end += 1
+    return end
+
+
+def _cursor(located: Located, chunk: int, offset: int) -> str:
+    place = [located.document.id, located.document.content_hash[:8], chunk, offset, located.last]
+    return base64.urlsafe_b64encode(json.dumps(place, separators=(",", ":")).encode()).decode("ascii")

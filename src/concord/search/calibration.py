@@ -1,0 +1,242 @@
+"""Evidence → probability: the fitted model of an embedding model, and where it is kept.
+
+Two heads, each a logistic regression over named features: `hit` (is this passage relevant?) and `answer` (do
+the results hold the answer?). Each was fitted once for every kind of evidence: with meaning (`hybrid`) and by
+words alone (`words`), which know no embedding model. `quality/fit.py` fits them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from bisect import bisect_right
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import DecodeError, Struct, ValidationError, convert, field, json
+from msgspec.structs import replace
+
+from concord.config import Paths
+from concord.errors import BadValue
+from concord.types import Identity
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VERSION = 2
+SHIPPED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data")
+SHIPPED_WORDS = "calibration-granite-embedding-30m-english_384__cosine.json"  # its words head fits any model
+HALF_READ = 0.5  # how much of a query a model must read for its nearness to say something
+
+Evidence = Literal["words", "hybrid"]  # which evidence a hit is judged by
+
+# What the heads may know of a passage; `judge.features_of` computes them.
+HIT_FEATURES = (
+    "cosine",  # of query and passage
+    "z",  # blended z-score; below 20 candidates pulled to the model's usual cosines
+    "coverage",  # idf share of the query's words that title or passage hold
+    "document_cosine",  # the best among this and better passages of its document, and so are the next two
+    "document_z",
+    "document_coverage",
+    "bm25_ratio",  # BM25 ÷ the best of the search
+    "unknown",  # share of the query's words that nothing holds, after their forms were tried
+    "name",  # 1: it holds the asked name, 0: none asked, −1: asked and nowhere in the store
+    "words",  # logarithm of 1 + how many words the query has
+    "rareness",  # of the query's words, from 0 to 1
+)
+# And of the whole search, beside those of its best hit.
+ANSWER_FEATURES = (
+    *HIT_FEATURES,
+    "top_cosine",  # of the nearest candidate: where cosines become strong or weak is fitted by it
+    "fall",  # share of the first BM25 that is lost by the tenth
+)
+
+
+class Head(Struct, frozen=True):
+    """Logistic regression over named, standardised features, with an optional table to correct its output."""
+
+    features: tuple[str, ...]
+    coef: tuple[float, ...]
+    intercept: float
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+    isotonic: tuple[tuple[float, float], ...] = ()  # (probability before, after), rising; linear in between
+
+
+class Heads(Struct, frozen=True):
+    """What was fitted for one kind of evidence."""
+
+    hit: Head
+    answer: Head
+    answerable: float  # least confidence score of an answer that is called answerable
+
+
+class Cuts(Struct, frozen=True):
+    """Where cosine becomes strong, and how probable a label must be."""
+
+    strong: float | None = None  # unfitted, no cosine is strong: what is differs from model to model
+    weak: float = 0.5
+    hit: Mapping[str, float] = field(default_factory=dict)  # label → least score
+    answer: Mapping[str, float] = field(default_factory=dict)  # label → least confidence score
+
+
+UNFITTED = Cuts()
+
+
+class Calibration(Struct, frozen=True):
+    """What was fitted for one embedding model."""
+
+    model: (
+        str  # `model_key` of the embedder it was fitted with; empty: of none, so words alone are calibrated
+    )
+    heads: Mapping[str, Heads]  # by Evidence
+    cuts: Cuts
+    other_scripts: float = 1.0  # how well the model reads scripts other than Latin, from 0 to 1
+    usual: tuple[float, float] | None = None  # mean and spread of its cosines where enough is found
+    version: int = VERSION
+
+    @property
+    def is_multilingual(self) -> bool:
+        """Whether the model reads other scripts, and so other languages."""
+        return self.other_scripts >= HALF_READ
+
+
+def probability(head: Head, features: Mapping[str, float]) -> float:
+    """Return a head's probability for the features of one passage or search."""
+    odds = head.intercept + math.fsum(contributions(head, features).values())
+    raw = 1 / (1 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1 + math.exp(odds))
+    return _corrected(raw, head.isotonic)
+
+
+def contributions(head: Head, features: Mapping[str, float]) -> dict[str, float]:
+    """Return what each feature adds to the log-odds."""
+    rows = zip(head.features, head.coef, head.mean, head.scale, strict=True)
+    return {name: coef * (features[name] - mean) / (scale or 1.0) for name, coef, mean, scale in rows}
+
+
+def _corrected(raw: float, table: tuple[tuple[float, float], ...]) -> float:
+    if not table:
+        return raw
+    at = bisect_right(table, raw, key=lambda point: point[0])
+    if at in (0, len(table)):
+        return table[max(0, at - 1)][1]
+    (x0, y0), (x1, y1) = table[at - 1], table[at]
+    return y0 + (y1 - y0) * (raw - x0) / (x1 - x0)
+
+
+def find_calibration(identity: Identity | None, paths: Paths) -> Calibration | None:
+    """Return a model's calibration: the user's own, else the shipped one, else that of words alone."""
+    if identity is not None and (own := _find(paths.data, identity) or _find(SHIPPED, identity)):
+        return own
+    return for_words(_load(os.path.join(SHIPPED, SHIPPED_WORDS)))
+
+
+def shipped_calibration(identity: Identity) -> Calibration | None:
+    """Return the calibration that ships for a model, if one does."""
+    return _find(SHIPPED, identity)
+
+
+def for_words(calibration: Calibration | None) -> Calibration | None:
+    """Return what of a calibration holds without its embedding model."""
+    if calibration is None or "words" not in calibration.heads:
+        return None
+    cuts = replace(calibration.cuts, strong=None, weak=UNFITTED.weak)
+    heads = {"words": calibration.heads["words"]}
+    return replace(calibration, model="", heads=heads, cuts=cuts, other_scripts=1.0, usual=None)
+
+
+def save_calibration(calibration: Calibration, identity: Identity, folder: Path) -> Path:
+    """Write a calibration where `find_calibration` looks for it, whole or not at all; return the file.
+
+    Raises:
+        BadValue: the folder cannot be written to.
+    """
+    from concord.durable import replace_file  # late: a search only reads
+
+    path = folder / file_name(identity)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # a store may be made in it later
+        replace_file(path, json.format(json.encode(calibration), indent=1) + b"\n")
+    except OSError as error:
+        raise BadValue(f"cannot write {path}: {error}", hint="make room, or set KB_HOME elsewhere") from error
+    _read.cache_clear()  # two fits within one tick of the clock are of the same time
+    return path
+
+
+def model_key(identity: Identity) -> str:
+    """Return what two embedders must share for a calibration to fit both: everything but the provider."""
+    return "/".join([identity.model, str(identity.dimension), identity.prefix_version, identity.metric])
+
+
+def file_name(identity: Identity) -> str:
+    """Return the name of the file that holds a model's calibration."""
+    safe = "".join(c if c.isalnum() or c in "-." else "_" for c in model_key(identity))
+    return f"calibration-{safe}.json"
+
+
+def _find(folder: str, identity: Identity) -> Calibration | None:
+    found = _load(os.path.join(folder, file_name(identity)))
+    return found if found and found.model == model_key(identity) else None
+
+
+def _load(path: str) -> Calibration | None:
+    try:
+        status = os.stat(path)
+        return _read(path, status.st_mtime_ns, status.st_size)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadValue(f"cannot read {path}: {error}", hint="mend or remove the file") from error
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, mtime_ns: int, size: int) -> Calibration:
+    """Return what a file of this time and size holds: servers run for days, and others fit anew meanwhile."""
+    try:
+        with open(path, "rb") as file:
+            return parsed(json.decode(file.read()))
+    except DecodeError as error:
+        raise BadValue(f"{path} is not JSON: {error}", hint="fit it anew with `kb calibrate`") from error
+
+
+def parsed(data: object) -> Calibration:
+    """Return a calibration from parsed JSON.
+
+    Raises:
+        BadValue: it is not of this form, or names features that this version does not compute.
+    """
+    version = data.get("version") if isinstance(data, dict) else None
+    if version != VERSION:
+        raise _malformed(f"is of version {version!r}, not {VERSION}")
+    try:
+        calibration = convert(data, Calibration, strict=False)
+    except ValidationError as error:
+        raise _malformed(f"is incomplete or malformed ({error})") from error
+    for heads in calibration.heads.values():
+        _check(heads.hit, HIT_FEATURES)
+        _check(heads.answer, ANSWER_FEATURES)
+    return calibration
+
+
+def _check(head: Head, known: tuple[str, ...]) -> None:
+    if strange := [name for name in head.features if name not in known]:
+        raise _malformed(f"names features that this version does not compute: {', '.join(strange)}")
+    if not len(head.features) == len(head.coef) == len(head.mean) == len(head.scale):
+        raise _malformed("has not one coefficient, mean and scale for each feature")
+    numbers = (
+        *head.coef,
+        *head.mean,
+        *head.scale,
+        head.intercept,
+        *(x for pair in head.isotonic for x in pair),
+    )
+    if not all(map(math.isfinite, numbers)):
+        raise _malformed("holds what is no number")
+    after = [after for _, after in head.isotonic]
+    if [*head.isotonic] != sorted(head.isotonic) or after != sorted(after):
+        raise _malformed("has an isotonic table that does not rise")
+
+
+def _malformed(what: str) -> BadValue:
+    return BadValue(f"the calibration {what}", hint="fit it anew with `kb calibrate`, or remove it")

@@ -1,0 +1,434 @@
+"""Why does a passage rank there, or not at all? A query and a citation become facts and a reason.
+
+Every strategy is asked again, far deeper than a search asks it, so that a passage which no strategy proposed
+still has a rank to show. A passage goes through the stages of a search in turn: filter, excluded words,
+strategies, threshold, floor, duplicates, diversity, fusion. The first that it does not pass is the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from concord.reading.locate import Located, locate
+from concord.search.blend import Contribution
+from concord.search.calibration import Calibration, contributions
+from concord.search.deadline import Deadline
+from concord.search.fuse import FUSIONS, Candidates, agreement, fuse, rrf_scores
+from concord.search.judge import Judged, best_label, heads_for, row_of
+from concord.search.legs import STRATEGIES
+from concord.search.passages import indexed, jaccard
+from concord.search.pipeline import Examined, examine
+from concord.search.request import options_of
+from concord.search.retrieve import LEGS, Retrieved, ask
+from concord.search.scores import merge
+from concord.search.tools import Tools
+from concord.search.understand import prune_limit
+from concord.text.citations import cite
+from concord.text.held import contains, token_set
+from concord.text.terms import phrase_match, written
+from concord.types import Answer, Chunk, ChunkId, Document, Filter, Hit, Json, Leg, Mode, Query, Request
+
+DEPTH = 1000  # how far down each strategy's list is read
+PROBE_WORDS = 12  # of a passage, to ask the engine whether a filter lets just this passage through
+EVERYTHING = Filter(include_superseded=True)
+SEMANTIC = STRATEGIES[-1]  # the one strategy whose scores are cosines
+
+Stage = Literal[
+    "returned", "duplicate", "filter", "excluded", "votes", "threshold", "floor", "diversity", "fusion"
+]
+
+
+class StrategyRank(NamedTuple):
+    """Where one strategy puts the passage."""
+
+    strategy: str
+    family: Leg
+    rank: int | None  # None if it is not in the part of the list that was read
+    score: float | None
+    is_candidate: bool  # near enough to the top to be proposed
+    reason: str | None = None  # why the strategy found nothing at all
+
+
+class WordFound(NamedTuple):
+    """A word or phrase of the query, and whether the passage holds it."""
+
+    text: str
+    is_held: bool
+    chunks: int | None  # how many chunks hold it; None for a phrase
+    is_pruned: bool = False  # in too many chunks to take part in loose matching
+
+
+class Placed(NamedTuple):
+    """How the passage comes out of fusion, and what it has to beat."""
+
+    rank: int | None  # None where no strategy found it
+    of: int
+    score: float | None
+    last_score: float | None  # of the last result that was returned
+    rrf: float | None  # what threshold and floor are measured on
+    threshold: float | None
+    floor: float
+
+
+class Overlap(NamedTuple):
+    """The result that says most nearly the same."""
+
+    rank: int
+    citation: str
+    similarity: float  # of their words, from 0 to 1
+    is_same: bool  # the result stands for both
+
+
+class Known(Struct, frozen=True):
+    """All that a reason is drawn from."""
+
+    rank: int | None  # among the results
+    results: int
+    candidates: int  # how many each strategy may propose
+    depth: int  # how far down the lists were read
+    is_candidate: bool
+    strategy_ranks: Sequence[StrategyRank]
+    words: Sequence[WordFound]
+    fused: Placed
+    filtered: Sequence[str]  # what the filter has against it
+    excluded: Sequence[str]  # what it holds that the query excludes
+    overlap: Overlap | None
+
+
+class Explanation(Struct, frozen=True):
+    """Why a passage ranked where it did, or did not rank."""
+
+    answer: Answer  # of the search itself
+    chunk: Chunk
+    document: Document
+    citation: str
+    stage: Stage  # the one that decided
+    why: str
+    known: Known
+    arithmetic: Json
+
+
+def explain(request: Request, reference: str, tools: Tools) -> Explanation:
+    """Explain the passage that a reference stands for; of several chunks, the one that came nearest.
+
+    Raises:
+        NotFound: nothing of that name is indexed.
+        UsageError: the request cannot be carried out as asked.
+    """
+    located = locate(reference, tools.store.catalog)
+    examined = examine(replace(request, explain=True), tools)
+    answer, query = examined.answer, examined.query
+    fusion = options_of(request, tools.settings).fusion
+    meant = located.chunks[located.first : located.last + 1]
+    filtered = tuple(_objections(meant[0], located, query.filter, tools))
+    deep = _asked_deeply(query, EVERYTHING if filtered else query.filter, answer.mode, tools)
+    chunk = _nearest(meant, answer, deep)
+    ranks = tuple(_strategy_ranks(chunk, query, deep, tools))
+    candidates = _as_if_found(chunk, examined.candidates, deep, ranks)
+    known = Known(
+        rank=next((hit.rank for hit in answer.hits if hit.chunk.id == chunk.id), None),
+        results=len(answer.hits),
+        candidates=query.candidates,
+        depth=DEPTH,
+        is_candidate=any(row.chunk_id == chunk.id for row in examined.candidates.rows),
+        strategy_ranks=ranks,
+        words=tuple(_words(chunk, located.document, query, tools.settings)),
+        fused=_placed(chunk, candidates, fusion, answer, tools),
+        filtered=filtered,
+        excluded=tuple(t for t in query.excluded if contains(indexed(chunk, located.document), t)),
+        overlap=_overlap(chunk, cite(located.document, chunk), answer.hits),
+    )
+    stage, why = reason(known)
+    shown = next((hit.explanation for hit in answer.hits if hit.chunk.id == chunk.id), None)
+    arithmetic = shown or _fused_arithmetic(chunk.id, candidates, fusion)
+    citation = cite(located.document, chunk)
+    return Explanation(answer, chunk, located.document, citation, stage, why, known, arithmetic)
+
+
+def with_explanations(examined: Examined, fusion: str, calibration: Calibration | None) -> tuple[Hit, ...]:
+    """Return the hits of an answer, each with the arithmetic behind it."""
+    judged = {row.passage.chunk.id: row for row in examined.verdict.judged}
+    return tuple(
+        replace(hit, explanation=_arithmetic(hit, judged[hit.chunk.id], examined, fusion, calibration))
+        for hit in examined.answer.hits
+    )
+
+
+def _arithmetic(
+    hit: Hit, judged: Judged, examined: Examined, fusion: str, calibration: Calibration | None
+) -> dict[str, Json]:
+    passage, fits = judged.passage, row_of(judged.clues)
+    verdict = examined.verdict
+    _, heads = heads_for(verdict.evidence, examined.candidates, calibration)
+    added = contributions(heads.hit, judged.features) if heads and verdict.head else {}
+    return {
+        **_fused_arithmetic(hit.chunk.id, examined.candidates, fusion),
+        "closeness": passage.closeness,
+        "name": passage.ranked.candidate.name_score,
+        "ranked": passage.ranked.score,
+        "relevance": {
+            "relevance": judged.score,
+            "calibrated": bool(added),
+            "evidence": verdict.head,
+            "intercept": heads.hit.intercept if heads and added else None,
+            "features": [
+                {"name": name, "value": value, "added": added.get(name)}
+                for name, value in judged.features.items()
+                if not added or name in added
+            ],
+        },
+        "label": {
+            "row": fits.name,
+            "earned": fits.label,
+            "label": judged.label,
+            "capped": best_label([judged.label, fits.label]) != judged.label,
+        },
+    }
+
+
+def _fused_arithmetic(chunk_id: ChunkId, candidates: Candidates, fusion: str) -> dict[str, Json]:
+    """Return the arithmetic of a chunk's fused score; a chunk that nobody found scores 0."""
+    rows, context = candidates.rows, candidates.context
+    row = next((row for row in rows if row.chunk_id == chunk_id), None)
+    given = FUSIONS[fusion].contributions(rows, context).get(chunk_id, Contribution(0.0, 0.0))
+    weights = FUSIONS[fusion].weights(rows, context)
+    ranks = row.ranks if row else {}
+    return {
+        "fusion": fusion,
+        "kind": context.type,
+        "found": row is not None,
+        "strategies": [{"strategy": name, "rank": rank} for name, rank in ranks.items()],
+        "families": {
+            "lexical": {
+                "rank": row and row.lexical_rank,
+                "score": row and row.bm25,
+                "added": given.lexical,
+            },
+            "semantic": {
+                "rank": row and row.semantic_rank,
+                "score": row and row.cosine,
+                "added": given.semantic,
+            },
+        },
+        "weights": asdict(weights) if weights else None,
+        "factor": given.factor,
+        "gain": given.gain,
+        "fused": given.score,
+        "agreement": agreement(ranks),
+        "best_rank": min(ranks.values(), default=None),
+    }
+
+
+def _asked_deeply(query: Query, filter: Filter, mode: Mode, tools: Tools) -> Retrieved:
+    """Ask the strategies of a mode for far more than they may propose."""
+    asked = [strategy for strategy in tools.strategies if strategy.leg in LEGS[mode]]
+    deep = replace(query, filter=filter, candidates=max(DEPTH, query.candidates))
+    return ask(asked, deep, Deadline(tools.settings["search.deadline_ms"]))
+
+
+def _objections(chunk: Chunk, located: Located, filter: Filter, tools: Tools) -> Iterator[str]:
+    """Yield why a filter leaves a document out: each of its conditions is tried alone."""
+    probe = phrase_match(" ".join(chunk.text.split()[:PROBE_WORDS]))
+
+    def passes(condition: Filter) -> bool:
+        found = tools.store.lexical.search(probe, condition, DEPTH) if probe else ()
+        return any(scored.chunk_id == chunk.id for scored in found)
+
+    if not passes(EVERYTHING):  # a text without words, or one that thousands share: nothing can be said
+        return
+    document = located.document
+    if located.files.is_deleted(document):
+        yield "its file has been deleted, and `kb sync` has not been run since"
+    if not filter.include_superseded and not passes(Filter()):
+        yield f"it has been superseded by {document.superseded_by}"
+    against = {
+        "tags": f"its tags are {', '.join(document.tags) or 'none'}",
+        "type": f"its type is {document.type}",
+        "source_id": f"its source is {located.source.name}",
+        "path": f"its path does not fit {filter.path}",
+        "since": "its file is older than asked for",
+        "until": "its file is newer than asked for",
+    }
+    for field, sentence in against.items():
+        value = getattr(filter, field)
+        if value and not passes(replace(EVERYTHING, **{field: value})):
+            yield sentence
+
+
+def _nearest(chunks: Sequence[Chunk], answer: Answer, deep: Retrieved) -> Chunk:
+    """Return the chunk that was returned first, else the one that some strategy ranks best."""
+    returned = {hit.chunk.id: hit.rank for hit in answer.hits}
+    best: dict[ChunkId, int] = {}
+    for ranked in deep.lists:
+        for rank, row in enumerate(ranked.found, 1):
+            best[row.chunk_id] = min(rank, best.get(row.chunk_id, rank))
+    last = DEPTH + len(returned)
+    return min(
+        chunks, key=lambda chunk: (returned.get(chunk.id, last), best.get(chunk.id, last), chunk.index)
+    )
+
+
+def _strategy_ranks(chunk: Chunk, query: Query, deep: Retrieved, tools: Tools) -> Iterator[StrategyRank]:
+    """Yield where each strategy puts a chunk; one that was not asked says why."""
+    reasons = {failed.strategy: failed.reason for failed in (tools.absent, *deep.degraded) if failed}
+    lists = {ranked.strategy: ranked for ranked in deep.lists}
+    legs: dict[str, Leg] = {name: "semantic" if name == SEMANTIC else "lexical" for name in STRATEGIES}
+    for name, leg in (legs | {strategy.name: strategy.leg for strategy in tools.strategies}).items():
+        if name not in lists:
+            yield StrategyRank(name, leg, None, None, False, reasons.get(name, "not asked in this mode"))
+            continue
+        places = enumerate(lists[name].found, 1)
+        rank, score = next(((at, row.score) for at, row in places if row.chunk_id == chunk.id), (None, None))
+        score = _cosine(chunk, query, name, tools) if rank is None else score
+        yield StrategyRank(name, leg, rank, score, rank is not None and rank <= query.candidates)
+
+
+def _cosine(chunk: Chunk, query: Query, strategy: str, tools: Tools) -> float | None:
+    """Return how near a chunk is that our semantic list does not reach; None for others, or no vector."""
+    if strategy != SEMANTIC or tools.similarity is None:
+        return None
+    stored = tools.similarity.fetch([chunk.id])
+    return tools.similarity.compare(query.meaning, stored).cosines().get(chunk.id)
+
+
+def _as_if_found(
+    chunk: Chunk, candidates: Candidates, deep: Retrieved, ranks: Sequence[StrategyRank]
+) -> Candidates:
+    """Return the candidates with the chunk among them, at the ranks that the strategies give it."""
+    if any(row.chunk_id == chunk.id for row in candidates.rows):
+        return candidates
+    own = [row for row in merge(deep.lists, DEPTH) if row.chunk_id == chunk.id]
+    near = next((rank.score for rank in ranks if rank.strategy == SEMANTIC), None)
+    added = [replace(row, cosine=near) for row in own]
+    return replace(candidates, rows=sorted([*candidates.rows, *added], key=lambda row: row.chunk_id))
+
+
+def _placed(chunk: Chunk, candidates: Candidates, fusion: str, answer: Answer, tools: Tools) -> Placed:
+    order = fuse(fusion, candidates)
+    scores = {row.chunk_id: row.score for row in order}
+    returned = [scores[hit.chunk.id] for hit in answer.hits if hit.chunk.id in scores]
+    return Placed(
+        rank=next((rank for rank, row in enumerate(order, 1) if row.chunk_id == chunk.id), None),
+        of=len(order),
+        score=scores.get(chunk.id),
+        last_score=min(returned, default=None),
+        rrf=rrf_scores(candidates.rows, candidates.context.k).get(chunk.id),
+        threshold=answer.request.threshold,
+        floor=tools.settings["search.floor"],
+    )
+
+
+def _words(
+    chunk: Chunk, document: Document, query: Query, settings: Mapping[str, Any]
+) -> Iterator[WordFound]:
+    """Yield each word and phrase of the query, and whether the chunk holds it anywhere that is indexed."""
+    text = indexed(chunk, document)
+    most = prune_limit(query.chunks, settings["search.prune_share"])
+    counts = [query.frequencies.get(word, 0) for word in query.words]
+    is_pruned = any(count <= most for count in counts)  # not if every word is too frequent
+    for word, count in zip(query.words, counts, strict=True):
+        yield WordFound(written(word), contains(text, word), count, is_pruned and count > most)
+    for phrase in query.phrases:
+        yield WordFound(f'"{phrase}"', contains(text, phrase), None)
+
+
+def _overlap(chunk: Chunk, citation: str, hits: Sequence[Hit]) -> Overlap | None:
+    """Return the result that stands for a chunk, or else the one that shares most words with it."""
+    mine = token_set(chunk.text)
+    others = [
+        Overlap(hit.rank, hit.citation, jaccard(mine, token_set(hit.chunk.text)), citation in hit.also_at)
+        for hit in hits
+        if hit.chunk.id != chunk.id
+    ]
+    return max(others, key=lambda other: (other.is_same, other.similarity), default=None)
+
+
+def reason(known: Known) -> tuple[Stage, str]:
+    """Return the stage that decided, and why in a sentence."""
+    return next((stage, say(known)) for stage, applies, say in _STAGES if applies(known))
+
+
+def _is_under(known: Known, least: float | None) -> bool:
+    return least is not None and known.fused.rrf is not None and known.fused.rrf < least
+
+
+def _filtered(known: Known) -> str:
+    return f"The filter leaves it out: {'; '.join(known.filtered)}.{_places(known, ' Without it')}"
+
+
+def _not_found(known: Known) -> str:
+    if not known.words:
+        return "There is no word in the query to look for."
+    where = _places(known, " Further down")
+    return f"No strategy has it among its first {known.candidates}.{where}{_lacking(known)}"
+
+
+def _under_floor(known: Known) -> str:
+    return f"Its score of {known.fused.rrf:.4f} is under the floor of {known.fused.floor:g} (search.floor)."
+
+
+def _duplicate(known: Known) -> str:
+    assert known.overlap is not None
+    return (
+        f"It says the same as result {known.overlap.rank} ({known.overlap.citation}), which stands for both."
+    )
+
+
+def _passed_over(known: Known) -> str:
+    like = known.overlap
+    shared = f": it shares {like.similarity:.0%} of its words with result {like.rank}" if like else ""
+    return (
+        f"Fusion put it at {known.fused.rank}, but its place went to passages that add more{shared}"
+        " (search.diversity, search.per_document, names of the query, reranking)."
+    )
+
+
+def _outranked(known: Known) -> str:
+    fused = known.fused
+    last = f"; the last of {known.results} results has {fused.last_score:.4f}" if fused.last_score else ""
+    return f"Fusion put it at {fused.rank} of {fused.of} with {fused.score:.4f}{last}.{_lacking(known)}"
+
+
+def _places(known: Known, before: str) -> str:
+    """Return where each strategy puts it, as a sentence."""
+    placed = [f"{rank.strategy} ranks it {rank.rank}" for rank in known.strategy_ranks if rank.rank]
+    absent = [rank.strategy for rank in known.strategy_ranks if not rank.rank and not rank.reason]
+    if absent:
+        verb = "do" if len(absent) > 1 else "does"
+        placed.append(f"{_listed(absent)} {verb} not find it in {known.depth:,}")
+    return f"{before}, {_listed(placed)}." if placed else ""
+
+
+def _lacking(known: Known) -> str:
+    lacking = [word.text for word in known.words if not word.is_held]
+    return f" It lacks: {', '.join(lacking)}." if lacking else ""
+
+
+def _listed(parts: Iterable[str]) -> str:
+    *most, last = parts
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+_STAGES: tuple[tuple[Stage, Callable[[Known], bool], Callable[[Known], str]], ...] = (
+    ("returned", lambda k: k.rank is not None, lambda k: f"It is result {k.rank} of {k.results}."),
+    ("filter", lambda k: bool(k.filtered), _filtered),
+    (
+        "excluded",
+        lambda k: bool(k.excluded),
+        lambda k: f"It holds what the query excludes: {', '.join(k.excluded)}.",
+    ),
+    ("votes", lambda k: not k.is_candidate, _not_found),
+    (
+        "threshold",
+        lambda k: _is_under(k, k.fused.threshold),
+        lambda k: f"Its score of {k.fused.rrf:.4f} is under the threshold of {k.fused.threshold:g}.",
+    ),
+    ("floor", lambda k: _is_under(k, k.fused.floor), _under_floor),
+    ("duplicate", lambda k: k.overlap is not None and k.overlap.is_same, _duplicate),
+    ("diversity", lambda k: k.fused.rank is not None and k.fused.rank <= k.results, _passed_over),
+    ("fusion", lambda k: True, _outranked),
+)

@@ -1,0 +1,276 @@
+"""What if words find nothing? Two looser searches with time limits, and suggestions of what else to ask.
+
+`prefix` looks for words that begin like those typed, `partial` for words near them and for their parts. A
+step adds a ranked list under a name of its own; the search goes on from there as ever, and a note says so.
+Every suggestion is a query to try as it stands. Words and titles come from the store that was searched, and
+only from what the filter lets through. They are shown outside of any quotation, so a title that reads like an
+order, or comes from an untrusted source, is not suggested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from concord.search.deadline import Deadline, run_within
+from concord.search.fuse import FALLBACK_FLOOR, Candidates, fuse, rrf_scores
+from concord.search.judge import Step, is_answerable
+from concord.search.request import Options
+from concord.search.retrieve import LEGS, Retrieved, ask
+from concord.search.scores import complete_scores
+from concord.search.tools import Tools
+from concord.search.understand import MAX_UNKNOWN, unknown_words
+from concord.text.held import contains
+from concord.text.injection import warnings_about
+from concord.text.scripts import MARKS, characters, has_unspaced, is_form
+from concord.text.similar import MIN_LETTERS, MIN_PART, distance
+from concord.text.terms import any_of, word_match, written
+from concord.text.terms import searched as searched_words
+from concord.text.tokens import folded, pattern, stem
+from concord.text.word_forms import is_mistyped
+from concord.types import Document, Leg, Match, Query, RankedList, Request, Without, Word
+
+if TYPE_CHECKING:
+    from concord.storage import Catalog, LexicalIndex
+
+STEPS = ("fts_prefix", "fts_partial")  # the names under which the steps find something
+SIMILAR_WORDS = 5  # that are asked for, for each word of the query
+LOOKUP_SHARE = 0.6  # of the partial step's time is for finding words; the rest is for searching with them
+MAX_BEGINNINGS = 8  # words looked for by their beginnings: each reads all that begin so
+LONGEST_COMPOUND = 32  # letters of a word that is taken apart: the number of its parts grows with the square
+MAX_SUGGESTIONS, MAX_TITLES = 5, 3
+MAX_TEXT, MAX_TITLE = 200, 80  # characters of a query that is suggested put right, and of a title
+RELATED = 10  # chunks whose documents may be suggested
+LEAST_SWAPPED, MOST_SWAPPED = 5, 20  # letters of a word in which two may have changed places
+_WORD = pattern(rf"(?:[^\W_]|[{MARKS}])+")
+
+SimilarWords = Callable[
+    [str], Sequence[tuple[str, int]]
+]  # known words like one, with how many chunks hold each
+
+
+class Fallback(Struct, frozen=True):
+    """Which step found something, if one was needed, and what it looked for."""
+
+    floor: float
+    step: Step | None = None
+    searched: tuple[str, ...] = ()  # words, or prefix*
+    degraded: bool = False  # a step failed or was late
+
+
+class _LooserWords(Struct):
+    """A fallback step as a strategy: it may fail or be late like any other."""
+
+    step: Step
+    name: str
+    index: LexicalIndex
+    match: Callable[[Query], Match | None]
+    budget_ms: float
+    leg: Leg = "lexical"
+    searched: tuple[str, ...] = ()  # known once it has searched
+
+    def search(self, query: Query) -> RankedList:
+        match = self.match(query)
+        self.searched = tuple(searched_words(match)) if match else ()
+        found = self.index.search(match, query.filter, query.candidates) if match else []
+        return RankedList(self.name, self.leg, found)
+
+
+def with_fallback(
+    candidates: Candidates,
+    retrieved: Retrieved,
+    query: Query,
+    request: Request,
+    options: Options,
+    tools: Tools,
+) -> tuple[Candidates, Fallback]:
+    """Try the steps in turn when words have found nothing and meaning nothing that can be relied on."""
+    floor: float = tools.settings["search.floor"]
+    if not _needs_words(candidates, query, options, tools):
+        return candidates, Fallback(floor)
+    is_degraded = False
+    for step in _steps(request, query, tools):
+        found = ask([step], query, Deadline(step.budget_ms))
+        is_degraded = is_degraded or bool(found.degraded)
+        candidates = replace(candidates, degraded=(*candidates.degraded, *found.degraded))
+        if any(ranked.found for ranked in found.lists):
+            joined = replace(retrieved, lists=[*retrieved.lists, *found.lists], degraded=candidates.degraded)
+            more = complete_scores(joined, query, tools, Deadline(options.deadline_ms))
+            return more, Fallback(min(floor, FALLBACK_FLOOR), step.step, step.searched)
+    return candidates, Fallback(floor, degraded=is_degraded)
+
+
+def budget_ms(request: Request, setting: str, tools: Tools) -> float:
+    """Return the time that a setting allows, though never more than the caller gave the whole search."""
+    allowed: float = tools.settings[setting]
+    return allowed if request.deadline_ms is None else min(allowed, request.deadline_ms)
+
+
+def _needs_words(candidates: Candidates, query: Query, options: Options, tools: Tools) -> bool:
+    """Whether there are words to look for, none was found, and meaning found nothing to rely on."""
+    has_found = any(row.lexical_rank or row.name_score for row in candidates.rows)
+    if "lexical" not in LEGS[options.mode] or has_found or not query.words or not query.chunks:
+        return False
+    if not candidates.rows:
+        return query.filter.is_open or tools.store.catalog.count_documents(query.filter) > 0
+    return not is_answerable(fuse(options.fusion, candidates), candidates, query, tools.calibration)
+
+
+def _steps(request: Request, query: Query, tools: Tools) -> Iterator[_LooserWords]:
+    index, (prefix, partial) = tools.store.lexical, STEPS
+    prefix_ms, whole_ms = (budget_ms(request, f"search.{step}_ms", tools) for step in ("prefix", "partial"))
+    yield _LooserWords("prefix", prefix, index, _prefix_match, prefix_ms)
+    deadline_ms = whole_ms * LOOKUP_SHARE
+    yield _LooserWords("partial", partial, index, lambda q: _partial_match(q, index, deadline_ms), whole_ms)
+
+
+def _prefix_match(query: Query) -> Match | None:
+    """Return a match of words that begin like the query's words or their stems; short words are left out."""
+    words = [word for word in query.words if len(word) >= MIN_LETTERS and not has_unspaced(word)]
+    longest = sorted(words, key=len, reverse=True)[:MAX_BEGINNINGS]
+    return _allowed(query, [match for word in longest for match in _begun(word)])
+
+
+def _begun(word: str) -> Iterator[Match]:
+    match = word_match(word, prefix=True)
+    if match is not None:
+        yield match
+    root = stem("".join(folded(word)))
+    if len(root) >= MIN_LETTERS and stem(root) == root:  # an engine would stem it further: databs to datab
+        yield Word(root, prefix=True)
+
+
+def _partial_match(query: Query, index: LexicalIndex, budget_ms: float) -> Match | None:
+    """Return a match of the known words nearest to each of the query's, or else of the parts of it."""
+    deadline = Deadline(budget_ms)
+    found: list[Match] = []
+    for word in sorted(query.words, key=len, reverse=True)[:MAX_UNKNOWN]:
+        if not deadline.left_ms():
+            break
+        if has_unspaced(word):
+            found += [Word(character, prefix=True) for character in characters(word)]
+        else:
+            like = _nearest(word, index.similar_words(word, SIMILAR_WORDS)) or _known_parts(word, index)
+            found += [match for known in like if (match := word_match(known))]
+    return _allowed(query, found)
+
+
+def _allowed(query: Query, found: Sequence[Match]) -> Match | None:
+    """Return a match of any of these that still leaves out what the query excludes."""
+    match = any_of(found)
+    return Without(match, query.dropped) if match and query.dropped else match
+
+
+def _nearest(word: str, like: Sequence[tuple[str, int]]) -> list[str]:
+    """Return the words with the fewest edits; with others, farther hits would mix into the order."""
+    plain = "".join(folded(word))
+    apart = {known: distance(plain, "".join(folded(known)), 2) for known, _ in like}
+    least = min((edits for edits in apart.values() if edits is not None), default=None)
+    return [known for known, edits in apart.items() if edits == least]
+
+
+def _known_parts(word: str, index: LexicalIndex) -> list[str]:
+    """Return the longest known words within a word, if together they make up half of it."""
+    plain = "".join(folded(word))
+    size = len(plain)
+    if not 2 * MIN_PART <= size <= LONGEST_COMPOUND or is_form(plain):
+        return []
+    spans = [(a, b) for a in range(size) for b in range(a + MIN_PART, size + 1)]
+    _, holding = index.frequencies([plain[a:b] for a, b in spans])
+    chosen: list[tuple[int, int]] = []
+    for a, b in sorted(spans, key=lambda span: span[0] - span[1]):
+        if holding[plain[a:b]] and all(b <= start or a >= end for start, end in chosen):
+            chosen.append((a, b))
+    return [plain[a:b] for a, b in chosen] if 2 * sum(b - a for a, b in chosen) >= size else []
+
+
+def suggestions(
+    query: Query, candidates: Candidates, tools: Tools, budget_ms: float, *, with_titles: bool
+) -> tuple[str, ...]:
+    """Return other queries worth trying, the likeliest first: the query put right, known words, titles.
+
+    If the query is one word, any known word like it may help; if it is several, only those that a word was
+    mistyped for. An address or a path (ann@shop.example) is several words, though no space is in it.
+    """
+    words: Mapping[str, Sequence[str]] = {}
+    if unknown_words(query):
+        words = run_within(lambda: _suggested_words(query, tools.store.lexical), budget_ms) or {}
+    meant = {word: known for word, like in words.items() if (known := _meant(word, like))}
+    is_single = len(_WORD.findall(query.text)) == 1
+    alone = [word for like in words.values() for word in like] if is_single else meant.values()
+    titles = _related_titles(query, candidates, tools.store.catalog) if with_titles else ()
+    return _distinct([*_did_you_mean(query.text, meant), *alone, *titles], besides=query.text)
+
+
+def _suggested_words(query: Query, index: LexicalIndex) -> dict[str, list[str]]:
+    """Return each word of the query that no chunk holds, with words like it that the filter lets through."""
+    similar: SimilarWords = cache(lambda word: index.similar_words(word, SIMILAR_WORDS))
+    return {
+        written(word): [
+            written(like) for like in _like(word, similar, index) if _is_found(like, query, index)
+        ]
+        for word in unknown_words(query)
+    }
+
+
+def _is_found(word: str, query: Query, index: LexicalIndex) -> bool:
+    match = word_match(word)
+    return match is not None and bool(index.search(match, query.filter, 1))
+
+
+def _like(word: str, similar: SimilarWords, index: LexicalIndex) -> list[str]:
+    """Return known words like one; if none of them is what was meant, also those with two letters swapped.
+
+    The index keeps stems, and swapping letters may change the stem: that of stetings is far from settings.
+    """
+    like = [known for known, _ in similar(word)]
+    if _meant(word, like) or not LEAST_SWAPPED <= len(word) <= MOST_SWAPPED:
+        return like
+    swapped = [word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)]
+    held = index.frequencies(swapped)[1]
+    return [*like, *sorted((other for other in swapped if held.get(other)), key=lambda other: -held[other])]
+
+
+def _meant(word: str, like: Sequence[str]) -> str | None:
+    """Return the nearest word that an unknown one is a slip for."""
+    return next((known for known in like if is_mistyped(word, known)), None)
+
+
+def _did_you_mean(text: str, nearest: Mapping[str, str]) -> Iterator[str]:
+    """Yield the query with mistyped words put right; the rest stays as typed."""
+    if nearest and len(text) <= MAX_TEXT:
+        yield _WORD.sub(lambda match: _replaced(match[0], nearest), " ".join(text.split()))
+
+
+def _replaced(typed: str, nearest: Mapping[str, str]) -> str:
+    key = typed if typed in nearest else typed.lower()
+    return nearest.get(key) or nearest.get("".join(folded(typed)), typed)
+
+
+def _related_titles(query: Query, candidates: Candidates, catalog: Catalog) -> list[str]:
+    """Return the titles of the documents that the best candidates are from."""
+    scores = rrf_scores(candidates.rows, candidates.context.k)
+    nearest = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], chunk_id))[:RELATED]
+    trusted = {source.id for source in catalog.sources() if source.trust == "trusted"}
+    read = catalog.read(nearest)
+    documents = [read[chunk_id][1] for chunk_id in nearest if chunk_id in read]
+    titles = (" ".join(document.title.split()) for document in documents if _is_shown(document, trusted))
+    wanted = (title for title in titles if not any(contains(title, term) for term in query.excluded))
+    return list(dict.fromkeys(title for title in wanted if title))[:MAX_TITLES]
+
+
+def _is_shown(document: Document, trusted: set[str]) -> bool:
+    is_short = len(document.title) <= MAX_TITLE
+    return document.source_id in trusted and is_short and not warnings_about("", document.title)
+
+
+def _distinct(found: Sequence[str], *, besides: str) -> tuple[str, ...]:
+    """Return the first few that differ, in more than case, from each other and from what was asked."""
+    chosen = {besides.casefold(): besides}
+    for text in found:
+        chosen.setdefault(text.casefold(), text)
+    return tuple(chosen.values())[1 : MAX_SUGGESTIONS + 1]

@@ -1,0 +1,395 @@
+"""How far to trust it? Evidence becomes features, these a probability, and a total table gives the label.
+
+The label says what kind of evidence there is; the cap keeps it from promising more than such hits have been
+measured to hold. Nearest-neighbour search always returns something, so being found is never enough by itself.
+Nothing is discounted, raised or floored after the fit, and nothing is looked up: all that is needed was
+counted when the query was understood.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from concord.search.blend import POOL, Context, smoothed_idfs
+from concord.search.calibration import UNFITTED, Calibration, Cuts, Evidence, Heads, probability
+from concord.search.classify import mentions
+from concord.search.fuse import Candidates, dominant
+from concord.search.legs import LEXICAL, is_built_in
+from concord.search.retrieve import NAMES
+from concord.search.scores import is_read
+from concord.text.held import contains, held_words
+from concord.types import Candidate, Passage, Query, QueryType, Ranked
+
+Label = Literal["very_high", "high", "medium_high", "medium", "low", "speculative", "no_results", "fts_only"]
+Step = Literal[
+    "prefix", "partial"
+]  # of the fallback: prefix, stem, lower floor; then partial and fuzzy words
+
+LABELS: tuple[Label, ...] = ("very_high", "high", "medium_high", "medium", "low", "speculative", "no_results")
+PRELIMINARY: Label = "fts_only"  # words have answered, meaning has not yet: outside the order, never capped
+# No hit is capped below this; the labels under it are for fallback steps and for no hit at all.
+LOWEST_CAPPED: Label = "low"
+DEPTH = 10  # the hit that the first is compared with: as many results are shown by default
+
+DOCUMENT_FEATURES = ("cosine", "z", "coverage")  # of which the best in the document counts as well
+
+_PLACE = {label: place for place, label in enumerate(LABELS)}
+_BY_MEANING: frozenset[QueryType] = frozenset({"conceptual", "exploratory"})
+
+
+class Clues(Struct, frozen=True):
+    """All that the table looks at, for one hit."""
+
+    exact: bool = False
+    relaxed: bool = False
+    semantic: bool = False
+    entity: bool = False  # a name of the query stands in the chunk
+    verbatim: bool = False  # a quoted phrase of the query stands in the chunk as quoted
+    cosine: float | None = None
+    cuts: Cuts = UNFITTED
+    type: QueryType = "exploratory"
+    step: Step | None = None
+    unread: bool = False  # the query is in a script that the model hardly reads
+
+    @property
+    def lexical(self) -> bool:
+        """Whether words found it."""
+        return self.exact or self.relaxed
+
+    @property
+    def bare(self) -> bool:
+        """Whether meaning alone found it: no word or name of the query stands in it."""
+        return self.semantic and not self.lexical and not self.entity
+
+    @property
+    def strength(self) -> Literal["strong", "middling", "weak"]:
+        """How near in meaning; an unknown cosine is weak."""
+        if self.cosine is None or not self.cosine >= self.cuts.weak:
+            return "weak"
+        is_strong = self.cuts.strong is not None and self.cosine >= self.cuts.strong
+        return "strong" if is_strong else "middling"
+
+    @property
+    def alone(self) -> bool:
+        """Whether words alone found it, though the model reads the script of the query."""
+        return self.lexical and not self.semantic and not self.unread
+
+    @property
+    def quoted(self) -> bool:
+        """Whether the query is a quotation and the chunk holds it."""
+        return self.type == "exact_quote" and self.verbatim
+
+
+class Row(Struct, frozen=True):
+    """One line of the table."""
+
+    name: str
+    applies: Callable[[Clues], bool]
+    label: Label
+
+
+# Exactly one row applies to any evidence: rows exclude each other rather than rely on their order.
+PRIMARY: tuple[Row, ...] = (
+    Row("all three strategies", lambda c: c.exact and c.relaxed and c.semantic, "very_high"),
+    Row("meaning and words", lambda c: c.semantic and c.exact != c.relaxed, "high"),
+    Row("meaning and a name", lambda c: c.semantic and not c.lexical and c.entity, "high"),
+    Row(
+        "near in meaning, as asked",
+        lambda c: c.bare and c.strength == "strong" and c.type in _BY_MEANING,
+        "high",
+    ),
+    Row(
+        "near in meaning",
+        lambda c: c.bare and c.strength == "strong" and c.type not in _BY_MEANING,
+        "medium_high",
+    ),
+    Row("fairly near in meaning", lambda c: c.bare and c.strength == "middling", "medium"),
+    Row("far in meaning", lambda c: c.bare and c.strength == "weak", "low"),
+    Row("the quotation itself", lambda c: c.alone and c.exact and c.quoted, "high"),
+    Row("all words", lambda c: c.alone and c.exact and not c.quoted, "medium"),
+    Row("some words", lambda c: c.alone and not c.exact, "low"),
+    # That meaning did not find it says nothing here, so the cap decides how far words can be trusted.
+    Row("words that the model cannot read", lambda c: c.unread and c.lexical and not c.semantic, "high"),
+    Row("nothing", lambda c: not c.semantic and not c.lexical, "no_results"),
+)
+FALLBACK: tuple[Row, ...] = (
+    Row("beginnings of words, or a lower floor", lambda c: c.step == "prefix", "low"),
+    Row("parts of words", lambda c: c.step == "partial", "speculative"),
+)
+TABLE: tuple[Row, ...] = (*PRIMARY, *FALLBACK)
+
+
+class Judged(Struct, frozen=True):
+    """A passage, and how far to trust it."""
+
+    passage: Passage
+    score: float  # P(relevant), counting better passages of its document
+    passage_score: float  # by its own evidence alone
+    label: Label
+    clues: Clues
+    features: Mapping[str, float]
+
+
+class Verdict(Struct, frozen=True):
+    """How sure the answer is, and the verdict on each of its passages."""
+
+    judged: tuple[Judged, ...]
+    confidence_score: float
+    answerable: bool | None
+    label: Label
+    evidence: Evidence  # what there is to judge by
+    head: Evidence | None  # which heads judged; None: no head fits, so that scores are no probabilities
+    features: Mapping[str, float]  # of the answer
+    falls: bool = False  # whether scores were made to fall down the list
+
+
+def judge(
+    passages: Sequence[Passage],
+    candidates: Candidates,
+    query: Query,
+    calibration: Calibration | None,
+    step: Step | None = None,
+) -> Verdict:
+    """Judge the passages that were read; those that only a fallback step has found get that step's label."""
+    evidence = evidence_of(passages[0].ranked.candidate if passages else None, candidates)
+    head, heads = heads_for(evidence, candidates, calibration)
+    cuts = calibration.cuts if calibration else UNFITTED
+    worths = smoothed_idfs(query.chunks, query.frequencies)
+    features = with_documents([features_of(p, candidates, query, worths) for p in passages], passages)
+    clues = [_clues(p, candidates.context, query, cuts, step) for p in passages]
+    judged = tuple(
+        _judged(*row, heads, cuts, candidates) for row in zip(passages, features, clues, strict=True)
+    )
+    best = features[0] if features else dict.fromkeys(_ZEROS, 0.0)
+    answer = {**best, **search_features(candidates)}
+    score = _confidence(judged, answer, heads) if judged else 0.0
+    return Verdict(
+        judged,
+        score,
+        score >= heads.answerable if heads else None,
+        _capped(best_label(row.label for row in judged), score, cuts.answer),
+        evidence,
+        head,
+        answer,
+    )
+
+
+def is_answerable(
+    ranked: Sequence[Ranked], candidates: Candidates, query: Query, calibration: Calibration | None
+) -> bool:
+    """Whether meaning alone may have found the answer; no text is read, as none holds a word of the query.
+
+    For a model without a calibration, a cosine above the weak cut stands in for the probability.
+    """
+    if not ranked:
+        return False
+    first = ranked[0].candidate
+    head, heads = heads_for(evidence_of(first, candidates), candidates, calibration)
+    cuts = calibration.cuts if calibration else UNFITTED
+    if heads is None or head != "hybrid":
+        return (first.cosine or 0.0) >= cuts.weak
+    own = {**dict.fromkeys(_ZEROS, 0.0), **_measured(ranked[0], candidates, query)}
+    own |= _alone(own)
+    return probability(heads.answer, {**own, **search_features(candidates)}) >= heads.answerable
+
+
+def evidence_of(first: Candidate | None, candidates: Candidates) -> Evidence:
+    """Return what there is to judge by; meaning only if the model reads the query and the hit."""
+    has_meaning = any(row.semantic_rank for row in candidates.rows) and is_read(candidates.context)
+    return "hybrid" if has_meaning and first is not None and first.cosine is not None else "words"
+
+
+def heads_for(
+    evidence: Evidence, candidates: Candidates, calibration: Calibration | None
+) -> tuple[Evidence | None, Heads | None]:
+    """Return the heads that were fitted for some evidence; those of words serve any model."""
+    if calibration and evidence in calibration.heads:
+        return evidence, calibration.heads[evidence]
+    if calibration and "words" in calibration.heads and any(row.lexical_rank for row in candidates.rows):
+        return "words", calibration.heads["words"]
+    return None, None
+
+
+def label(clues: Clues) -> Label:
+    """Return the label that the evidence earns, before the cap."""
+    return row_of(clues).label
+
+
+def row_of(clues: Clues) -> Row:
+    """Return the row of the table that fits; a fallback step has rows of its own."""
+    return next(row for row in (FALLBACK if clues.step else PRIMARY) if row.applies(clues))
+
+
+def cap(given: Label, score: float | None, cuts: Cuts) -> Label:
+    """Lower a hit's label until its score is enough for it."""
+    return _capped(given, score, cuts.hit)
+
+
+def best_label(labels: Iterable[Label]) -> Label:
+    """Return the best of some labels."""
+    return min(labels, key=lambda label: _PLACE.get(label, -1), default=LABELS[-1])
+
+
+_ZEROS = ("document_cosine", "document_z", "document_coverage", "cosine", "z", "coverage", "bm25_ratio",
+          "unknown", "name", "words", "rareness")  # fmt: skip
+
+
+def features_of(
+    passage: Passage, candidates: Candidates, query: Query, worths: Mapping[str, float]
+) -> dict[str, float]:
+    """Return the features of one passage by its own evidence."""
+    return {**_measured(passage.ranked, candidates, query), "coverage": _coverage(passage, worths)}
+
+
+def _measured(ranked: Ranked, candidates: Candidates, query: Query) -> dict[str, float]:
+    """Return what is known of a candidate without its text."""
+    row, best = ranked.candidate, candidates.best_bm25
+    return {
+        "cosine": row.cosine or 0.0,
+        "z": ranked.z,
+        "bm25_ratio": (row.bm25 or 0.0) / best if best > 0 else 0.0,
+        "unknown": _unknown(query),
+        "name": 1.0 if row.name_score else -1.0 if query.absent_names else 0.0,
+        "words": math.log1p(len(query.frequencies)),
+        "rareness": candidates.context.rareness,
+    }
+
+
+def _unknown(query: Query) -> float:
+    """Return the share of the query's words that no chunk holds."""
+    counts = query.frequencies.values()
+    return sum(not holding for holding in counts) / len(counts) if counts else 0.0
+
+
+def _coverage(passage: Passage, worths: Mapping[str, float]) -> float:
+    """Return the share of the query's words, by rarity, that a passage or its title holds."""
+    held = held_words(worths, passage.chunk.text)
+    held |= held_words(worths.keys() - held, passage.document.title)
+    total = math.fsum(worths.values())
+    return math.fsum(worths[word] for word in held) / total if total else 0.0
+
+
+def with_documents(
+    features: Sequence[dict[str, float]], passages: Sequence[Passage]
+) -> list[dict[str, float]]:
+    """Add the best evidence for each passage's document: its own, or that of a better passage.
+
+    Worse passages are left out, so that asking for more results does not change the score of the first.
+    """
+    best: dict[str, tuple[float, ...]] = {}
+    for at in sorted(range(len(passages)), key=lambda at: -features[at]["z"]):
+        own = tuple(features[at][name] for name in DOCUMENT_FEATURES)
+        document = passages[at].document.id
+        best[document] = tuple(map(max, own, best.get(document, own)))
+        features[at].update(
+            zip((f"document_{name}" for name in DOCUMENT_FEATURES), best[document], strict=True)
+        )
+    return [*features]
+
+
+def search_features(candidates: Candidates) -> dict[str, float]:
+    """Return the features of a search beside those of its best hit."""
+    ranked = (row for row in candidates.rows if row.lexical_rank is not None and row.lexical_rank <= POOL)
+    lexical = sorted((row.bm25 or 0.0 for row in ranked), reverse=True)
+    tenth = lexical[DEPTH - 1] if len(lexical) >= DEPTH else 0.0
+    return {
+        "top_cosine": max((row.cosine or 0.0 for row in candidates.rows if row.semantic_rank), default=0.0),
+        "fall": 1 - tenth / lexical[0] if lexical and lexical[0] > 0 else 0.0,
+    }
+
+
+def _judged(
+    passage: Passage,
+    features: Mapping[str, float],
+    clues: Clues,
+    heads: Heads | None,
+    cuts: Cuts,
+    candidates: Candidates,
+) -> Judged:
+    if heads is None:
+        score = own = stand_in(passage.ranked.candidate, candidates.context)
+    else:
+        score, own = (
+            probability(heads.hit, features),
+            probability(heads.hit, {**features, **_alone(features)}),
+        )
+    return Judged(passage, score, own, cap(label(clues), score, cuts), clues, features)
+
+
+def _alone(features: Mapping[str, float]) -> dict[str, float]:
+    """Return what would be known of a passage's document without other passages."""
+    return {f"document_{name}": features[name] for name in DOCUMENT_FEATURES}
+
+
+def _confidence(judged: Sequence[Judged], features: Mapping[str, float], heads: Heads | None) -> float:
+    """Return the probability that the results hold the answer; where nothing was fitted, the best score."""
+    return probability(heads.answer, features) if heads else max(row.score for row in judged)
+
+
+def stand_in(row: Candidate, context: Context) -> float:
+    """Return a score where nothing was fitted: it rises with cosine and with BM25's share of the most."""
+    bound = context.max_bm25 or 0.0
+    return dominant(row.cosine or 0.0, (row.bm25 or 0.0) / bound if bound > 0 else 0.0)
+
+
+def _clues(passage: Passage, context: Context, query: Query, cuts: Cuts, step: Step | None) -> Clues:
+    row, text = passage.ranked.candidate, passage.chunk.text
+    plugin_leg = not all(map(is_built_in, row.ranks))
+    is_lexical = bool({*LEXICAL, NAMES}.intersection(row.ranks))
+    return Clues(
+        exact="fts_exact" in row.ranks or passage.closeness == 1,
+        relaxed="fts_relaxed" in row.ranks
+        or NAMES in row.ranks
+        or plugin_leg
+        and row.lexical_rank is not None,
+        semantic=row.semantic_rank is not None,
+        entity=mentions(query.entities, text),
+        verbatim=bool(query.phrases) and all(contains(text, phrase) for phrase in query.phrases),
+        cosine=row.cosine,
+        cuts=cuts,
+        type=query.type,
+        step=None if is_lexical or plugin_leg or row.semantic_rank else step,
+        unread=not is_read(context),
+    )
+
+
+def _capped(given: Label, measured: float | None, least: Mapping[str, float]) -> Label:
+    if measured is None or _PLACE.get(given, len(LABELS)) >= _PLACE[LOWEST_CAPPED]:
+        return given
+    below = LABELS[_PLACE[given] : _PLACE[LOWEST_CAPPED]]
+    return next((label for label in below if measured >= least.get(label, -math.inf)), LOWEST_CAPPED)
+
+
+def with_falling_scores(verdict: Verdict) -> Verdict:
+    """Return the verdict with no score above that of a better place.
+
+    The order of `auto` is the blend's: in the order of scores nDCG@10 is higher on four of nine sets and
+    lower by up to .008 on four. A score that rises down the list would contradict it.
+    """
+    if not verdict.judged:
+        return replace(verdict, falls=True)
+    cuts, least = verdict.judged[0].clues.cuts, 1.0
+    rows: list[Judged] = []
+    for row in verdict.judged:
+        least = min(least, row.score)
+        rows.append(replace(row, score=least, label=cap(label(row.clues), least, cuts)))
+    given = _capped(best_label(row.label for row in rows), verdict.confidence_score, cuts.answer)
+    return replace(verdict, judged=tuple(rows), label=given, falls=True)
+
+
+def first_judged(verdict: Verdict, passages: Sequence[Passage]) -> Verdict:
+    """Return a verdict on some of its passages, in their order."""
+    by_id = {row.passage.chunk.id: row for row in verdict.judged}
+    rows = [replace(by_id[passage.chunk.id], passage=passage) for passage in passages]
+    return replace(verdict, judged=tuple(rows))
+
+
+def without_hits(verdict: Verdict) -> Verdict:
+    """Return the verdict on an answer of which nothing is shown."""
+    answerable = None if verdict.answerable is None else False
+    return replace(verdict, judged=(), confidence_score=0.0, answerable=answerable, label=LABELS[-1])

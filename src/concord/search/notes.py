@@ -1,0 +1,253 @@
+"""What else is to be said of an answer? How it was reached, what the query lacks, or why there is no hit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from concord.indexing.partly_read import partly_read, sentence
+from concord.search.fallback import STEPS, Fallback
+from concord.search.fuse import Candidates, rrf_scores
+from concord.search.scores import MAX_EF_SEARCH, is_read
+from concord.search.tools import Tools
+from concord.search.understand import unknown_words
+from concord.text.scripts import has_unspaced
+from concord.text.stopwords import is_stop_word
+from concord.text.terms import written
+from concord.types import Answer, Filter, Query, Source
+
+if TYPE_CHECKING:
+    from concord.search.judge import Step
+
+MAX_NAMED = 8  # things that a note enumerates
+LEAST_LETTERS = 3  # of a word that is reported as absent
+MOSTLY_ABSENT = 0.5  # share of a query's words
+
+STEP_NOTES: dict[Step, str] = {
+    "prefix": "nothing holds the words as typed; these passages hold words that begin like them",
+    "partial": "nothing holds the words as typed; these passages hold similar words or parts of them, "
+    "so check that they are what was meant",
+}
+CLAMPED = f"was lowered to {MAX_EF_SEARCH}: more costs time and finds nothing more"
+ONLY_EXCLUDES = "a query that only excludes has nothing to look for, so it was read as words"
+FOREIGN = "if the query is in another language than the documents, ask in theirs"
+EMPTY = "the knowledge base is empty: index a folder with `kb add PATH`, or search one with `--in PATH`"
+NO_WORD = "there is no word in the query to look for"
+NOTHING = "nothing found, not even by parts of words: try other or fewer words"
+UNEMBEDDED = "nothing found: no passage has a vector yet, by which meaning is found; `kb sync` makes them"
+NO_TIME = "nothing found; similar words could not be looked for in the time allowed (search.partial_ms)"
+ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
+MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
+IN_THE_QUERY = "a date mentioned in a text belongs in the query"
+
+
+class Said(Struct, frozen=True):
+    """What notes are drawn from."""
+
+    answer: Answer
+    query: Query
+    candidates: Candidates
+    fallback: Fallback
+    tools: Tools
+
+
+def notes(said: Said) -> str | None:
+    """Return the note on an answer; None where there is nothing to say."""
+    found = _on_hits(said) if said.answer.hits else iter([_why_empty(said)])
+    unread = _on_unread_pages(said.answer)
+    return "; ".join(filter(None, [*found, unread, _on_lowered_effort(said)])) or None
+
+
+def _on_hits(said: Said) -> Iterator[str | None]:
+    query = said.query
+    if said.fallback.step:
+        yield STEP_NOTES[said.fallback.step]
+    yield from _on_words(said)
+    if query.nothing_wanted and query.chunks:
+        yield ONLY_EXCLUDES
+    yield _on_exclusion(query)
+    yield _on_copies(said.answer, query)
+
+
+def _on_words(said: Said) -> Iterator[str | None]:
+    """Say which words were searched by other forms, and which names and words of the query no text has.
+
+    An absent word may be the very subject, or just another word for it: it costs confidence as the fit says.
+    """
+    query = said.query
+    if {ranked.strategy for ranked in said.candidates.lists} == {"semantic"}:
+        return  # by meaning alone it does not matter which words there are
+    for word, forms in query.changes.items():
+        yield f"searched for {' '.join(map(written, forms))} (typed {written(word)})"
+    if query.absent_names:
+        yield f"nothing is called {_enumerated(query.absent_names)}"
+    elif not said.fallback.step:
+        if words := [word for word in unknown_words(query) if _says_something(word)]:
+            yield f"no text has the word{'s' * (len(words) > 1)} {_enumerated(words)}"
+        yield _on_language(said)
+
+
+def _says_something(word: str) -> bool:
+    is_word = word.isalpha() and len(word) >= LEAST_LETTERS or word.isdecimal() and len(word) > LEAST_LETTERS
+    return is_word and not is_stop_word(word) and not has_unspaced(word)
+
+
+def _on_language(said: Said) -> str | None:
+    """Suggest another language, where neither the model reads the query's language nor do texts have it."""
+    if is_read(said.candidates.context) or said.answer.answerable is not False:
+        return None
+    counts = said.query.frequencies.values()
+    absent = sum(not count for count in counts) / max(1, len(counts))
+    return FOREIGN if absent >= MOSTLY_ABSENT else None
+
+
+def _enumerated(things: Sequence[str]) -> str:
+    """Return the first of several things and how many more there are: a pasted page may name hundreds."""
+    more = f" and {len(things) - MAX_NAMED} more" if len(things) > MAX_NAMED else ""
+    return ", ".join(things[:MAX_NAMED]) + more
+
+
+def _on_exclusion(query: Query) -> str | None:
+    """Say what the query excludes, because it may do so by mistake: java -Xmx."""
+    if not query.excluded:
+        return None
+    quotes = "quoted words are looked for" if query.phrases else "put it in quotes to look for it"
+    return f"texts with {', '.join(query.excluded)} are left out; {quotes}"
+
+
+def _on_copies(answer: Answer, query: Query) -> str | None:
+    """Say that there may be more results, where copies took some of the candidates' places."""
+    copies = sum(len(hit.also_at) for hit in answer.hits)
+    if not copies or len(answer.hits) == query.limit or answer.total_hits < query.candidates:
+        return None
+    return f"copies of these texts took {copies} of the places looked at: a larger --top looks further"
+
+
+def _on_unread_pages(answer: Answer) -> str | None:
+    """Say that a document that was found has pages which could not be read: more may stand on these."""
+    unread = partly_read(hit.document for hit in answer.hits)
+    more = f", and of {len(unread) - 1} more documents" if len(unread) > 1 else ""
+    return f"{sentence(unread[0])}{more}: what is on them is not found" if unread else None
+
+
+def _on_lowered_effort(said: Said) -> str | None:
+    asked, key = said.answer.request.ef_search, "search.ef_search"
+    name, effort = ("--ef-search", asked) if asked else (key, said.tools.settings[key])
+    return f"{name} {CLAMPED}" if effort > MAX_EF_SEARCH else None
+
+
+def _why_empty(said: Said) -> str:
+    """Return why there are no results: the first reason that holds."""
+    query, catalog = said.query, said.tools.store.catalog
+    sources = catalog.sources()
+    if not query.chunks:
+        return _nothing_stored(sources)
+    if left_out := _all_left_out(said):
+        return left_out
+    if not any(map(str.isalnum, query.text)):
+        return NO_WORD
+    documents = catalog.count_documents(query.filter)
+    if not documents:
+        return ALL_SUPERSEDED if query.filter.is_open else _no_document(query.filter, sources, said.tools)
+    if any(failed.strategy in STEPS for failed in said.candidates.degraded):
+        return NO_TIME
+    if not any(query.frequencies.values()):
+        return NOTHING
+    if query.excluded:
+        return f"everything that was found holds what the query excludes: {', '.join(query.excluded)}"
+    if query.filter.is_open:
+        return _why_none_is_near(documents, said)
+    what = "the only document" if documents == 1 else f"any of the {documents:,} documents"
+    return f"nothing found in {what} that the filter leaves: {_described(query.filter, sources)}"
+
+
+def _why_none_is_near(documents: int, said: Said) -> str:
+    """Return why nothing was found where words of the query are there, or only meaning was asked."""
+    catalog = said.tools.store.catalog
+    lists = {ranked.strategy for ranked in said.candidates.lists}
+    if lists == {"semantic"} and not catalog.counts().vectors:
+        return UNEMBEDDED
+    has_superseded = catalog.count_documents(Filter(include_superseded=True)) > documents
+    return MATCHES_SUPERSEDED if has_superseded else NOTHING
+
+
+def _nothing_stored(sources: Sequence[Source]) -> str:
+    waiting = [source for source in sources if source.kind != "notes"]
+    if not waiting:
+        return EMPTY
+    names = ", ".join(source.name for source in waiting)
+    note = f"nothing is indexed yet of {names}: `kb sync` brings in what can be read and names the rest"
+    return note + _only_like(waiting)
+
+
+def _only_like(sources: Sequence[Source]) -> str:
+    """Return the end of a sentence that says of which sources only some files are taken."""
+    chosen = [
+        f"of {source.name} only files like {', '.join(source.patterns)}"
+        for source in sources
+        if source.patterns
+    ]
+    return f"; {', '.join(chosen)} are taken: `kb add PATH --pattern '**'` takes all" if chosen else ""
+
+
+def _all_left_out(said: Said) -> str | None:
+    """Return why what was found is not shown; None where nothing was found in the first place."""
+    answer, omitted = said.answer, said.answer.omitted
+    under = omitted["below_threshold"]
+    if 0 < answer.total_hits == under:
+        best = max(rrf_scores(said.candidates.rows, said.candidates.context.k).values())
+        what = "1 result was" if under == 1 else f"{under} results were"
+        return f"{what} under the threshold of {answer.request.threshold:g}; the best reaches {best:.4f}"
+    if low := omitted["below_min_score"]:
+        what = "1 result is" if low == 1 else f"all {low} results are"
+        return f"{what} under the score of {answer.request.min_score:g} that was asked for"
+    if deleted := omitted["deleted"]:
+        what = (
+            "the only passage found is in a file"
+            if deleted == 1
+            else f"all {deleted} passages found are in files"
+        )
+        return f"{what} deleted since: `kb sync` brings the index up to date"
+    return None
+
+
+def _no_document(filter: Filter, sources: Sequence[Source], tools: Tools) -> str:
+    from concord.search.request import about_tags, known_beginnings  # late, as few searches have a filter
+
+    if filter.since is not None and filter.until is not None and filter.since > filter.until:
+        return "no document can match the filter: it begins after it ends"
+    catalog = tools.store.catalog
+    more = _only_like([source for source in sources if source.id == filter.source_id])
+    more += about_tags(filter.tags, sources, catalog) if filter.tags else ""
+    if filter.path is not None:
+        more += f"; {known_beginnings(sources)}, and a folder is all that lies below it"
+    if (filter.since, filter.until) != (None, None):
+        count = catalog.count_documents(replace(filter, since=None, until=None))
+        more += f"; without the dates, {count:,} would: {IN_THE_QUERY}" if count else ""
+    return f"no document matches the filter: {_described(filter, sources)}{more}"
+
+
+def _described(filter: Filter, sources: Sequence[Source]) -> str:
+    """Return a filter in words."""
+    names = {source.id: source.name for source in sources}
+    parts = {
+        "tags": ", ".join(filter.tags),
+        "type": filter.type,
+        "source": filter.source_id and names.get(filter.source_id, "that was removed meanwhile"),
+        "path": filter.path,
+        "modified": " and ".join(_times(filter)),
+    }
+    return "; ".join(f"{name} {value}" for name, value in parts.items() if value)
+
+
+def _times(filter: Filter) -> Iterator[str]:
+    if (filter.since, filter.until) == (None, None):
+        return
+    from concord.text.moments import told  # late: few searches are asked for a time
+
+    for name, moment in (("since", filter.since), ("until", filter.until)):
+        if moment is not None:
+            yield f"{name} {told(moment)}"

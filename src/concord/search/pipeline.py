@@ -1,0 +1,353 @@
+"""How is a question answered? Read `examine` top to bottom: each line is a stage, each stage one file.
+
+Understanding searches nothing, fusion happens once, the judge looks up nothing. Candidates carry no text: it
+is read once, after fusion, for the few that are left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from concord.files.freshness import Files
+from concord.search.boost import boost
+from concord.search.calibration import Calibration
+from concord.search.deadline import Deadline, Stages
+from concord.search.fallback import Fallback, budget_ms, suggestions, with_fallback
+from concord.search.fuse import Candidates, above_floor, fuse, rrf_scores
+from concord.search.judge import (
+    PRELIMINARY,
+    Verdict,
+    first_judged,
+    judge,
+    with_falling_scores,
+    without_hits,
+)
+from concord.search.notes import Said, notes
+from concord.search.passages import UNSEEN, Read, collapse, diversify, read_passages
+from concord.search.present import present, with_freshness, with_warnings
+from concord.search.request import Options, options_of
+from concord.search.rerank import rerank
+from concord.search.retrieve import Retrieved, retrieve
+from concord.search.scores import complete_scores
+from concord.search.tools import Tools
+from concord.search.understand import understand
+from concord.types import (
+    Access,
+    Answer,
+    ChunkId,
+    Degraded,
+    Glance,
+    Hit,
+    Mode,
+    Passage,
+    Query,
+    Ranked,
+    Request,
+)
+
+if TYPE_CHECKING:
+    from concord.storage import Catalog, Store
+
+WAITING_SHARE = 0.5  # of the time that a search has, to wait for a generation: the rest is for searching
+FIRST_LOOK_S, LONGEST_LOOK_S = 0.002, 0.05  # between two looks: a commit takes milliseconds, a sync seconds
+
+
+class Examined(Struct, frozen=True):
+    """An answer and the evidence behind it, by which it is explained and confidence is fitted."""
+
+    answer: Answer
+    verdict: Verdict  # on all passages that were read
+    shown: Verdict  # on those that are shown, in their order
+    candidates: Candidates
+    query: Query
+
+
+def search(request: Request, tools: Tools) -> Answer:
+    """Answer one request; one with `min_generation` waits until the store has reached it.
+
+    Raises:
+        UsageError: the request cannot be carried out as asked.
+        StoreError: the store cannot be used.
+        BackendDown: words cannot be searched, so there is nothing to answer from.
+        Unavailable: meaning cannot be searched, and nothing else was asked for.
+    """
+    if request.min_generation is not None:
+        return _search_at_generation(request, tools)
+    return examine(request, tools).answer
+
+
+def examine(request: Request, tools: Tools) -> Examined:
+    """Answer one request, and keep the evidence."""
+    options = options_of(request, tools.settings)
+    stages, deadline = Stages(), Deadline(options.deadline_ms)
+    snapshot = tools.snapshot or _snapshot_without_model(tools.store)
+    with stages("understand"):
+        query = understand(request, options, tools, snapshot.sources)
+    with stages("retrieve"):
+        retrieved = retrieve(query, options.mode, tools, deadline)
+    with stages("complete"):
+        candidates = complete_scores(retrieved, query, tools, deadline)
+        calibration = _usable(tools.calibration, candidates)
+    with stages("fallback"):
+        candidates, fallback = with_fallback(candidates, retrieved, query, request, options, tools)
+    with stages("fuse"):
+        ranked = fuse(options.fusion, candidates)
+        rrf = rrf_scores(candidates.rows, candidates.context.k)
+        wanted = _above_threshold(ranked, rrf, request.threshold)
+    with stages("read"):
+        files = Files(snapshot.sources, tools.store.catalog.memo)
+        read = read_passages(above_floor(wanted, rrf, fallback.floor), query, tools.store, files)
+    with stages("boost"):
+        accesses = _accesses(read.passages, tools)
+        by_name = options.fusion != "blend"
+        passages = boost(collapse(read.passages, query), query, accesses, by_name=by_name)
+    with stages("rerank"):
+        passages, late = rerank(passages, query, tools.reranker, deadline.left_ms())
+    with stages("judge"):
+        visible = candidates.without(read.left_out)
+        verdict = judge(passages, visible, query, calibration, fallback.step)
+    with stages("diversify"):
+        verdict = with_falling_scores(verdict) if options.fusion == "blend" else verdict
+        verdict = _without_noise(verdict, options, visible, tools)
+        verdict, below_min = _above_min_score(verdict, request.min_score)
+        chosen = _chosen(verdict, query, options, tools)
+    with stages("present"):
+        more = _more_in_document(verdict, chosen)
+        hits = present(chosen, query, fallback.searched, rrf, more, snapshot.sources, tools)
+        hits = with_warnings(with_freshness(hits, files) if read.deleted is not None else hits)
+    omitted = {
+        "deleted": read.deleted or 0,
+        "below_threshold": len(ranked) - len(wanted),
+        "below_min_score": below_min,
+    }
+    answer = Answer(
+        request=request,
+        mode=options.mode,
+        hits=hits,
+        total_hits=len(ranked),
+        fusion=options.fusion,
+        org=tools.org,
+        generation=snapshot.generation,
+        query_type=query.type,
+        confidence=chosen.label,
+        confidence_score=chosen.confidence_score,
+        answerable=chosen.answerable,
+        calibrated=chosen.head is not None,
+        strategies_matched=_matched(hits, tools),
+        degraded=_degraded(candidates, late, read, query, tools),
+        searched=(*(form for forms in query.changes.values() for form in forms), *fallback.searched),
+        omitted=omitted,
+    )
+    answer = _with_notes(answer, query, candidates, fallback, tools)
+    took = {**retrieved.timings_ms, **stages.ms}
+    answer = replace(answer, timings_ms=took, search_time_ms=stages.total_ms())
+    examined = Examined(answer, verdict, chosen, candidates, query)
+    return _explained(examined, options, tools) if request.explain else examined
+
+
+def _snapshot_without_model(store: Store) -> Glance:
+    """Return what a search by words alone has to know before it begins.
+
+    `store.glance()` would also ask the vector store, where that is a server of its own.
+    """
+    return Glance(store.catalog.generation(), store.catalog.sources())
+
+
+def _usable(calibration: Calibration | None, candidates: Candidates) -> Calibration | None:
+    """Return the calibration of words alone if the semantic strategy failed: it was fitted to both legs."""
+    if calibration and any(failed.strategy == "semantic" for failed in candidates.degraded):
+        from concord.search.calibration import for_words
+
+        return for_words(calibration)
+    return calibration
+
+
+def _above_threshold(
+    ranked: Sequence[Ranked], rrf: Mapping[ChunkId, float], threshold: float | None
+) -> Sequence[Ranked]:
+    """Drop candidates under the caller's threshold, which is on RRF's scale whichever fusion was used."""
+    return ranked if threshold is None else [row for row in ranked if rrf[row.chunk_id] >= threshold]
+
+
+def _accesses(passages: Sequence[Passage], tools: Tools) -> Mapping[str, Access]:
+    """Return how often documents were read, if the user wants that to count."""
+    if not tools.settings["usage.enabled"]:
+        return {}
+    return tools.store.journal.accesses(list({passage.document.id for passage in passages}))
+
+
+def _without_noise(verdict: Verdict, options: Options, candidates: Candidates, tools: Tools) -> Verdict:
+    """Drop what meaning alone found in `auto` if no word of the query is known and an answer is unlikely."""
+    is_known = any(row.lexical_rank or row.name_score for row in candidates.rows)
+    is_likely = verdict.confidence_score >= tools.settings["search.least_score"]
+    if options.fusion != "blend" or verdict.head is None or is_known or is_likely:
+        return verdict
+    return without_hits(verdict)
+
+
+def _above_min_score(verdict: Verdict, least: float | None) -> tuple[Verdict, int]:
+    """Drop passages whose score, the number that is shown, is under what the caller asked for."""
+    if least is None:
+        return verdict, 0
+    kept = tuple(row for row in verdict.judged if row.score >= least)
+    left_out = len(verdict.judged) - len(kept)
+    return (replace(verdict, judged=kept) if kept else without_hits(verdict)), left_out
+
+
+def _chosen(verdict: Verdict, query: Query, options: Options, tools: Tools) -> Verdict:
+    """Choose what is shown: passages that say most together, few of each document in `auto`."""
+    passages = [row.passage for row in verdict.judged]
+    chosen = diversify(
+        passages,
+        [passage.ranked.score for passage in passages],
+        query.limit,
+        trade=tools.settings["search.diversity"],
+        per_document=tools.settings["search.per_document"] if options.fusion == "blend" else 0,
+    )
+    return first_judged(verdict, chosen)
+
+
+def _more_in_document(verdict: Verdict, chosen: Verdict) -> dict[str, int]:
+    """Return how many further passages of each document were found, beside those that are shown."""
+    found = Counter(row.passage.document.id for row in verdict.judged)
+    found.subtract(row.passage.document.id for row in chosen.judged)
+    return dict(found)
+
+
+def _matched(hits: Sequence[Hit], tools: Tools) -> tuple[str, ...]:
+    """Return who has found the hits: strategies in their own order, then names and fallback steps."""
+    found_by = {name for hit in hits for name in hit.found_by}
+    known = [strategy.name for strategy in tools.strategies if strategy.name in found_by]
+    return (*known, *sorted(found_by.difference(known)))
+
+
+def _degraded(
+    candidates: Candidates, late: Sequence[Degraded], read: Read, query: Query, tools: Tools
+) -> tuple[Degraded, ...]:
+    return (
+        *candidates.degraded,
+        *late,
+        *([UNSEEN] if read.deleted is None else []),
+        *_without_vectors(candidates, query, tools.store),
+        *([tools.absent] if tools.absent else []),
+    )
+
+
+def _without_vectors(candidates: Candidates, query: Query, store: Store) -> list[Degraded]:
+    """Say that words alone speak for what was found, because vectors are yet to be made, or were lost."""
+    # A missing cosine means a missing vector only where meaning was searched and vectors could be fetched.
+    lists = {ranked.strategy for ranked in candidates.lists}
+    failed = any(part.strategy == "semantic" for part in candidates.degraded)
+    if "semantic" not in lists or failed or not any(map(str.isalnum, query.meaning)):
+        return []
+    waiting = sum(row.cosine is None for row in candidates.rows)
+    if not waiting:
+        return []
+    what = "1 passage found has" if waiting == 1 else f"{waiting} passages found have"
+    counts = store.catalog.counts()
+    if (pending := counts.chunks - counts.vectors) > 0:
+        in_all = f" ({pending:,} of {counts.chunks:,} in all)" if pending > waiting else ""
+        return [Degraded("vectors", f"{what} no vector yet{in_all}: `kb sync` makes them")]
+    return [Degraded("vectors", f"{what} no vector any more: `kb doctor` says what helps")]
+
+
+def _with_notes(
+    answer: Answer, query: Query, candidates: Candidates, fallback: Fallback, tools: Tools
+) -> Answer:
+    note = notes(Said(answer, query, candidates, fallback, tools))
+    if not _wants_suggestions(answer, query, candidates, fallback):
+        return replace(answer, note=note)
+    # Where files are gone, the nearest documents are those that were just left out: not worth a suggestion.
+    with_titles = not answer.hits and not answer.omitted["deleted"]
+    budget = budget_ms(answer.request, "search.partial_ms", tools)
+    more = suggestions(query, candidates, tools, budget, with_titles=with_titles)
+    return replace(answer, note=note, suggestions=more)
+
+
+def _wants_suggestions(answer: Answer, query: Query, candidates: Candidates, fallback: Fallback) -> bool:
+    """Whether an answer is empty, guessed from parts of words, unlikely to be right, or lacks a word."""
+    has_words = any(row.lexical_rank for row in candidates.rows)
+    is_likely = has_words if answer.answerable is None else answer.answerable
+    is_sound = bool(answer.hits) and is_likely and fallback.step != "partial"
+    lacks_words = has_words and not all(map(query.frequencies.get, query.words))
+    return bool(query.chunks) and not (is_sound and (fallback.step or not lacks_words))
+
+
+def _explained(examined: Examined, options: Options, tools: Tools) -> Examined:
+    from concord.search.explain import with_explanations  # late: few searches are explained
+
+    hits = with_explanations(examined, options.fusion, tools.calibration)
+    return replace(examined, answer=replace(examined.answer, hits=hits))
+
+
+def _search_at_generation(request: Request, tools: Tools) -> Answer:
+    """Answer once the store has the generation asked for, or say that it has not.
+
+    Waiting and searching together take no longer than searching may.
+    """
+    deadline = Deadline(options_of(request, tools.settings).deadline_ms)
+    wanted = request.min_generation or 0
+    reached = _wait(tools.store.catalog, wanted, Deadline(deadline.ms * WAITING_SHARE))
+    left_ms = max(1.0, deadline.left_ms())
+    tools = replace(tools, snapshot=None)  # it was taken before the wait
+    answer = examine(replace(request, deadline_ms=left_ms, min_generation=None), tools).answer
+    answer = replace(answer, request=request)
+    if reached >= wanted:
+        return answer
+    reason = (
+        f"the index is at generation {reached}, not yet at {wanted}: what was changed since may be missing"
+    )
+    note = f"{answer.note}; {reason}" if answer.note else reason
+    return replace(answer, degraded=(*answer.degraded, Degraded("generation", reason)), note=note)
+
+
+def _wait(catalog: Catalog, wanted: int, deadline: Deadline) -> int:
+    """Return the generation that was reached in time."""
+    pause = FIRST_LOOK_S
+    while (reached := catalog.generation()) < wanted and (left_ms := deadline.left_ms()):
+        time.sleep(min(pause, left_ms / 1000))
+        pause = min(2 * pause, LONGEST_LOOK_S)
+    return reached
+
+
+PENDING = Degraded("semantic", "still to come: it is part of the final answer")
+_FOLLOWS = "meaning is searched next, for the final answer"
+
+
+class Progressive(NamedTuple):
+    """An answer, and whether a better one follows."""
+
+    stage: Literal["preliminary", "final"]
+    answer: Answer
+
+
+def progressive(request: Request, mode: Mode, ask: Callable[[Request], Answer]) -> Iterator[Progressive]:
+    """Yield what words find, then the full answer; only that in a mode that has one leg.
+
+    The full search begins when it is asked for, so whoever stops after the first part pays for no more.
+    """
+    if mode in ("auto", "hybrid"):
+        answer = preliminary(ask(replace(request, mode="fts5")))
+        note = f"found by words alone; {_FOLLOWS}" if answer.hits else f"words alone find nothing; {_FOLLOWS}"
+        if answer.note and answer.hits:  # why words found nothing may not hold for the final answer
+            note = f"{answer.note}; {note}"
+        degraded = (*answer.degraded, PENDING)
+        yield Progressive(
+            "preliminary",
+            replace(answer, request=request, mode=mode, degraded=degraded, note=note, suggestions=()),
+        )
+    yield Progressive("final", ask(request))
+
+
+def preliminary(answer: Answer) -> Answer:
+    """Return an answer that words alone have found, marked as such: nobody knows yet how sure it is."""
+    return replace(answer, confidence=PRELIMINARY, answerable=None)
+
+
+__all__ = ["Examined", "Progressive", "Retrieved", "examine", "preliminary", "progressive", "search"]

@@ -1,0 +1,133 @@
+"""How does a hit look? Judged passages get a snippet, a citation, a heading, freshness and warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from concord.files.freshness import Files
+from concord.search.blend import smoothed_idfs
+from concord.search.boost import line_to_show
+from concord.search.fuse import agreement
+from concord.search.judge import Judged, Verdict
+from concord.search.legs import STRATEGIES
+from concord.search.passages import unless_disk_hangs
+from concord.search.tools import Tools
+from concord.text.citations import cite
+from concord.text.headings import MARKDOWN_TYPES, heading_at
+from concord.text.injection import origin_warnings, warnings_about_each
+from concord.text.name_lines import symbol_at
+from concord.text.snippet import Snippet, snippet
+from concord.types import Chunk, ChunkId, Hit, Passage, Query, Source
+
+
+def present(
+    verdict: Verdict,
+    query: Query,
+    searched: Sequence[str],
+    rrf: Mapping[ChunkId, float],
+    more_in_document: Mapping[str, int],
+    sources: Sequence[Source],
+    tools: Tools,
+) -> tuple[Hit, ...]:
+    """Return the hits, best first; snippets also show what a fallback step looked for besides the words.
+
+    `rrf` are the scores of reciprocal rank fusion, whichever fusion made the order.
+    """
+    by_id = {source.id: source for source in sources}
+    words = [*query.terms, *(word for phrase in query.phrases for word in phrase.split()), *searched]
+    words += [form for forms in query.changes.values() for form in forms]
+    worths = smoothed_idfs(query.chunks, query.frequencies)
+    width: int = tools.settings["search.snippet_width"]
+    hits = []
+    for rank, row in enumerate(verdict.judged, 1):
+        source = by_id[row.passage.document.source_id]
+        line = line_to_show(row.passage, query)
+        shown = _snippet(row.passage, words, width, worths, line)
+        more = more_in_document.get(row.passage.document.id, 0)
+        hits.append(_hit(rank, row, source, rrf.get(row.passage.chunk.id), shown, more))
+    return tuple(hits)
+
+
+def _snippet(
+    passage: Passage, words: Sequence[str], width: int, worths: Mapping[str, float], line: int | None
+) -> Snippet:
+    return snippet(
+        passage.chunk.text,
+        words,
+        width,
+        worths,
+        is_table=_begins_table(passage),
+        line=line,
+    )
+
+
+def _begins_table(passage: Passage) -> bool:
+    """Whether a passage is the beginning of a table: there the names of its columns are."""
+    is_table = passage.document.path.lower().endswith((".csv", ".tsv"))
+    return is_table and passage.document.type == "data" and passage.chunk.index == 0
+
+
+def _hit(rank: int, row: Judged, source: Source, rrf: float | None, shown: Snippet, more: int) -> Hit:
+    passage, candidate = row.passage, row.passage.ranked.candidate
+    known = [name for name in STRATEGIES if name in candidate.ranks]
+    return Hit(
+        chunk=_under_its_heading(passage, shown.at),
+        document=passage.document,
+        source=source,
+        rank=rank,
+        score=row.score,
+        passage_score=row.passage_score,
+        scores={
+            "rrf": rrf,
+            "bm25": candidate.bm25,
+            "cosine": candidate.cosine,
+            "fused": passage.ranked.score,
+        },
+        found_by=(*known, *sorted({*candidate.ranks}.difference(known))),
+        best_rank=min(candidate.ranks.values(), default=0),
+        agreement=agreement(candidate.ranks),
+        confidence=row.label,
+        snippet=shown.text,
+        citation=cite(passage.document, passage.chunk),
+        moved_from=passage.ranked.moved_from,
+        also_at=passage.also_at,
+        more_in_document=more,
+    )
+
+
+def _under_its_heading(passage: Passage, at: int | None) -> Chunk:
+    """Return a chunk under the heading or name that the words stand under: it may hold several."""
+    chunk, type = passage.chunk, passage.document.type
+    if at is None or type != "code" and type not in MARKDOWN_TYPES:
+        return chunk
+    if type == "code":
+        heading = symbol_at(chunk.text, at, chunk.heading)
+    else:
+        heading = heading_at(chunk.text, at, chunk.heading, begins_document=not chunk.index)
+    return chunk if heading == chunk.heading else replace(chunk, heading=heading)
+
+
+def with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
+    """Return hits that say whether their files have changed, if the disk answers in time."""
+    documents = [hit.document for hit in hits]
+    states = unless_disk_hangs(lambda: [files.freshness(one) for one in documents], files, documents)
+    if states is None:
+        return hits
+    return tuple(replace(hit, freshness=state) for hit, state in zip(hits, states, strict=True))
+
+
+def with_warnings(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return hits with a warning on each that tries to be more than data, or that nobody vouches for."""
+    texts = [
+        "\n".join(
+            (hit.chunk.text, hit.document.path, hit.document.title, *hit.document.tags, *hit.chunk.heading)
+        )
+        for hit in hits
+    ]
+    found = warnings_about_each(texts)
+    return tuple(
+        replace(hit, warnings=(*hit.warnings, *origin_warnings(hit.source), *warnings))
+        for hit, warnings in zip(hits, found, strict=True)
+    )

@@ -1,0 +1,191 @@
+"""What do all find by one deadline? Every strategy is asked at once, and names and places are looked up.
+
+A strategy that fails or is late is named in the answer and stops nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from concord.errors import BackendDown, DeadlinePassed, Unavailable, reason_of
+from concord.search.deadline import Deadline, Task
+from concord.search.legs import LEXICAL
+from concord.search.tools import Tools
+from concord.text.citations import Citation, extent, places_in
+from concord.types import Chunk, ChunkId, Degraded, Document, Filter, Leg, Mode, Query, RankedList, Scored
+
+if TYPE_CHECKING:
+    from concord.protocols import Strategy
+    from concord.storage import Catalog
+
+LEGS: Mapping[Mode, tuple[Leg, ...]] = {
+    "auto": ("lexical", "semantic"),
+    "hybrid": ("lexical", "semantic"),
+    "semantic": ("semantic",),
+    "fts5": ("lexical",),
+}
+NAMES = "names"  # as a strategy: chunks that define what the query names, or the place it points to
+MAX_PLACES = 8  # of one query that are looked up
+
+
+class Retrieved(Struct, frozen=True):
+    """What the strategies found, before any of it is put in order."""
+
+    lists: Sequence[RankedList]
+    names: Mapping[ChunkId, float] = {}  # chunk → its share of the best name score
+    place: tuple[ChunkId, int | None] | None = None  # where the query points to, and the line if it names one
+    degraded: tuple[Degraded, ...] = ()
+    timings_ms: Mapping[str, float] = {}
+
+
+def retrieve(query: Query, mode: Mode, tools: Tools, deadline: Deadline) -> Retrieved:
+    """Ask the strategies of a mode, and look up what the query names.
+
+    Raises:
+        BackendDown: words cannot be searched.
+        Unavailable: meaning cannot be searched, and nothing else was asked for.
+    """
+    asked = [strategy for strategy in tools.strategies if strategy.leg in LEGS[mode]]
+    names = (
+        Task(partial(_named, query, tools)) if "lexical" in LEGS[mode] and _names_something(query) else None
+    )
+    retrieved = ask(asked, query, deadline)
+    _refuse_without_words(retrieved, mode)
+    if mode == "semantic" and query.chunks:
+        _refuse_without_meaning(retrieved, tools.absent)
+    return _with_names(retrieved, names, deadline) if names else retrieved
+
+
+def ask(strategies: Sequence[Strategy], query: Query, deadline: Deadline) -> Retrieved:
+    """Return what all strategies find that answer before the deadline."""
+    tasks = {strategy.name: Task(partial(strategy.search, query)) for strategy in strategies}
+    lists: list[RankedList] = []
+    degraded: list[Degraded] = []
+    for name, task in tasks.items():
+        try:
+            found = task.result(deadline.left_ms())
+        except Exception as error:  # whatever an engine raises is reported in the answer
+            degraded.append(Degraded(name, reason_of(error)))
+            continue
+        if found is None:
+            degraded.append(Degraded(name, f"no answer within {deadline.ms:g} ms"))
+        else:
+            lists.append(found)
+    took = {name: task.took_ms for name, task in tasks.items() if task.took_ms}
+    return Retrieved(lists, degraded=tuple(degraded), timings_ms=took)
+
+
+def _names_something(query: Query) -> bool:
+    return bool(query.names) or "." in query.text
+
+
+class _Named(Struct, frozen=True):
+    scores: Sequence[Scored]
+    place: tuple[ChunkId, int | None] | None
+
+
+def _named(query: Query, tools: Tools) -> _Named:
+    scores = (
+        tools.store.lexical.search_names(query.names, query.filter, query.candidates) if query.names else []
+    )
+    place = None if query.filter.path else _place(query, tools.store.catalog)
+    return _Named(scores, place)
+
+
+def _with_names(retrieved: Retrieved, names: Task[_Named], deadline: Deadline) -> Retrieved:
+    """Add what the query names; an answer does without it if it fails, which the other legs report."""
+    try:
+        found = names.result(deadline.left_ms())
+    except Exception as error:  # the answer says so and goes on
+        return replace(retrieved, degraded=(*retrieved.degraded, Degraded(NAMES, reason_of(error))))
+    if found is None or not (found.scores or found.place):
+        return retrieved
+    best = max((row.score for row in found.scores), default=1.0)
+    shares = {row.chunk_id: row.score / best for row in found.scores}
+    if found.place:
+        shares = {**dict.fromkeys(shares, 0.0), found.place[0]: 1.0}
+    ranked = [Scored(chunk_id, share) for chunk_id, share in shares.items() if share]
+    return replace(
+        retrieved,
+        lists=[*retrieved.lists, RankedList(NAMES, "lexical", ranked)],
+        names=shares,
+        place=found.place,
+    )
+
+
+def _place(query: Query, catalog: Catalog) -> tuple[ChunkId, int | None] | None:
+    """Return the chunk at the first place that a query names (src/app.py:120), if one document fits it."""
+    for place in places_in(query.meaning)[:MAX_PLACES]:
+        known = [
+            document for document in _documents(place.path, catalog) if _passes(document, query, catalog)
+        ]
+        chunk = _chunk_at(place, catalog.chunks_of(known[0].id)) if len(known) == 1 else None
+        if chunk:
+            return chunk.id, place.lines[0] if place.lines else None
+    return None
+
+
+def _documents(path: str, catalog: Catalog) -> list[Document]:
+    """Return the documents that a path may mean: their paths end alike, but may begin elsewhere."""
+    parts = [part for part in path.split("/") if part not in ("", ".", "..", "~")]
+    found = catalog.documents_at("/".join(parts[-2:])) if parts else []
+    alike = [_shared(document.path.split("/"), parts) for document in found]
+    return [document for document, shared in zip(found, alike, strict=True) if shared == max(alike)]
+
+
+def _shared(ours: Sequence[str], parts: Sequence[str]) -> int:
+    """Return how many of the last parts of two paths are the same."""
+    pairs: Iterator[tuple[str, str]] = zip(reversed(ours), reversed(parts), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _passes(document: Document, query: Query, catalog: Catalog) -> bool:
+    filter: Filter = query.filter
+    if document.superseded_by is not None and not filter.include_superseded:
+        return False
+    return filter.is_open or catalog.count_documents(replace(filter, path=document.path)) > 0
+
+
+def _chunk_at(place: Citation, chunks: list[Chunk]) -> Chunk | None:
+    """Return the chunk that holds the beginning of a place; the first chunk if no line is named."""
+    if place.lines is None:
+        return chunks[0] if chunks else None
+    begin, _ = place.extent
+    before = [chunk for chunk in chunks if extent(chunk)[0] <= begin]  # the last may end above an empty line
+    holding = (chunk for chunk in before if begin <= extent(chunk)[1])
+    return next(holding, before[-1]) if before and begin[0] <= chunks[-1].end_line else None
+
+
+def _refuse_without_words(retrieved: Retrieved, mode: Mode) -> None:
+    """Refuse to answer if words cannot be searched: what meaning finds alone would pass for all there is.
+
+    Also if one lexical strategy failed and the others found nothing: the store would seem to hold nothing.
+    """
+    broken = [failed for failed in retrieved.degraded if failed.strategy in LEXICAL]
+    has_found = any(ranked.found for ranked in retrieved.lists)
+    if mode != "semantic" and broken and (len(broken) == len(LEXICAL) or not has_found):
+        raise BackendDown(
+            f"the knowledge base cannot be searched by words: {broken[0].reason}",
+            hint="ask again with a longer --deadline-ms; `kb stats` tells whether the store is well",
+        )
+
+
+def _refuse_without_meaning(retrieved: Retrieved, absent: Degraded | None) -> None:
+    """Refuse to answer if meaning alone was asked for and failed: the store would seem to hold nothing."""
+    failures = [
+        failed for failed in (*retrieved.degraded, absent) if failed and failed.strategy == "semantic"
+    ]
+    if not failures:
+        return
+    message = f"the knowledge base cannot be searched by meaning: {failures[0].reason}"
+    if failures[0] is not absent and "semantic" not in retrieved.timings_ms:  # asked, and not answered yet
+        raise DeadlinePassed(
+            message, hint="ask again with a longer --deadline-ms, or by words as well (--mode auto)"
+        )
+    raise Unavailable(message, hint="ask by words as well (--mode auto)")

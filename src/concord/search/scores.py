@@ -1,0 +1,259 @@
+"""What are both scores of every candidate? Ranked lists become rows.
+
+Word search knows the score of many more chunks than it proposes; of the others the vectors are compared. The
+query is then moved towards its first hits (pseudo-relevance feedback, Rocchio 1971) and compared once more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from concord.errors import reason_of
+from concord.search import blend
+from concord.search.blend import MOSTLY_KNOWN, POOL, Context
+from concord.search.classify import is_sure_name
+from concord.search.deadline import Deadline, run_within
+from concord.search.fuse import Candidates, candidates_of
+from concord.search.legs import STRATEGIES
+from concord.search.retrieve import NAMES, Retrieved, ask
+from concord.search.tools import Tools
+from concord.text.bm25 import idfs
+from concord.text.stopwords import shows_english
+from concord.text.tokens import latin_share
+from concord.types import Candidate, ChunkId, Degraded, Query, RankedList, Scored, Vector
+
+if TYPE_CHECKING:
+    from concord.protocols import Comparison
+    from concord.search.calibration import Calibration
+
+FEEDBACK_HITS = 3  # that the query is moved towards: more of them bring in what is wrong
+FEEDBACK_SPREAD = 0.3  # standard deviations by which a hit may be behind the first and count a third of it
+FEEDBACK_STRENGTH = 0.6  # how far it is moved: better on four of five collections of prose
+CODE_SEARCH = 0.5  # share of code among the candidates from which on a search is one of source code
+MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
+NEAREST_WANTED = 10  # a miss further down does not matter: every fifth search misses the fortieth
+ROUNDING = 1e-4  # by which one vector may be nearer than the same elsewhere
+
+_ORDER = {name: place for place, name in enumerate(STRATEGIES)}
+
+
+def complete_scores(retrieved: Retrieved, query: Query, tools: Tools, deadline: Deadline) -> Candidates:
+    """Return all candidates with both their scores, and what a fusion may know besides."""
+    rows = merge(retrieved.lists, query.candidates, retrieved.names)
+    comparison, failed = _comparison(retrieved.lists, rows, query, tools, deadline)
+    rows = _with_cosines(rows, comparison)
+    if comparison and _has_missed(rows) and (harder := _search_harder(retrieved, query, tools, deadline)):
+        return complete_scores(harder, replace(query, ef_search=MAX_EF_SEARCH), tools, deadline)
+    context = _context(rows, query, tools)
+    rows = _with_feedback(rows, comparison, context)
+    return candidates_of(rows, context, retrieved.lists, (*retrieved.degraded, *failed))
+
+
+def merge(
+    lists: Sequence[RankedList], candidates: int, names: Mapping[ChunkId, float] | None = None
+) -> list[Candidate]:
+    """Return a row for every chunk that a strategy proposes, in order of chunk id."""
+    ranks: dict[ChunkId, dict[str, int]] = {}
+    for ranked in sorted(lists, key=lambda ranked: _ORDER.get(ranked.strategy, len(_ORDER))):
+        for rank, row in enumerate(ranked.found[:candidates], 1):
+            ranks.setdefault(row.chunk_id, {}).setdefault(ranked.strategy, rank)
+    bm25 = _best_scores(lists, "lexical", ranks)
+    cosine = _best_scores(lists, "semantic", ranks)
+    lexical = _leg_ranks(_proposed(lists, "lexical", candidates), bm25)
+    semantic = _leg_ranks(_proposed(lists, "semantic", candidates), cosine)
+    names = names or {}
+    return [
+        Candidate(
+            chunk_id,
+            own,
+            lexical.get(chunk_id),
+            semantic.get(chunk_id),
+            bm25.get(chunk_id),
+            cosine.get(chunk_id),
+            name_score=names.get(chunk_id, 0.0),
+        )
+        for chunk_id, own in sorted(ranks.items())
+    ]
+
+
+def _best_scores(
+    lists: Sequence[RankedList], leg: str, wanted: Mapping[ChunkId, object]
+) -> dict[ChunkId, float]:
+    best: dict[ChunkId, float] = {}
+    for ranked in _of_leg(lists, leg):
+        for row in ranked.found:
+            if row.chunk_id in wanted:
+                best[row.chunk_id] = max(row.score, best.get(row.chunk_id, -math.inf))
+    return best
+
+
+def _of_leg(lists: Sequence[RankedList], leg: str) -> Iterator[RankedList]:
+    """Yield the lists of a leg; names have no BM25, and a place in this leg they have only by their words."""
+    return (ranked for ranked in lists if ranked.leg == leg and ranked.strategy != NAMES)
+
+
+def _proposed(lists: Sequence[RankedList], leg: str, candidates: int) -> dict[ChunkId, int]:
+    """Return the best rank of each chunk in any list of a leg."""
+    best: dict[ChunkId, int] = {}
+    for ranked in _of_leg(lists, leg):
+        for rank, row in enumerate(ranked.found[:candidates], 1):
+            best[row.chunk_id] = min(rank, best.get(row.chunk_id, rank))
+    return best
+
+
+def _leg_ranks(best: Mapping[ChunkId, int], scores: Mapping[ChunkId, float]) -> dict[ChunkId, int]:
+    """Rank a leg's chunks by their best rank in any of its lists, ties by score.
+
+    Each rank has one chunk: of two chunks that are first in their lists, the lesser becomes second. A rank
+    that the lists leave open stays open, so ranks come through unchanged from a single list.
+    """
+    ranks: dict[ChunkId, int] = {}
+    last = 0
+    for rank, _, chunk_id in sorted((rank, -scores[chunk_id], chunk_id) for chunk_id, rank in best.items()):
+        last = ranks[chunk_id] = max(rank, last + 1)
+    return ranks
+
+
+def _comparison(
+    lists: Sequence[RankedList], rows: Sequence[Candidate], query: Query, tools: Tools, deadline: Deadline
+) -> tuple[Comparison | None, tuple[Degraded, ...]]:
+    """Compare all candidates with the query; None where meaning was not searched, or found nothing."""
+    sent: dict[ChunkId, Vector] = {
+        row.chunk_id: row.vector
+        for ranked in _of_leg(lists, "semantic")
+        for row in ranked.found
+        if row.vector
+    }
+    similarity = tools.similarity
+    if similarity is None or not any(ranked.found for ranked in _of_leg(lists, "semantic")):
+        return None, ()
+    missing = [row.chunk_id for row in rows if row.chunk_id not in sent]
+
+    def compare() -> Comparison:
+        return similarity.compare(query.meaning, {**sent, **(similarity.fetch(missing) if missing else {})})
+
+    try:
+        compared = run_within(compare, deadline.left_ms())
+    except Exception as error:  # whatever an engine raises is reported in the answer
+        return None, (Degraded("semantic", reason_of(error)),)
+    return compared, () if compared else (Degraded("semantic", f"no answer within {deadline.ms:g} ms"),)
+
+
+def _with_cosines(rows: Sequence[Candidate], comparison: Comparison | None) -> list[Candidate]:
+    if comparison is None:
+        return [*rows]
+    near = comparison.cosines()
+    return [
+        row if row.semantic_rank or row.chunk_id not in near else replace(row, cosine=near[row.chunk_id])
+        for row in rows
+    ]
+
+
+def _has_missed(rows: Sequence[Candidate]) -> bool:
+    """Whether a chunk that only words found is so near that an index of vectors should have found it.
+
+    Such an index is a graph that is walked from one place. Where topics lie far apart, a walk may end in the
+    wrong one. An index that compares everything misses nothing.
+    """
+    nearest = sorted((row.cosine or 0.0 for row in rows if row.semantic_rank), reverse=True)
+    if len(nearest) < NEAREST_WANTED:
+        return False
+    near = nearest[NEAREST_WANTED - 1] + ROUNDING
+    return any((row.cosine or 0.0) > near for row in rows if not row.semantic_rank)
+
+
+def _search_harder(retrieved: Retrieved, query: Query, tools: Tools, deadline: Deadline) -> Retrieved | None:
+    """Ask by meaning again, with the highest effort; None if that was done, fails or is late."""
+    if (query.ef_search or 0) >= MAX_EF_SEARCH or not deadline.left_ms():
+        return None
+    known = {ranked.strategy: ranked for ranked in retrieved.lists}
+    meaning = [
+        strategy for strategy in tools.strategies if strategy.leg == "semantic" and strategy.name in known
+    ]
+    second = ask(meaning, replace(query, ef_search=MAX_EF_SEARCH), deadline)
+    if not second.lists:
+        return None
+    for ranked in second.lists:
+        known[ranked.strategy] = _joined(known[ranked.strategy], ranked)
+    took = {name: retrieved.timings_ms.get(name, 0.0) + ms for name, ms in second.timings_ms.items()}
+    return replace(retrieved, lists=[*known.values()], timings_ms={**retrieved.timings_ms, **took})
+
+
+def _joined(first: RankedList, second: RankedList) -> RankedList:
+    best: dict[ChunkId, Scored] = {row.chunk_id: row for row in (*first.found, *second.found)}
+    found = sorted(best.values(), key=lambda row: (-row.score, row.chunk_id))
+    return replace(first, found=found[: max(len(first.found), len(second.found))])
+
+
+def _context(rows: Sequence[Candidate], query: Query, tools: Tools) -> Context:
+    return Context(
+        type=query.type,
+        k=tools.settings["search.rrf_k"],
+        max_bm25=blend.max_bm25(idfs(query.chunks, query.frequencies).values()),
+        rareness=blend.rareness(query.chunks, query.frequencies),
+        code_share=_code_share(rows, tools),
+        model_reads=_readable(query.text, tools.calibration),
+        known_words=_known_words(query.meaning, tools),
+        is_verbatim=_is_verbatim(query),
+        usual=tools.calibration.usual if tools.calibration else None,
+    )
+
+
+def _is_verbatim(query: Query) -> bool:
+    """Whether the query is to be found as it stands: it quotes, or it is one identifier or option."""
+    is_single = len(query.text.split()) == 1
+    return query.type == "exact_quote" or is_single and (query.type == "entity" or is_sure_name(query.text))
+
+
+def _code_share(rows: Sequence[Candidate], tools: Tools) -> float:
+    """Return the share of the candidates that are code; it only matters where both legs found something."""
+    if not any(row.lexical_rank for row in rows) or not any(row.semantic_rank for row in rows):
+        return 0.0
+    stored = tools.snapshot.types if tools.snapshot else None
+    if stored is not None and ("code" not in stored or len(stored) == 1):  # none of them, or all
+        return float("code" in stored)
+    first = [row.chunk_id for row in rows if any(rank <= POOL for rank in row.ranks.values())]
+    types = tools.store.catalog.types_of(first)
+    return sum(type == "code" for type in types.values()) / max(1, len(types))
+
+
+def _readable(text: str, calibration: Calibration | None) -> float:
+    """Return how much of a query the model reads: all that is Latin, of other scripts what was fitted."""
+    latin = latin_share(text)
+    return latin + (1 - latin) * (1.0 if calibration is None else calibration.other_scripts)
+
+
+def _known_words(text: str, tools: Tools) -> float:
+    """Return the share of words that the model has whole; 1 where it reads the language in any case.
+
+    Of a question about enzymes or Kubernetes a model may have hardly a word whole, and reads its English.
+    """
+    if tools.similarity is None or tools.calibration is None or tools.calibration.is_multilingual:
+        return 1.0
+    return 1.0 if shows_english(text.split()) else tools.similarity.known_words(text)
+
+
+def is_read(context: Context) -> bool:
+    """Whether the model reads a query's script and its language."""
+    return context.model_reads >= 0.5 and context.known_words >= MOSTLY_KNOWN
+
+
+def _with_feedback(
+    rows: Sequence[Candidate], comparison: Comparison | None, context: Context
+) -> list[Candidate]:
+    """Move the query towards its first hits and measure again how near every candidate is.
+
+    Among source code the first hits are too often wrong for this to help.
+    """
+    if comparison is None or context.code_share > CODE_SEARCH:
+        return [*rows]
+    scores = {chunk_id: given.score for chunk_id, given in blend.blend(rows, context).items()}
+    counts = {row.chunk_id: len(row.ranks) for row in rows}
+    first = sorted(scores, key=lambda i: (-scores[i], -counts[i], i))[:FEEDBACK_HITS]
+    weights = {i: math.exp((scores[i] - scores[first[0]]) / FEEDBACK_SPREAD) for i in first}
+    near = comparison.feedback_cosines(weights, FEEDBACK_STRENGTH)
+    return [replace(row, feedback_cosine=near.get(row.chunk_id)) for row in rows]

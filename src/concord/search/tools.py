@@ -1,0 +1,28 @@
+"""What does a search work with? The adapters that are open, and the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from concord.protocols import Reranker, Similarity, Strategy
+    from concord.search.calibration import Calibration
+    from concord.storage import Store
+    from concord.types import Degraded, Glance
+
+
+class Tools(Struct, frozen=True):
+    """What a search works with."""
+
+    store: Store
+    strategies: Sequence[Strategy]
+    settings: Mapping[str, Any]
+    org: str
+    similarity: Similarity | None = None  # for cosines of chunks that the semantic strategy did not return
+    calibration: Calibration | None = None
+    reranker: Reranker | None = None
+    snapshot: Glance | None = None  # if it was taken already
+    absent: Degraded | None = None  # why meaning is not among the strategies, where it should be

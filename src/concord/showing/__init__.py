@@ -1,1 +1,0 @@
-"""How much of what was found is sent, and is it safe to look at? For all faces."""

@@ -1,1 +1,0 @@
-"""Which chunks might answer the query?"""

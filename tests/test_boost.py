@@ -1,0 +1,227 @@
+"""What lifts a passage: words that stand together, a mention of a name, frequent reading where it counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.errors import BadValue, NotFound
+from concord.knowledge import KnowledgeBase
+from concord.notes import Note
+from concord.search.boost import HALF_LIFE_S, boost, closeness_in, habit
+from concord.text.held import neighbours
+from concord.types import Access, Answer, Candidate, Ranked
+from support.judged import things
+from support.kb_command import Kb
+from support.recorders import write
+from support.small_library import library, opened, passages, titles, understood
+
+DAY_S = 86_400.0
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "second", "stands_close"),
+    [
+        ("written by Barry Warsaw", "barry", "warsaw", True),
+        ("the structure of proteins", "structure", "protein", True),  # a word between, and stems
+        ("Warsaw, Barry", "barry", "warsaw", False),  # the other way round
+        ("Barry went to live in Warsaw", "barry", "warsaw", False),
+        ("barrys warsawian", "barry", "warsaw", False),
+        ("zurück nach Köln", "zurück", "köln", True),
+        ("", "barry", "warsaw", False),
+        ("barry warsaw", "…", "warsaw", False),
+    ],
+)
+def test_a_word_follows_another_where_it_stands_next_or_one_later(text, first, second, stands_close):
+    pair = (first, second)
+    assert neighbours(text, (pair,)) == ([pair] if stands_close else [])
+
+
+def order(
+    texts: Sequence[str], scores: Sequence[float], asked: str, found_by: str = "fts_relaxed"
+) -> list[int]:
+    """Return the places of texts with these fused scores after they have been boosted."""
+    rows = [
+        Ranked(Candidate(at, {found_by: at}, None if found_by == "semantic" else at), score)
+        for at, score in enumerate(scores, 1)
+    ]
+    query = understood(library({str(at): text for at, text in enumerate(texts)}), asked)
+    given = passages(rows, dict(enumerate(texts, 1)))
+    return [passage.chunk.id for passage in boost(given, query, {})]
+
+
+@pytest.mark.promise("B.lexical.proximity")
+def test_words_that_stand_together_count_for_more_but_not_where_only_meaning_was_asked():
+    texts = ("A crane is in the harbour.", "There is a harbour crane.", "Somebody saw a ship.")
+    assert order(texts, (1.0, 0.95, 0.0), "harbour crane") == [2, 1, 3]
+    assert order(texts, (1.0, 0.95, 0.0), "harbour crane", found_by="semantic") == [1, 2, 3]
+
+
+@pytest.mark.promise("000.entity.boost")
+def test_a_mention_of_the_querys_name_lifts_past_near_ties_only():
+    texts = ("Pine trees", "Oak trees", "All of Oak Ridge", "Ridge")
+    assert order(texts, (1.0, 0.55, 0.5, 0.0), "where lies Oak Ridge", found_by="semantic") == [1, 3, 2, 4]
+    assert order(texts, (1.0, 0.55, 0.5, 0.0), "where lies Elm Street", found_by="semantic") == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("asked", "text", "least", "most"),
+    [
+        ("barry warsaw", "written by Barry Warsaw", 1, 1),
+        ("barry warsaw", "Warsaw was visited by his friend Barry", 0, 0),
+        ("node is not the leader", "ErrNotLeader: node is not the leader", 1, 1),
+        ("when is a model switched", "The model is switched at once.", 0.9, 0.999),  # its subject alone
+    ],
+)
+def test_closeness_is_one_only_where_the_whole_query_stands_in_its_order(asked, text, least, most):
+    with library({"One": text, "Other": "leader node barry warsaw model switched"}) as kb:
+        query = understood(kb, asked)
+    (passage,) = passages([Ranked(Candidate(1, {}), 1.0)], {1: text})
+    assert least <= closeness_in(query)(passage) <= most
+
+
+@pytest.mark.promise("B.lexical.proximity")
+@pytest.mark.parametrize("mode", ["auto", "hybrid", "fts5"])
+def test_a_name_is_found_where_it_stands_before_texts_that_hold_its_parts(mode):
+    notes = {
+        "Parts": "Warsaw is a city, and Warsaw was never described so well as by our Barry at sea. " * 3,
+        "Whole": "This module was written long ago by Barry Warsaw, who has since moved on to other things.",
+        **{f"Other {at}": f"Release {at} of the module changes how messages are parsed." for at in range(12)},
+    }
+    with library(notes) as kb:
+        assert titles(kb.search("barry warsaw", mode=mode))[0] == "Whole"
+
+
+def test_of_a_passage_that_says_a_whole_message_the_message_is_shown():
+    """Its words stand elsewhere, too, and closer together."""
+    before = "ErrLeader: the node leads, and a leader node answers. " + "It goes on about other things. " * 12
+    with library({"Errors": f"{before}ErrNotLeader: Node is not the leader. {before}"}) as kb:
+        (hit,) = kb.search("node is not the leader", top=1).hits
+    assert "Node is not the leader." in hit.snippet
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    for name in ("crane", "heron", "stork"):
+        write(folder / f"{name}.md", f"# Bird\n\nThe {name} stands in shallow water and waits for fish.\n")
+    write(folder / "best.md", "# Shallow water\n\nShallow water, shallow water, and more shallow water.\n")
+    far = "Some water runs through a wide country far away, where nobody has ever seen a bird of any kind."
+    write(folder / "far.md", f"# Elsewhere\n\n{far}\n")
+    return folder
+
+
+@pytest.fixture
+def knowledge(docs: Path, tmp_path: Path) -> Iterator[KnowledgeBase]:
+    with opened(tmp_path, usage__enabled=True) as knowledge:
+        knowledge.add(docs)
+        yield knowledge
+
+
+def paths(answer: Answer) -> list[str]:
+    return [hit.document.path for hit in answer.hits]
+
+
+@pytest.mark.promise("004.working-set")
+def test_what_was_read_comes_before_its_equals_and_not_before_its_betters(knowledge: KnowledgeBase):
+    best, second, third, *_ = before = paths(knowledge.search("shallow water"))
+    assert best == "docs/best.md"
+    for _ in range(20):
+        knowledge.get(third)
+    assert paths(knowledge.search("shallow water")) == [best, third, second, *before[3:]]
+
+
+def test_reading_a_page_counts_and_being_found_does_not(knowledge: KnowledgeBase):
+    knowledge.search("shallow water")
+    knowledge.page("docs/heron.md", max_bytes=1000)
+    ids = {document.id: document.path for document in knowledge.documents()}
+    assert [ids[i] for i in knowledge.store.journal.accesses(list(ids))] == ["docs/heron.md"]
+
+
+@pytest.mark.promise("004.working-set")
+def test_nothing_is_counted_or_lifted_unless_it_is_wanted(docs: Path, tmp_path: Path):
+    with opened(tmp_path, usage__enabled=False) as knowledge:
+        knowledge.add(docs)
+        before = knowledge.search("shallow water", mode="fts5")
+        knowledge.get(paths(before)[-1])
+        assert knowledge.store.journal.accesses([document.id for document in knowledge.documents()]) == {}
+        knowledge.store.journal.record_access([hit.document.id for hit in before.hits[-1:]], 1e12)
+        assert paths(knowledge.search("shallow water", mode="fts5")) == paths(before)
+
+
+@settings(max_examples=200)
+@given(
+    times=st.integers(1, 10**9),
+    age=st.floats(-10 * DAY_S, 10_000 * DAY_S),
+    more=st.integers(1, 100),
+    later=st.floats(0, 100 * DAY_S),
+)
+def test_a_habit_is_bounded_grows_with_readings_and_fades_with_time(
+    times: int, age: float, more: int, later: float
+):
+    now, rounding = 1e9, 1e-12
+    known = habit(Access(times, now - age), now)
+    assert 0 <= known <= 1
+    assert habit(Access(times + more, now - age), now) >= known * (1 - rounding)
+    assert habit(Access(times, now - age), now + later) <= known * (1 + rounding)
+    assert habit(Access(3, 0.0), HALF_LIFE_S) == pytest.approx(habit(Access(3, 0.0), 0.0) / 2)
+
+
+@pytest.mark.promise("feedback.evidence")
+def test_an_opinion_is_kept_with_its_citation_and_moves_nothing(knowledge: KnowledgeBase):
+    before = paths(knowledge.search("shallow water", mode="fts5"))
+    given = knowledge.feedback(before[-1], "good", query=" shallow   water ")
+    knowledge.feedback("docs/best.md:1-3", "bad", query="shallow water")
+    assert (given.citation.split(":")[0], given.query) == (before[-1], "shallow water")
+    assert paths(knowledge.search("shallow water", mode="fts5")) == before
+    assert dict(knowledge.stats().feedback) == {"good": 1, "bad": 1}
+
+
+@pytest.mark.promise("feedback.evidence")
+def test_a_review_tells_where_good_results_stand(knowledge: KnowledgeBase):
+    knowledge.feedback("docs/best.md", "good", query="shallow water")
+    knowledge.feedback("docs/crane.md", "bad", query="shallow water")
+    knowledge.feedback("docs/heron.md", "good", query="the heron")
+    gone = knowledge.note(Note("Soon gone."))
+    knowledge.feedback(gone.id, "good", query="soon gone")
+    knowledge.feedback("docs/stork.md", "good")
+    knowledge.remove("notes", force=True)
+    assert knowledge.measuring.review() == (4, 1, 2, 2, 2)
+
+
+def test_what_is_not_there_or_no_opinion_is_refused(knowledge: KnowledgeBase):
+    with pytest.raises(NotFound):
+        knowledge.feedback("docs/none.md", "good")
+    with pytest.raises(BadValue, match="no opinion"):
+        knowledge.feedback("docs/best.md", "superb")  # type: ignore[arg-type]
+    assert knowledge.store.journal.feedback() == []
+
+
+@pytest.mark.promise("feedback.evidence")
+def test_calibration_learns_from_opinions_and_evaluation_shows_them(kb: Kb, docs: Path, tmp_path: Path):
+    things(tmp_path / "set")
+    kb("add", "docs")
+    for at in range(4):
+        assert kb("feedback", "docs/best.md", "bad", "--query", f"shallow water {at}").status == 0
+    kb("feedback", "docs/best.md", "good", "--query", "shallow water")
+    told = json.loads(kb("calibrate", "set", "--json").out)
+    assert (told["queries"], told["feedback"]) == (60, 5)
+    assert told["before"]["confidence_score"]["n"] == 65
+    out = kb("eval", "set", "--limit", "3").out
+    assert "1 good, 4 bad; of 1 queries with a good result, 1 have it in the first ten, 1 at the top" in out
+    assert json.loads(kb("stats", "--json").out)["feedback"] == {"good": 1, "bad": 4}
+
+
+def test_the_command_answers_with_what_it_kept(kb: Kb, docs: Path):
+    kb("add", "docs")
+    run = kb("feedback", "docs/heron.md", "good", "--query", "a bird", "--json")
+    told = json.loads(run.out)
+    assert (run.status, told["opinion"], told["query"]) == (0, "good", "a bird")
+    assert told["citation"] == "docs/heron.md:1-3"
+    run = kb("feedback", "docs/heron.md", "superb")
+    assert (run.status, run.out, "good" in run.err) == (2, "", True)

@@ -1,0 +1,184 @@
+"""Applying a calibration: probabilities, its JSON, where it is kept, and which one is used."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from concord import KnowledgeBase
+from concord.errors import BadValue
+from concord.search.blend import Context
+from concord.search.calibration import (
+    SHIPPED,
+    Calibration,
+    Cuts,
+    Head,
+    contributions,
+    file_name,
+    find_calibration,
+    for_words,
+    model_key,
+    parsed,
+    probability,
+    save_calibration,
+    shipped_calibration,
+)
+from concord.search.judge import stand_in
+from concord.types import Candidate, Identity
+
+HEAD = {
+    "features": ["cosine", "coverage"],
+    "coef": [2.0, 1.0],
+    "intercept": -0.5,
+    "mean": [0.6, 0.5],
+    "scale": [0.1, 0.25],
+}
+TABLE = {
+    "features": ["top_cosine"],
+    "coef": [1.5],
+    "intercept": 0.0,
+    "mean": [0.7],
+    "scale": [0.05],
+    "isotonic": [[0.0, 0.0], [0.5, 0.2], [1.0, 0.9]],
+}
+DATA = {
+    "version": 2,
+    "model": "granite/384//cosine",
+    "heads": {"hybrid": {"hit": HEAD, "answer": TABLE, "answerable": 0.35}},
+    "cuts": {"strong": 0.8, "weak": 0.65, "hit": {"high": 0.4}, "answer": {"very_high": 0.85}},
+}
+MODEL = Identity("hashing", "some-model", 64)
+
+
+def test_a_probability_is_the_logistic_of_standardised_features_and_each_says_what_it_adds():
+    head = parsed(DATA).heads["hybrid"].hit
+    features = {"cosine": 0.7, "coverage": 0.75}
+    assert contributions(head, features) == pytest.approx({"cosine": 2.0, "coverage": 1.0})
+    assert probability(head, features) == pytest.approx(1 / (1 + math.exp(-2.5)))
+    assert probability(head, {"cosine": -1e9, "coverage": 0.0}) == pytest.approx(0.0)
+    assert probability(head, {"cosine": 1e9, "coverage": 0.0}) == pytest.approx(1.0)
+    flat = Head(("cosine",), (1.0,), 0.0, (0.0,), (0.0,))  # a feature without spread is not divided by 0
+    assert probability(flat, {"cosine": 0.0}) == 0.5
+
+
+def test_an_isotonic_table_corrects_the_probability_in_between_its_points():
+    head = parsed(DATA).heads["hybrid"].answer
+    assert probability(head, {"top_cosine": 0.7}) == pytest.approx(0.2)
+    three_quarters = 0.7 + 0.05 * math.log(3) / 1.5
+    assert probability(head, {"top_cosine": three_quarters}) == pytest.approx(0.55)
+    narrow = replace(head, isotonic=((0.4, 0.1), (0.6, 0.3)))
+    assert [probability(narrow, {"top_cosine": at}) for at in (-99.0, 99.0)] == [0.1, 0.3]
+
+
+@settings(max_examples=100)
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 10))
+def test_the_stand_in_rises_with_either_signal_and_stays_within_zero_and_one(first, second, bm25):
+    def score(cosine: float, bm25: float) -> float:
+        return stand_in(Candidate(1, {}, bm25=bm25, cosine=cosine), Context(max_bm25=10.0))
+
+    low, high = sorted((first, second))
+    assert 0 <= score(low, bm25) <= score(high, bm25) <= 1
+    assert score(first, low) <= score(first, high)
+
+
+def test_a_calibration_survives_json():
+    calibration = parsed(DATA)
+    for kept in (calibration, replace(calibration, cuts=Cuts())):
+        assert parsed(json.loads(json.dumps(to_builtins(kept), allow_nan=False))) == kept
+
+
+def changed(path: str, value: object) -> dict[str, object]:
+    data: dict[str, Any] = json.loads(json.dumps(DATA))
+    *way, last = path.split(".")
+    inner: Any = data
+    for key in way:
+        inner = inner[key]
+    inner[last] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {},
+        "text",
+        changed("version", 1),
+        changed("heads.hybrid.hit", None),
+        changed("heads.hybrid.hit.features", ["cosine", "moon_phase"]),
+        changed("heads.hybrid.hit.coef", [1.0]),
+        changed("heads.hybrid.hit.coef", ["x", 1.0]),
+        changed("heads.hybrid.hit.scale", [math.inf, 1.0]),
+        changed("heads.hybrid.hit.intercept", math.nan),
+        changed("heads.hybrid.answer.isotonic", [[0.5, 0.1], [0.2, 0.3]]),
+        changed("heads.hybrid.answer.isotonic", [[0.1]]),
+        changed("cuts", None),
+    ],
+)
+def test_a_malformed_calibration_is_refused_with_a_cure(data: object):
+    with pytest.raises(BadValue, match="calibration") as refusal:
+        parsed(data)
+    assert "kb calibrate" in (refusal.value.hint or "")
+
+
+@pytest.mark.promise("B.calibration.fit")
+def test_a_calibration_is_tied_to_its_model_and_not_to_who_runs_it():
+    model = Identity(provider="bundled", model="granite", dimension=384)
+    assert model_key(model) == model_key(replace(model, provider="onnx")) == parsed(DATA).model
+    assert len({model_key(replace(model, dimension=768)), model_key(replace(model, prefix_version="q"))}) == 2
+
+
+@pytest.mark.parametrize("path", sorted(Path(SHIPPED).glob("calibration-*.json")), ids=lambda path: path.stem)
+def test_every_calibration_that_ships_judges_words_and_both_legs(path: Path):
+    assert {"words", "hybrid"} <= parsed(json.loads(path.read_text(encoding="utf-8"))).heads.keys()
+
+
+def found(identity: Identity, knowledge: KnowledgeBase) -> Calibration | None:
+    return find_calibration(identity, knowledge.settings.paths)
+
+
+def test_without_a_fit_for_its_model_a_knowledge_base_judges_by_words(knowledge: KnowledgeBase):
+    words = found(MODEL, knowledge)
+    assert words is not None
+    assert (words.model, [*words.heads], words.cuts.strong) == ("", ["words"], None)
+    assert for_words(parsed(DATA)) is None
+
+
+def test_the_users_own_fit_comes_before_the_one_that_ships(knowledge: KnowledgeBase):
+    own = replace(parsed(DATA), model=model_key(MODEL))
+    path = save_calibration(own, MODEL, Path(knowledge.settings.paths.data))
+    assert (path.name, path.parent.stat().st_mode & 0o777) == (file_name(MODEL), 0o700)
+    assert found(MODEL, knowledge) == own
+    assert shipped_calibration(MODEL) is None
+    save_calibration(replace(own, model="another/model"), MODEL, Path(knowledge.settings.paths.data))
+    assert found(MODEL, knowledge) != replace(own, model="another/model")
+
+
+def test_a_running_process_notices_what_another_fits_changes_or_takes_back(knowledge: KnowledgeBase):
+    own = replace(parsed(DATA), model=model_key(MODEL))
+    path = Path(knowledge.settings.paths.data) / file_name(MODEL)
+    path.parent.mkdir(parents=True)
+    for second, share in enumerate((0.25, 0.75), 1):  # of the same size
+        written = replace(own, other_scripts=share)
+        path.write_text(json.dumps(to_builtins(written)), encoding="utf-8")
+        os.utime(path, (second, second))
+        assert found(MODEL, knowledge) == written
+    path.unlink()
+    assert found(MODEL, knowledge) != written
+
+
+def test_a_calibration_that_cannot_be_written_is_an_error_with_a_hint(tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(BadValue) as fault:
+        save_calibration(parsed(DATA), MODEL, tmp_path / "file")
+    assert fault.value.hint

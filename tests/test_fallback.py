@@ -1,0 +1,392 @@
+"""Never zero, and honest: what is tried when nothing is found, its label, and what an empty answer says."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from concord import Note
+from concord.errors import Unavailable
+from concord.search.notes import EMPTY, NO_TIME, NO_WORD, NOTHING, STEP_NOTES, UNEMBEDDED
+from concord.search.pipeline import search
+from concord.storage import Store
+from concord.text.moments import moment
+from concord.types import Request, Source
+from support.small_library import fitted, library, titles, tools
+
+
+@pytest.mark.promise("003.cascade.relaxed")
+def test_words_that_begin_alike_answer_when_no_word_does():
+    answer = library().search("kubern", mode="fts5")
+    assert titles(answer) == ["Kubernetes"]
+    assert (answer.confidence, answer.hits[0].confidence) == ("low", "low")
+    assert (answer.note, answer.suggestions) == (STEP_NOTES["prefix"], ())
+    assert answer.hits[0].found_by == answer.strategies_matched == ("fts_prefix",)
+
+
+@pytest.mark.promise("003.cascade.relaxed")
+def test_words_of_the_same_stem_begin_alike():
+    answer = library({"Links": "All connectors are checked."}).search("connecting", mode="fts5")
+    assert (titles(answer), answer.confidence) == (["Links"], "low")
+
+
+@pytest.mark.parametrize(
+    ("typed", "searched", "title"),
+    [
+        ("kuberntes", "kubernetes", "Kubernetes"),
+        ("authetication", "authentication", "Login"),
+        ("databaseconnection", "database connection", "Pool"),
+        ("FY2024", "2024", "Year"),
+    ],
+)
+def test_a_mistyped_or_glued_word_is_searched_by_what_it_stands_for_and_the_answer_says_so(
+    typed: str, searched: str, title: str
+):
+    kb = library()
+    kb.note(Note("The books of 2024 are closed.", title="Year"))
+    answer = kb.search(typed, mode="fts5")
+    assert (titles(answer)[0], answer.note) == (title, f"searched for {searched} (typed {typed})")
+    assert "fts_exact" in answer.strategies_matched
+    assert kb.search(f'"{typed}"', mode="fts5").note != answer.note  # what is quoted is meant as it is
+
+
+@pytest.mark.promise("003.cascade.partial")
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [("xkubernetes", "Kubernetes"), ("lloginn", "Login"), ("databasefoo", "Pool"), ("zzlogintoken", "Login")],
+)
+@pytest.mark.parametrize("backend", ["memory://", "sqlite://"])
+def test_near_words_and_parts_of_words_answer_last(query: str, title: str, backend: str, tmp_path: Path):
+    kb = library(store__url="memory://" if backend == "memory://" else f"{backend}{tmp_path}")
+    answer = kb.search(query, mode="fts5")
+    kb.close()
+    assert titles(answer)[0] == title
+    assert (answer.confidence, answer.hits[0].confidence) == ("speculative", "speculative")
+    assert answer.note == STEP_NOTES["partial"]
+    assert answer.strategies_matched == ("fts_partial",)
+
+
+@pytest.mark.promise("003.cascade.best-first")
+def test_the_best_match_comes_first_on_every_step():
+    notes = {
+        "Once": "kubernetes is named here among many other words that are of no interest to anybody",
+        "Often": "kubernetes kubernetes kubernetes",
+        "Both": "kubernetes deployment",
+        "Other": "nothing of the kind",
+    }
+    for query in ("kuberne deploym", "xkubernetes xdeployment"):
+        assert titles(library(notes).search(query, mode="fts5")) == ["Both", "Often", "Once"]
+
+
+@pytest.mark.promise("003.cascade.best-first")
+def test_only_the_nearest_words_are_searched_so_that_farther_ones_do_not_mix_in():
+    answer = library({"Near": "receiver", "Far": "relieved relieved relieved"}).search(
+        "recieverr", mode="fts5"
+    )
+    assert titles(answer) == ["Near"]
+
+
+def test_a_step_is_not_tried_when_the_one_before_it_has_found_something():
+    answer = library({"Begins": "tokens", "Near": "taken"}).search("toke", mode="fts5")
+    assert (titles(answer), answer.confidence) == (["Begins"], "low")
+
+
+@pytest.mark.parametrize(
+    ("query", "note"), [("kubernetes", None), ("kubernetes zzzzzz", "no text has the word zzzzzz")]
+)
+def test_a_search_that_words_answer_never_gets_to_the_steps(query: str, note: str | None):
+    answer = library().search(query, mode="fts5")
+    assert set(answer.strategies_matched) <= {"fts_exact", "fts_relaxed"}
+    assert answer.note == note
+
+
+@pytest.mark.parametrize(
+    ("query", "shown", "searched"),
+    [
+        ("xnorthwind", "the account of Northwind", "northwind"),
+        ("databasefoo", "a database for each connection", "database"),
+        ("northwi", "the account of Northwind", "northwi*"),
+        ("学校", "机器学习很有趣", "学*"),
+    ],
+)
+def test_a_snippet_shows_what_was_found_in_place_of_what_was_typed(query: str, shown: str, searched: str):
+    apart = " something else that takes up space" * 20 + " "
+    words = "the account of Northwind", "a database for each connection"
+    answer = library({"Long": apart.join(("", *words, "机器学习很有趣", ""))}).search(query, mode="fts5")
+    assert shown in answer.hits[0].snippet
+    assert searched in answer.searched
+
+
+def test_a_search_that_finds_its_words_looks_for_no_others():
+    assert library().search("kubernetes", mode="fts5").searched == ()
+
+
+def test_unspaced_scripts_fall_back_on_single_characters():
+    answer = library({"ML": "机器学习很有趣"}).search("学校", mode="fts5")
+    assert (titles(answer), answer.confidence) == (["ML"], "speculative")
+
+
+def test_what_the_query_excludes_stays_excluded_on_every_step():
+    for query in ("kubern -containers", "kuberntes -containers"):
+        answer = library().search(query, mode="fts5")
+        assert (answer.hits, answer.confidence) == ((), "no_results")
+
+
+def test_filters_hold_on_every_step():
+    kb = library()
+    for query in ("kubern", "kuberntes"):
+        assert kb.search(query, mode="fts5", type="pdf").hits == ()
+        assert titles(kb.search(query, mode="fts5", tags=("ops",))) == ["Kubernetes"]
+
+
+def test_meaning_alone_never_falls_back_on_words():
+    answer = library().search("kuberntes", mode="semantic")
+    assert set(answer.strategies_matched) == {"semantic"}
+    assert answer.note is None
+
+
+@pytest.mark.promise("003.cascade.unanswerable")
+def test_near_words_join_what_meaning_found_when_that_is_no_answer():
+    answer = library().search("kuberntes deploymnt")
+    best = answer.hits[0]
+    assert (best.document.title, best.found_by) == ("Kubernetes", ("semantic", "fts_partial"))
+    assert best.confidence == "low"  # meaning found it as well: that is more than a guess from spelling
+    assert answer.note == STEP_NOTES["partial"]
+    assert "kubernetes deployment" in answer.suggestions
+
+
+@pytest.mark.promise("003.cascade.unanswerable")
+def test_a_calibrated_answer_decides_whether_words_are_looked_for_further():
+    kb = library()
+    sure = search(Request("kuberntes"), tools(kb, fitted(answerable=0.4)))
+    assert (sure.answerable, sure.note) == (True, "no text has the word kuberntes")
+    assert sure.strategies_matched == ("semantic",)
+    unsure = search(Request("kuberntes"), tools(kb, fitted(answerable=0.6)))
+    assert (unsure.answerable, unsure.note) == (False, STEP_NOTES["partial"])
+    assert set(unsure.strategies_matched) == {"semantic", "fts_partial"}
+
+
+def test_an_unlikely_answer_with_an_unknown_word_is_asked_back_even_when_words_found_some():
+    answer = search(Request("token lifetme expires"), tools(library(), fitted(answerable=0.6)))
+    assert "fts_relaxed" in answer.strategies_matched
+    assert answer.suggestions == ()  # nothing like it is known
+    answer = search(Request("token experes databse"), tools(library(), fitted(answerable=0.6)))
+    assert answer.suggestions[0] == "token expires database"
+
+
+@pytest.mark.promise("003.cascade.no-results")
+def test_gibberish_ends_in_no_results():
+    answer = library().search("asdf qwer zxcv", mode="fts5")
+    assert (answer.hits, answer.confidence, answer.confidence_score) == ((), "no_results", 0.0)
+    assert answer.note == NOTHING
+
+
+@pytest.mark.promise("003.cascade.floor")
+def test_a_step_keeps_what_the_floor_of_a_search_would_drop():
+    notes = {"Cluster": "kubernetes runs the cluster", "Pods": "kubernetes starts pods"}
+    kb = library(notes, search__floor=1 / 61.5)  # between the first two ranks of one list
+    assert len(kb.search("kubernetes", mode="fts5").hits) == 1
+    assert sorted(titles(kb.search("xkubernetes", mode="fts5"))) == ["Cluster", "Pods"]
+
+
+@pytest.mark.promise("000.floor.single-strategy")
+def test_our_own_floor_never_empties_an_answer():
+    assert titles(library(search__floor=0.5).search("login", mode="fts5")) == ["Login"]
+    assert titles(library(search__floor=0.5).search("kuberntes", mode="fts5")) == ["Kubernetes"]
+
+
+@pytest.mark.promise("001.threshold")
+@pytest.mark.parametrize(("mode", "count"), [("fts5", "1 result was"), ("auto", "4 results were")])
+def test_a_threshold_that_nobody_reaches_is_named(mode: str, count: str):
+    answer = library().search("authentication", mode=mode, threshold=0.9)
+    assert (answer.hits, answer.confidence) == ((), "no_results")
+    assert answer.note is not None
+    assert answer.note.startswith(f"{count} under the threshold of 0.9; the best reaches 0.0")
+    assert answer.omitted["below_threshold"] == int(count[0])
+    assert answer.suggestions[0] == "Login"  # the nearest document, by its title
+
+
+def test_the_threshold_holds_on_the_steps_as_well():
+    assert titles(library().search("kuberntes", mode="fts5", threshold=0.0164)) == []
+    assert titles(library().search("kuberntes", mode="fts5", threshold=0.016)) == ["Kubernetes"]
+
+
+@pytest.mark.parametrize(
+    ("filter", "said"),
+    [
+        ({"type": "pdf"}, "no document matches the filter: type pdf"),
+        (
+            {"tags": ("ops", "x")},
+            "no document matches the filter: tags ops, x; no document has the tag x: there are ops",
+        ),
+        (
+            {"path": "nowhere/**", "type": "note"},
+            "no document matches the filter: type note; path nowhere/**; paths begin with notes/,"
+            " and a folder is all that lies below it",
+        ),
+        (
+            {"source": "notes", "tags": ("x",)},
+            "no document matches the filter: tags x; source notes; no document has the tag x: there are ops",
+        ),
+        ({"since": 2.0, "until": 1.0}, "no document can match the filter: it begins after it ends"),
+        (
+            {"until": moment("1971-02-03", now=0.0, is_end=True)},
+            "no document matches the filter: modified until 1971-02-03; without the dates, 4 would: a date"
+            " mentioned in a text belongs in the query",
+        ),
+        (
+            {"since": 1e300, "type": "pdf"},
+            "no document matches the filter: type pdf; modified since 1e+300 s after 1970",
+        ),
+    ],
+    ids=str,
+)
+def test_a_filter_that_nothing_matches_is_named(filter: dict[str, Any], said: str):
+    for mode in ("auto", "fts5", "semantic"):
+        answer = library().search("login", mode=mode, **filter)
+        assert (answer.hits, answer.note, answer.suggestions) == ((), said, ())
+
+
+def test_the_tag_that_was_likely_meant_is_named_first_and_tags_of_no_common_document_are_not_unknown():
+    kb = library()
+    for at in range(12):
+        kb.note(Note(f"note {at}", tags=(f"topic-{at}", "many")))
+    told = kb.search("login", mode="fts5", tags=("topics-7",)).note or ""
+    assert "; no document has the tag topics-7: there are topic-7, many, ops, topic-0, topic-1," in told
+    assert told.endswith("topic-4 …")
+    answer = kb.search("login", mode="fts5", tags=("ops", "many"))
+    assert answer.note == "no document matches the filter: tags ops, many"
+
+
+def test_words_that_stand_only_outside_the_filter_are_told_from_words_that_stand_nowhere():
+    kb = library()
+    kb.note(Note("zebra crossing", title="Zebra", tags=("animals",)))
+    answer = kb.search("zebra", mode="fts5", tags=("ops",))
+    assert answer.note == "nothing found in any of the 4 documents that the filter leaves: tags ops"
+    answer = kb.search("login", mode="fts5", tags=("animals",))
+    assert answer.note == "nothing found in the only document that the filter leaves: tags animals"
+    assert kb.search("qqqqqqqq", mode="fts5", tags=("ops",)).note == NOTHING
+
+
+def test_what_is_superseded_is_said_to_be():
+    kb = library({})
+    first = kb.note(Note("the zebra is striped", title="Zebra"))
+    kb.note(Note("all animals are described elsewhere", title="Animals"), supersedes=first.id)
+    answer = kb.search("zebra", mode="fts5")
+    assert (answer.hits, answer.note) == (
+        (),
+        "all that was found has been superseded; --include-superseded shows it",
+    )
+    assert titles(kb.search("zebra", mode="fts5", include_superseded=True)) == ["Zebra"]
+
+
+@pytest.mark.parametrize("has_superseded", [False, True])
+def test_meaning_that_finds_nothing_because_nothing_is_embedded_is_not_called_superseded(
+    has_superseded: bool,
+):
+    kb = library({"Zebra": "the zebra is striped"})
+    kb.store.vectors.delete_source(kb.sources()[0].source.id)
+    if has_superseded:
+        first = kb.note(Note("an older zebra"), embed=False)
+        kb.note(Note("a newer zebra"), supersedes=first.id, embed=False)
+    assert kb.search("zebra", mode="semantic").note == UNEMBEDDED
+    answer = kb.search("zebra")
+    assert [(one.strategy, "no vector yet" in one.reason) for one in answer.degraded] == [("vectors", True)]
+
+
+def test_excluded_words_are_named_when_they_leave_nothing():
+    answer = library().search("login -token", mode="fts5")
+    assert answer.note == "everything that was found holds what the query excludes: token"
+
+
+@pytest.mark.parametrize("query", ["!!! ???", "", "   ", "\x00\x1f"])
+def test_a_query_without_a_word_is_told_so(query: str):
+    answer = library().search(query)
+    assert (answer.hits, answer.confidence, answer.note) == ((), "no_results", NO_WORD)
+
+
+@pytest.mark.promise("003.cascade.empty")
+@pytest.mark.parametrize("query", ["anything", "!!!"])
+def test_an_empty_knowledge_base_says_so_and_what_to_do(query: str):
+    answer = library({}).search(query)
+    assert (answer.hits, answer.confidence, answer.note, answer.suggestions) == ((), "no_results", EMPTY, ())
+
+
+@pytest.mark.promise("003.cascade.empty")
+def test_a_source_that_was_never_synced_is_named():
+    kb = library({})
+    kb.store.catalog.put_source(Source("s", "papers", "/papers", "directory", "papers"))
+    answer = kb.search("anything")
+    assert answer.note is not None
+    assert answer.note.startswith("nothing is indexed yet of papers: `kb sync`")
+
+
+def test_meaning_alone_without_anything_to_look_for_it_is_an_error_and_not_nothing_found():
+    kb = library(embed__provider="none")
+    with pytest.raises(Unavailable, match="no embedding provider is configured") as fault:
+        kb.search("login", mode="semantic")
+    assert fault.value.hint
+    assert kb.search("login").hits
+
+
+def test_meaning_alone_in_an_empty_knowledge_base_is_answered_with_where_to_begin():
+    answer = library({}, embed__provider="none").search("login", mode="semantic")
+    assert answer.note is not None
+    assert answer.note.startswith("the knowledge base is empty")
+
+
+class Stuck:
+    """A lexical index whose near words never come."""
+
+    def __init__(self, index: object, release: threading.Event) -> None:
+        self._index = index
+        self._release = release
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._index, name)
+
+    def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
+        self._release.wait()
+        return []
+
+
+@pytest.mark.promise("003.cascade.budget")
+def test_a_step_that_takes_too_long_is_named_and_left_behind():
+    kb = library(search__partial_ms=300)
+    release = threading.Event()
+    used = tools(kb)
+    store = _Shelf(kb.store, Stuck(kb.store.lexical, release))
+    try:
+        answer = search(Request("qqqqzzzz aaaa", mode="fts5"), replace(used, store=store))
+    finally:
+        release.set()
+    assert [(one.strategy, one.reason) for one in answer.degraded] == [
+        ("fts_partial", "no answer within 300 ms")
+    ]
+    assert (answer.confidence, answer.note) == ("no_results", NO_TIME)
+
+
+class _Shelf:
+    """A store with another lexical index."""
+
+    def __init__(self, store: Store, lexical: object) -> None:
+        self.catalog = store.catalog
+        self.vectors = store.vectors
+        self.cache = store.cache
+        self.lexical = lexical
+
+
+@pytest.mark.promise("003.cascade.budget")
+def test_a_step_has_no_more_time_than_the_caller_gave_the_whole_search():
+    kb = library(search__partial_ms=60_000)
+    release = threading.Event()
+    store = _Shelf(kb.store, Stuck(kb.store.lexical, release))
+    try:
+        answer = search(Request("qqqqzzzz", mode="fts5", deadline_ms=800), replace(tools(kb), store=store))
+    finally:
+        release.set()
+    assert [one.reason for one in answer.degraded] == ["no answer within 800 ms"]

@@ -1,0 +1,74 @@
+"""Whether a text holds a word, a phrase or neighbours is what an index would say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from concord.text.held import contains, neighbours
+from concord.text.terms import exclusion_match, phrase_match, word_match
+from support.fts5 import finds
+
+LETTERS = "abcy GETsed-ing.中文 é2_ß"
+
+
+@pytest.mark.parametrize(
+    ("text", "terms", "others"),
+    [
+        (
+            "Installing git is easy",
+            ["install", "installation", "is easy", "inst*"],
+            ["stall", "easy git", "gitt*"],
+        ),
+        ("the newton scale", ["newt*"], ["news*"]),
+        ("call getUserName", ["user", "getusername", "get_user_name"], ["username"]),
+        ("written in C++17", ["C++"], ["C#"]),
+        ("only C here", ["C"], ["C++"]),
+        ("we don’t know the Café", ["don't", "cafe"], ["dont"]),
+        ("我住在北京大学", ["北京", "学", "京大"], ["京北"]),
+        ("eine alte Straße", ["strasse", "STRASSE", "straße"], ["stra"]),
+        ("anything", [], ["", "!", "*"]),
+        ("", [], ["word"]),
+    ],
+)
+def test_a_text_contains_a_term_by_its_tokens_and_stems(text: str, terms: list[str], others: list[str]):
+    assert [term for term in (*terms, *others) if contains(text, term)] == terms
+
+
+@given(st.text(LETTERS, max_size=40), st.text(LETTERS, max_size=8), st.booleans())
+@settings(max_examples=300)
+def test_containing_a_term_is_being_found_by_it(text: str, term: str, is_prefix: bool):
+    if is_prefix:
+        assert contains(text, f"{term}*") == finds(word_match(term, prefix=True), text)
+    else:
+        assert contains(text, term) == finds((phrase_match if " " in term else exclusion_match)(term), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "second", "are_close"),
+    [
+        ("written by Barry Warsaw", "barry", "warsaw", True),
+        ("the structure of proteins", "structure", "protein", True),  # a word between, and stems
+        ("Barry\n  Warsaw", "barry", "warsaw", True),
+        ("zurück nach Köln", "zurück", "köln", True),
+        ("Warsaw, Barry", "barry", "warsaw", False),  # the other way round
+        ("Barry went to live in Warsaw", "barry", "warsaw", False),
+        ("barrys warsawian", "barry", "warsaw", False),
+        ("state of the art", "state", "art", False),
+        ("only Barry", "barry", "warsaw", False),
+        ("", "barry", "warsaw", False),
+        ("barry warsaw", "…", "warsaw", False),
+    ],
+)
+def test_a_word_follows_another_where_it_stands_next_or_one_later(
+    text: str, first: str, second: str, are_close: bool
+):
+    assert neighbours(text, ((first, second),)) == [(first, second)] * are_close
+
+
+@given(st.lists(st.sampled_from(["ab", "cd", "ef", "gh"]), max_size=12))
+def test_neighbours_are_at_most_two_words_apart(words: list[str]):
+    pairs = [(first, second) for first in ("ab", "cd", "ef") for second in ("ab", "cd", "ef")]
+    close = {(first, second) for at, first in enumerate(words) for second in words[at + 1 : at + 3]}
+    assert neighbours(" ".join(words), pairs) == [pair for pair in pairs if pair in close]

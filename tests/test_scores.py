@@ -1,0 +1,192 @@
+"""Both scores of every candidate: what is compared and when, and meaning that looks once more."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from concord.errors import BackendDown
+from concord.knowledge import KnowledgeBase
+from concord.search.deadline import Deadline
+from concord.search.legs import Comparison, Semantic
+from concord.search.pipeline import search
+from concord.search.request import options_of
+from concord.search.retrieve import Retrieved
+from concord.search.scores import MAX_EF_SEARCH, NEAREST_WANTED, complete_scores
+from concord.search.tools import Tools
+from concord.search.understand import understand
+from concord.types import Answer, ChunkId, Query, RankedList, Request, Scored, Vector
+from contract.stored import unit
+from support.small_library import library, tools, understood
+
+DOWN = BackendDown("the store does not answer", hint="start it")
+NORTH, EAST = unit(1, 0), unit(0, 1)
+
+
+@pytest.mark.promise("000.candidates.forty", "001.vec.candidates")
+def test_each_strategy_proposes_forty_or_three_times_as_many_as_are_asked_for():
+    kb = library()
+    asked = [Request("login", top=top) for top in (1, 13, 14, 50)]
+    queries = [understand(request, options_of(request, kb.settings), tools(kb), ()) for request in asked]
+    assert [query.candidates for query in queries] == [40, 40, 42, 150]
+
+
+class Asked:
+    """Vectors that remember who was asked for."""
+
+    def __init__(self, vectors: Mapping[ChunkId, Vector], fault: Exception | threading.Event | None = None):
+        self.vectors, self.fault = vectors, fault
+        self.asked: list[list[ChunkId]] = []
+
+    def fetch(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector]:
+        self.asked.append(list(chunk_ids))
+        if isinstance(self.fault, Exception):
+            raise self.fault
+        if self.fault:
+            self.fault.wait()
+        return {i: self.vectors[i] for i in chunk_ids if i in self.vectors}
+
+    def forget(self) -> None: ...
+
+    def known_words(self, text: str) -> float:
+        return 1.0
+
+    def is_word(self, word: str) -> bool:
+        return True
+
+    def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Comparison:
+        return Comparison(NORTH, stored)
+
+
+def completed(vectors: Asked, deadline_ms: float = 60_000):
+    """Complete the scores of chunks 1, 2 and 9, found by words, and of 3, which came with its vector."""
+    kb = library()
+    found = Retrieved(
+        [
+            RankedList("fts_relaxed", "lexical", [Scored(2, 3.0), Scored(1, 2.0), Scored(9, 1.0)]),
+            RankedList("semantic", "semantic", [Scored(3, 0.9, NORTH)]),
+        ]
+    )
+    used = Tools(kb.store, (), kb.settings, "default", similarity=vectors)
+    return complete_scores(found, understood(kb, "login"), used, Deadline(deadline_ms))
+
+
+def test_every_candidate_is_compared_and_only_those_without_a_vector_are_fetched():
+    vectors = Asked({1: EAST, 2: NORTH})
+    rows = {row.chunk_id: row for row in completed(vectors).rows}
+    assert {i: row.cosine for i, row in rows.items()} == {1: 0.0, 2: 1.0, 3: 0.9, 9: None}
+    assert vectors.asked == [[1, 2, 9]]
+    assert rows[1].feedback_cosine is not None
+    assert rows[2].feedback_cosine is not None
+    assert rows[2].feedback_cosine > rows[1].feedback_cosine >= 0
+
+
+def test_a_query_is_moved_towards_chunks_by_their_weight():
+    moved = Comparison(NORTH, {1: EAST, 2: NORTH}).feedback_cosines
+    assert moved({1: 1.0}, 0.6)[1] > moved({1: 1.0}, 0.1)[1] > 0
+    assert moved({1: 1.0, 2: 1.0}, 0.6)[1] < moved({1: 1.0, 2: 0.1}, 0.6)[1]
+    assert moved({7: 1.0}, 0.6) == {1: 0.0, 2: 1.0}
+
+
+def test_cosines_that_fail_are_named_and_words_go_on():
+    found = completed(Asked({}, DOWN))
+    assert [(part.strategy, part.reason) for part in found.degraded] == [("semantic", DOWN.message)]
+    assert {row.cosine for row in found.rows} == {None, 0.9}
+
+
+def test_cosines_are_not_waited_for_beyond_the_deadline():
+    come_back = threading.Event()
+    found = completed(Asked({}, come_back), deadline_ms=1)
+    come_back.set()
+    assert [part.strategy for part in found.degraded] == ["semantic"]
+
+
+NEAR = "The backup of the ledger runs at night"
+NOTES = {f"Near {n}": f"{NEAR} in room {n}." for n in range(3)} | {
+    f"Far {n}": f"Backup tapes number {n} were counted by the porter." for n in range(NEAREST_WANTED + 5)
+}
+
+
+class ShortSighted(Semantic):
+    """Meaning that comes by the nearest only if it takes pains."""
+
+    asked: list[int | None]
+    trouble: Exception | threading.Event | None = None  # at the second look
+
+    def search(self, query: Query) -> RankedList:
+        """Leave out what is nearest, at first."""
+        self.asked.append(query.ef_search)
+        if query.ef_search != MAX_EF_SEARCH:
+            ranked = super().search(query)
+            return replace(ranked, found=ranked.found[3:])
+        if isinstance(self.trouble, Exception):
+            raise self.trouble
+        if self.trouble:
+            self.trouble.wait()
+        return super().search(query)
+
+
+@pytest.fixture
+def kb() -> KnowledgeBase:
+    return library(NOTES)
+
+
+def short_sighted(kb: KnowledgeBase) -> ShortSighted:
+    assert kb.embedder is not None
+    strategy = ShortSighted(kb.store.vectors, kb.embedder)
+    strategy.asked = []
+    return strategy
+
+
+def answered(
+    kb: KnowledgeBase, strategy: Semantic, *, ef_search: int | None = None, deadline_ms: float | None = None
+) -> Answer:
+    usual = tools(kb)
+    given = replace(usual, strategies=[*usual.strategies[:2], strategy], similarity=strategy)
+    return search(Request(f"{NEAR} in room 1", ef_search=ef_search, deadline_ms=deadline_ms), given)
+
+
+def by_meaning(answer: Answer) -> set[str]:
+    return {hit.document.title for hit in answer.hits if "semantic" in hit.found_by}
+
+
+def test_what_words_found_and_meaning_missed_is_looked_for_with_more_effort(kb: KnowledgeBase):
+    strategy = short_sighted(kb)
+    answer = answered(kb, strategy)
+    assert strategy.asked == [64, MAX_EF_SEARCH]
+    assert by_meaning(answer) >= {"Near 0", "Near 1", "Near 2"}
+    assert answer.degraded == ()
+
+
+@pytest.mark.parametrize("ef_search", [64, MAX_EF_SEARCH])
+def test_who_finds_the_nearest_or_took_all_pains_is_asked_once(kb: KnowledgeBase, ef_search: int):
+    class Watched(ShortSighted):
+        def search(self, query: Query) -> RankedList:
+            self.asked.append(query.ef_search)
+            ranked = Semantic.search(self, query)
+            return replace(ranked, found=ranked.found[3 * (ef_search == MAX_EF_SEARCH) :])
+
+    assert kb.embedder is not None
+    strategy = Watched(kb.store.vectors, kb.embedder)
+    strategy.asked = []
+    answered(kb, strategy, ef_search=ef_search)
+    assert strategy.asked == [ef_search]
+
+
+@pytest.mark.parametrize("trouble", [BackendDown("gone", hint="wait"), threading.Event()])
+def test_a_second_look_that_fails_or_is_late_leaves_the_first(
+    kb: KnowledgeBase, trouble: Exception | threading.Event
+):
+    strategy = short_sighted(kb)
+    strategy.trouble = trouble
+    try:
+        answer = answered(kb, strategy, deadline_ms=400)
+    finally:
+        if isinstance(trouble, threading.Event):
+            trouble.set()
+    assert strategy.asked == [64, MAX_EF_SEARCH]
+    assert by_meaning(answer)
+    assert (answer.degraded, answer.hits[0].document.title) == ((), "Near 1")
