@@ -70,7 +70,9 @@ def _asked(text: str, documents: Sequence[Document], knowledge: KnowledgeBase, t
         copy_documents(documents, tools.store, few.store)
         words = Searching(few.parts).for_words().strategies
         meaning = Semantic(few.store.vectors, knowledge.embedder)
-        given = replace(tools, store=few.store, strategies=[*words, meaning], similarity=meaning, snapshot=None)
+        given = replace(
+            tools, store=few.store, strategies=[*words, meaning], similarity=meaning, snapshot=None
+        )
         return search(Request(text), given)
 
 
