@@ -22,7 +22,7 @@ _OPTION = r"(?<![\w-])--?[A-Za-z][\w-]*"
 _MARKS = r"[`*_]{0,4}"
 _VALUED = (
     rf"{_OPTION}(?:[ =]?(?:<[^<>\n]{{0,60}}>|\[[^\[\]\n]{{0,60}}\]|\{{[^{{}}\n]{{0,60}}\}}"
-    rf"|[A-Z][A-Z0-9_|.:-]{{0,40}}(?![a-z]))(?:\.{{3}})?|=[\w.|-]{{1,40}}){{0,3}}{_MARKS}"
+    rf"|[A-Z][A-Z0-9_|.,:-]{{0,40}}(?![a-z]))(?:\.{{3}})?|=[\w.|-]{{1,40}}){{0,3}}{_MARKS}"
 )
 # An option with its value and other names, then two spaces, a sign or the end of the line. What comes after a
 # line that ends with a backslash belongs to a command.

@@ -32,7 +32,7 @@ MOST_OWNERS = 6
 LONGEST = 64  # characters of a name
 MANY_WORDS = 8  # content words of a query that asks for a release or an option
 FEW_WORDS = 4  # content words of a query that asks for an identifier; a longer one mentions it
-_MOST_NEAREST = 3  # owners that are not part of the path
+_MOST_NEAREST = 4  # owners that are not part of the path
 _MOST_ASKED = 8  # names of a query, and words beside them
 _LONGEST_QUERY = 1000  # characters: what is longer was pasted
 _LONGEST_HEADING = 120
@@ -87,7 +87,8 @@ def names_of(type: DocumentType, path: str, title: str, heading: Sequence[str], 
         own = [place.name for place in headings_in(text)]
         names += chain.from_iterable(map(_numbers, (title, *heading, *own)))
         single = _single_words(*heading[-1:], *own)
-        owners = _owners(path, classes, [*single, *heading[-1:]])
+        above = [words for words in own if words[:1] != "-"]  # an option is no owner of itself
+        owners = _owners(path, classes, [*single, *above, *heading[-1:]])
     else:
         owners = _owners(path, [*classes, *outer_names(places), *heading], ())
     tokens = _tokens(names)[:MOST_NAMES]
