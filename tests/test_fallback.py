@@ -24,7 +24,7 @@ def test_words_that_begin_alike_answer_when_no_word_does():
     answer = library().search("kubern", mode="fts5")
     assert titles(answer) == ["Kubernetes"]
     assert (answer.confidence, answer.hits[0].confidence) == ("low", "low")
-    assert (answer.note, answer.suggestions) == (STEP_NOTES["prefix"], ())
+    assert (answer.note, answer.suggestions) == (STEP_NOTES["prefix"], ("kubernetes",))
     assert answer.hits[0].found_by == answer.strategies_matched == ("fts_prefix",)
 
 

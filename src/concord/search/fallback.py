@@ -31,7 +31,6 @@ from concord.text.similar import MIN_LETTERS, MIN_PART, distance
 from concord.text.terms import any_of, word_match, written
 from concord.text.terms import searched as searched_words
 from concord.text.tokens import folded, pattern, stem
-from concord.text.word_forms import is_mistyped
 from concord.types import Document, Leg, Match, Query, RankedList, Request, Without, Word
 
 if TYPE_CHECKING:
@@ -237,6 +236,8 @@ def _like(word: str, similar: SimilarWords, index: LexicalIndex) -> list[str]:
 
 def _meant(word: str, like: Sequence[str]) -> str | None:
     """Return the nearest word that an unknown one is a slip for."""
+    from concord.text.word_forms import is_mistyped  # late: most queries have no unknown word
+
     return next((known for known in like if is_mistyped(word, known)), None)
 
 
