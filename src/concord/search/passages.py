@@ -119,13 +119,14 @@ def collapse(passages: Sequence[Passage], query: Query) -> list[Passage]:
     for passage in passages:
         words = token_set(passage.chunk.text)
         least, most = DUPLICATE * len(words), len(words) / DUPLICATE
-        alike = (at for at, other in enumerate(words_of) if least <= len(other) <= most)
-        at = next((at for at in alike if _say_the_same(words, words_of[at], asked)), None)
-        if at is None:
+        for at, others in enumerate(words_of):
+            if least <= len(others) <= most and _say_the_same(words, others, asked):
+                citation = cite(passage.document, passage.chunk)
+                kept[at] = replace(kept[at], also_at=(*kept[at].also_at, citation))
+                break
+        else:
             kept.append(passage)
             words_of.append(words)
-        else:
-            kept[at] = replace(kept[at], also_at=(*kept[at].also_at, cite(passage.document, passage.chunk)))
     return kept
 
 

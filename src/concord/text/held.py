@@ -27,14 +27,33 @@ def contains(text: str, term: str) -> bool:
 
 
 def held_words(words: Iterable[str], text: str) -> set[str]:
-    """Return the words that a text holds."""
-    return {word for word in words if contains(text, word)}
+    """Return the words that a text holds; most are one token, and are looked up in its sets of tokens."""
+    plain, further = token_set(text), further_set(text)
+    held: set[str] = set()
+    for word in words:
+        token = _single_token(word)
+        if token in plain or token in further or not token and contains(text, word):
+            held.add(word)
+    return held
 
 
-def neighbours(text: str, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+@lru_cache(maxsize=512)
+def _single_token(word: str) -> str:
+    """Return the token of a word; empty if it has several forms or tokens."""
+    match = _match_of(word)
+    return _run_of(match).strip() if isinstance(match, Word) and not match.prefix else ""
+
+
+def neighbours(text: str, pairs: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     """Return the pairs whose second word follows the first in a text, at once or after one other word."""
-    line = _line(text)
-    return [pair for pair in pairs if _are_close(line, _first_token(pair[0]), _first_token(pair[1]))]
+    held = token_set(text)
+    likely = [row for row in _with_tokens(pairs) if row[1] in held and row[2] in held]
+    return [pair for pair, first, second in likely if _are_close(_line(text), first, second)]
+
+
+@lru_cache(maxsize=16)
+def _with_tokens(pairs: tuple[tuple[str, str], ...]) -> list[tuple[tuple[str, str], str, str]]:
+    return [(pair, _first_token(pair[0]), _first_token(pair[1])) for pair in pairs]
 
 
 def _are_close(line: str, first: str, second: str) -> bool:
@@ -73,19 +92,30 @@ def _run_of(match: Word | Phrase) -> str:
 @lru_cache(maxsize=128)
 def _line(text: str) -> str:
     """Return the tokens of a text, a space around each."""
-    return f" {' '.join(tokenize(text))} "
+    return f" {' '.join(_tokens(text))} "
+
+
+@lru_cache(maxsize=128)
+def _tokens(text: str) -> list[str]:
+    return tokenize(text)
 
 
 @lru_cache(maxsize=128)
 def token_set(text: str) -> frozenset[str]:
     """Return the different tokens of a text."""
-    return frozenset(_line(text).split())
+    return frozenset(_tokens(text))
 
 
 @lru_cache(maxsize=128)
 def _further_line(text: str) -> str:
     """Return the same of what the tokenizer cannot see: parts of identifiers, pairs of characters."""
     return _line(index_terms(text))
+
+
+@lru_cache(maxsize=128)
+def further_set(text: str) -> frozenset[str]:
+    """Return the different tokens that the tokenizer cannot see."""
+    return frozenset(_further_line(text).split())
 
 
 @lru_cache(maxsize=128)

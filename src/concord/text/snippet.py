@@ -8,6 +8,7 @@ from unicodedata import category
 
 from msgspec import Struct
 
+from concord.text.held import further_set
 from concord.text.scripts import has_marks, has_unspaced, narrowed, places, segments
 from concord.text.terms import identifier_parts, identifiers_in, identifiers_with, loose_words
 from concord.text.tokens import folded, has_undivided, pattern, separated, spelt_out, stem, tokens_at
@@ -125,7 +126,8 @@ def _places(text: str, targets: _Targets) -> list[_Place]:
     """Return where the words stand, or identifiers with them; without any, where words begin like them."""
     tokens = tokens_at(text) if targets.stems else []
     found = [_Place(*token) for token in tokens if token[2] in targets.stems]
-    found += _inside(text, targets.stems.difference(place.target for place in found))
+    missing = targets.stems.difference([place.target for place in found])
+    found += _inside(text, missing & further_set(text)) if missing else ()
     if has_marks(text):  # of words with signs, tokens are only parts
         found += [_Place(*place) for place in places(targets.stems, text)]
     for pair in targets.anywhere:
