@@ -24,11 +24,11 @@ from concord.quality.fit import (
     fit,
     fit_head,
     isotonic,
-    off_topic,
     rejudged,
     revised,
 )
 from concord.quality.metrics import reliability
+from concord.quality.refit import off_topic
 from concord.search.calibration import Head, parsed, probability
 from concord.search.pipeline import Examined, examine
 from concord.types import Request

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from concord.quality.fit import LEAST, off_topic
+from concord.quality.fit import LEAST
+from concord.quality.refit import off_topic
 from support.judged import things
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from concord.protocols import Progress
     from concord.quality.collection import Collection
     from concord.quality.evaluate import Evaluation, Review
-    from concord.quality.fit import Refit
+    from concord.quality.refit import Refit
     from concord.search.tools import Tools
 
 
@@ -75,7 +75,7 @@ class Measuring:
         from concord.quality.collection import near_misses as queries_of
         from concord.quality.collection import read_collection
         from concord.quality.evaluate import feedback_outcomes
-        from concord.quality.fit import refit
+        from concord.quality.refit import refit
         from concord.search.calibration import save_calibration
 
         collection = None if folder is None else read_collection(Path(folder), split).sampled(limit)

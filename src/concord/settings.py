@@ -194,7 +194,7 @@ SETTINGS: tuple[Setting, ...] = (
         "search.strategies",
         "",
         "further strategies to ask, by the names under which installed packages bring them, separated by"
-        " commas; each in the modes of its family",
+        " commas; each in the modes of its leg",
         "empty means ours alone: to look for others takes longer than a search",
     ),
     Setting(

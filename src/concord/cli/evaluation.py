@@ -14,8 +14,8 @@ from concord.cli.command import Flags, command, opened
 
 if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation, Review
-    from concord.quality.fit import Refit
     from concord.quality.metrics import LabelPrecision, Promises
+    from concord.quality.refit import Refit
 
 _folder = click.Path(path_type=Path)
 

@@ -3,15 +3,13 @@
 Two logistic regressions for each kind of evidence, one over hits and one over answers. The output of the
 second is corrected by an isotonic table, fitted to predictions for sets that the regression had not seen
 (of one set alone, for queries), so that it corrects promises that are too high on unknown ground. Every set
-weighs the same. `refit` does it for a user's own corpus and stays near the fit that ships: a few dozen
-queries move it a little, a few hundred as far as they like.
+weighs the same. `refit.py` does it for a user's own corpus.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -19,25 +17,16 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.errors import BadValue
-from concord.protocols import Progress
-from concord.quality.collection import Collection
-from concord.quality.evaluate import Outcome, ask, ask_own
-from concord.quality.metrics import Promises, promises
+from concord.quality.evaluate import Outcome
 from concord.search.calibration import (
-    SHIPPED,
     Calibration,
     Cuts,
     Evidence,
     Head,
     Heads,
-    model_key,
     probability,
-    shipped_calibration,
 )
 from concord.search.judge import Judged, Verdict, best_label, cap, label, with_falling_scores
-from concord.search.tools import Tools
-from concord.types import Identity
 
 Array = npt.NDArray[np.float64]
 
@@ -382,89 +371,3 @@ def _sigmoid(odds: Array) -> Array:
 
 def _rounded(values: Array) -> tuple[float, ...]:
     return tuple(round(float(value), 6) for value in values)
-
-
-class Refit(Struct, frozen=True):
-    """A new calibration, and how well confidence held before and after."""
-
-    calibration: Calibration
-    queries: int
-    foreign: int
-    before: Promises
-    after: Promises  # measured on queries that the fit had not seen
-    feedback: int = 0  # queries of the user's own that somebody has judged results of
-    path: Path | None = None
-
-
-def refit(
-    collection: Collection | None,
-    tools: Tools,
-    identity: Identity,
-    others: Mapping[str, Sequence[str]],
-    progress: Progress,
-    feedback: Sequence[Outcome] = (),
-    near_misses: Sequence[str] = (),
-) -> Refit:
-    """Fit a calibration to an indexed collection; it can answer neither queries of others nor near misses.
-
-    `feedback` are judged answers of the user's own knowledge base: each counts as much as a query of the
-    collection. Without a collection they are all there is.
-
-    Raises:
-        BadValue: there are too few judged queries, none of them is answered, or there is no embedding model
-            to calibrate.
-    """
-    _check(len(collection.judged) if collection else len(feedback), tools)
-    own = _checked([*(ask_own(collection, tools, progress) if collection else ()), *feedback])
-    texts = [text for texts in others.values() for text in texts] or off_topic()
-    foreign, near = ask(texts, tools, progress), ask(near_misses, tools, progress)
-    prior, model = shipped_calibration(identity), model_key(identity)
-    judged = JudgedSet(collection.folder.name if collection else "feedback", own, foreign, near)
-    return Refit(
-        calibration=fit([judged], model, prior),
-        queries=len(own) - len(feedback),
-        feedback=len(feedback),
-        foreign=len(foreign) + len(near),
-        before=_promises(own),
-        after=_promises(_cross_fitted(judged, model, prior)),
-    )
-
-
-def off_topic() -> list[str]:
-    """Return everyday questions that hardly any one corpus answers."""
-    return Path(SHIPPED, "offtopic.txt").read_text(encoding="utf-8").splitlines()
-
-
-def _check(judged: int, tools: Tools) -> None:
-    if judged < LEAST:
-        raise BadValue(
-            f"{judged} judged queries are too few to calibrate with",
-            hint=f"judge {LEAST} or more: in qrels/*.tsv of a folder, or with `kb feedback`",
-        )
-    if tools.similarity is None:
-        raise BadValue(
-            "there is no embedding model to calibrate", hint="set embed.provider to something else than none"
-        )
-
-
-def _checked(own: Sequence[Outcome]) -> Sequence[Outcome]:
-    """Check that some query is answered: fitted to none, no answer would ever be trusted again."""
-    if not any(any(outcome.relevant) for outcome in own):
-        raise BadValue(
-            f"none of {len(own):,} judged queries finds a relevant document",
-            hint="qrels/*.tsv has to name documents by the _id that corpus.jsonl gives them",
-        )
-    return own
-
-
-def _cross_fitted(judged: JudgedSet, model: str, prior: Calibration | None) -> list[Outcome]:
-    """Return each query as a fit to the others judges it."""
-    outcomes: list[Outcome] = []
-    for fold in range(FOLDS):
-        rest = [outcome for at, outcome in enumerate(judged.own) if at % FOLDS != fold]
-        outcomes += revised(judged.own[fold::FOLDS], fit([judged._replace(own=rest)], model, prior))
-    return outcomes
-
-
-def _promises(outcomes: Sequence[Outcome]) -> Promises:
-    return promises([(outcome.verdict, outcome.relevant) for outcome in outcomes])

@@ -112,7 +112,9 @@ def _under_its_heading(passage: Passage, at: int | None) -> Chunk:
 def with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
     """Return hits that say whether their files have changed, if the disk answers in time."""
     documents = [hit.document for hit in hits]
-    states = unless_disk_hangs(lambda: [files.freshness(one) for one in documents], files, documents)
+    states = unless_disk_hangs(
+        lambda: [files.freshness(document) for document in documents], files, documents
+    )
     if states is None:
         return hits
     return tuple(replace(hit, freshness=state) for hit, state in zip(hits, states, strict=True))

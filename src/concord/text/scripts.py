@@ -276,14 +276,14 @@ def _tables() -> _Tables:
     joined = f"(?<=[{_SIGNED}])[{_JOINERS}]+(?=[{_SIGNED}])"
     ours = _SIGNED + _POINTED
     public: dict[str, str] = {}
-    for one in signs:
-        public[_private(one)] = public.get(_private(one), "") + one
+    for sign in signs:
+        public[_private(sign)] = public.get(_private(sign), "") + sign
     return _Tables(
         re.compile(f"{_LEAD}\\S+|(?:[{_class([*letters, *signs, *points])}]+|{joined})+"),
         re.compile(rf"(?<![^\W_{ours}])[^\W_{ours}]++(?=[{ours}])|(?<=[{ours}])[^\W_{ours}]+"),
         re.compile(f"[{_SIGNED}{_LEAD}]"),
         re.compile(f"[{_class(points)}]"),
-        {ord(one): ord(_private(one)) for one in signs} | dict.fromkeys(map(ord, [*points, *_JOINERS])),
+        {ord(sign): ord(_private(sign)) for sign in signs} | dict.fromkeys(map(ord, [*points, *_JOINERS])),
         public,
     )
 
