@@ -19,8 +19,7 @@ from concord.search.blend import POOL, Context, smoothed_idfs
 from concord.search.calibration import UNFITTED, Calibration, Cuts, Evidence, Heads, probability
 from concord.search.classify import mentions
 from concord.search.fuse import Candidates, dominant
-from concord.search.legs import LEXICAL, is_built_in
-from concord.search.retrieve import NAMES
+from concord.search.legs import LEXICAL, NAMES, is_built_in
 from concord.search.scores import is_read
 from concord.text.held import contains, held_words
 from concord.types import Candidate, Passage, Query, QueryType, Ranked

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LEXICAL = ("fts_exact", "fts_relaxed")
 STRATEGIES = (*LEXICAL, "semantic")  # the order in which they are always named
+NAMES = "names"  # as a strategy: chunks that define what the query names, or the place it points to
 # Sorting a thousand scores rather than forty costs the engine next to nothing, and most of what meaning finds
 # is among them: both scores of a candidate are known without asking again.
 KNOWN = 1000
@@ -39,7 +40,7 @@ _WORD = pattern(r"\w+")
 
 def is_built_in(strategy: str) -> bool:
     """Whether a name is that of our own strategies or fallback steps, and of no plugin's."""
-    return strategy in STRATEGIES or strategy.startswith("fts_")
+    return strategy in (*STRATEGIES, NAMES) or strategy.startswith("fts_")
 
 
 class ExactWords:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from concord.errors import BackendDown, DeadlinePassed, Unavailable, reason_of
 from concord.search.deadline import Deadline, Task
-from concord.search.legs import LEXICAL
+from concord.search.legs import LEXICAL, NAMES
 from concord.search.tools import Tools
 from concord.text.citations import Citation, extent, places_in
 from concord.types import Chunk, ChunkId, Degraded, Document, Filter, Leg, Mode, Query, RankedList, Scored
@@ -30,7 +30,6 @@ LEGS: Mapping[Mode, tuple[Leg, ...]] = {
     "semantic": ("semantic",),
     "fts5": ("lexical",),
 }
-NAMES = "names"  # as a strategy: chunks that define what the query names, or the place it points to
 MAX_PLACES = 8  # of one query that are looked up
 
 

@@ -18,8 +18,8 @@ from concord.search.blend import MOSTLY_KNOWN, POOL, Context
 from concord.search.classify import is_sure_name
 from concord.search.deadline import Deadline, run_within
 from concord.search.fuse import Candidates, candidates_of
-from concord.search.legs import STRATEGIES
-from concord.search.retrieve import NAMES, Retrieved, ask
+from concord.search.legs import NAMES, STRATEGIES
+from concord.search.retrieve import Retrieved, ask
 from concord.search.tools import Tools
 from concord.text.bm25 import idfs
 from concord.text.stopwords import shows_english
