@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from benchmarks.synthetic import cache_folder
-from concord.config import load_settings
+from concord.core.config import load_settings
 from concord.embedders import pack_file
 from concord.embedders.bundled import MODEL, WINDOW, pack_path
 from concord.embedders.bundled_network import Network

@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 from benchmarks.copying import copy_store
 from benchmarks.development import QUERIES, folder, opened
 from benchmarks.measure import Row, absent
+from concord.core.storage import Store
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import MODES, Evaluation, evaluate
 from concord.search_parts import Searching
-from concord.storage import Store
 from concord.types import silent
 
 NAME = "scifact"

@@ -26,7 +26,7 @@ from benchmarks.measure import (
     sized,
 )
 from benchmarks.synthetic import OLD_S, make_old, write_small_files
-from concord.config import load_settings
+from concord.core.config import load_settings
 from concord.files.freshness import Files
 from concord.knowledge import KnowledgeBase
 from concord.search.deadline import run_within

@@ -31,7 +31,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from benchmarks.measure import processor_s, sized
 from concord import KnowledgeBase
-from concord.config import load_settings
+from concord.core.config import load_settings
 from concord.embedders.bundled import BundledEmbedder
 from concord.types import Document, Piece, Source
 

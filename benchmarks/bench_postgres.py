@@ -18,7 +18,7 @@ from benchmarks.postgres_lab import ORG, server
 from benchmarks.postgres_searching import recall, recall_beside_others, searching
 from benchmarks.postgres_writing import filling, growing, writing
 from concord.backends.postgres.store import PostgresStore
-from concord.config import load_settings
+from concord.core.config import load_settings
 
 CHUNKS = sized(int(os.environ.get("KB_BENCH_CHUNKS", "20000")), 400)
 

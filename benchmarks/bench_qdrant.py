@@ -16,9 +16,9 @@ from math import hypot
 from benchmarks.measure import Row, absent, at_most, cost_of, cpu_ms, elapsed_ms, in_turn, milliseconds, sized
 from benchmarks.qdrant_lab import server
 from benchmarks.synthetic import DIMENSION, SEED
-from concord.config import load_settings
+from concord.core.config import load_settings
+from concord.core.storage import Store
 from concord.parts import Parts
-from concord.storage import Store
 from concord.types import Document, Filter, Identity, Piece, Source, Vector
 
 CHUNKS = sized(5_000, 200)

@@ -31,7 +31,7 @@ from benchmarks.qdrant_shards import CANDIDATES, QdrantShards
 from benchmarks.server_time import clock_with_server
 from benchmarks.synthetic import DIMENSION, Filling, fill, filled_store, filling_of, questions, unit_rows
 from concord.backends.sqlite.location import locate
-from concord.config import load_settings
+from concord.core.config import load_settings
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, Mode, silent
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import astuple, replace
 
-from concord.storage import Store
+from concord.core.storage import Store
 from concord.types import Chunk, Document, Piece
 
 DOCUMENTS = 500  # copied at once

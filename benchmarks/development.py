@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from benchmarks.measure import sized
 from benchmarks.synthetic import cache_folder
-from concord import plugins
+from concord.core import plugins
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, Entry, foreign_queries, read_collection
 from concord.quality.evaluate import Evaluation, evaluate

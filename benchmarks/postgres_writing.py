@@ -17,10 +17,10 @@ from benchmarks.postgres_lab import ORG, VECTORS, points, session
 from benchmarks.server_time import clock_with_server
 from benchmarks.synthetic import SEED, batches_of_texts, documents_of
 from concord.backends.postgres.store import PostgresStore
+from concord.core.storage import Store
 from concord.embedders.bundled import BundledEmbedder
-from concord.indexing.document_groups import is_full
-from concord.indexing.embedding import EMBED_BATCH
-from concord.storage import Store
+from concord.index.batch import is_full
+from concord.index.embedding import EMBED_BATCH
 from concord.types import Document, Piece, Source, silent
 
 ROUNDS = sized(5, 2)  # of writing a part of the chunks

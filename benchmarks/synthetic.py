@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from benchmarks.measure import Clock, Cost, cost_of, sized, together
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.store import SQLiteStore
+from concord.core.storage import Store
 from concord.embedders.bundled import BundledEmbedder
-from concord.storage import Store
 from concord.types import ChunkId, Document, Piece, Source, Vector
 
 SEED = 2026

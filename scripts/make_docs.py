@@ -13,10 +13,10 @@ from pathlib import Path
 
 import click
 
-from concord import errors
 from concord.cli.main import COMMANDS, kb
-from concord.errors import KBError
-from concord.settings import SETTINGS, Setting
+from concord.core import errors
+from concord.core.errors import KBError
+from concord.core.settings import SETTINGS, Setting
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 WIDTH = 100

@@ -54,7 +54,7 @@ FAULTS = (
     Fault("weight of z-scores", "search/fuse.py", "ZSCORE_WEIGHT = 0.6", "ZSCORE_WEIGHT = 0.2"),
     Fault("agreement bonus", "search/fuse.py", "AGREEMENT_BONUS = 0.2", "AGREEMENT_BONUS = 0.0"),
     Fault("who leads", "search/fuse.py", "FOLLOWING = 0.7, 0.3", "FOLLOWING = 0.3, 0.7"),
-    Fault("the k of RRF", "settings.py", '"search.rrf_k",\n        60', '"search.rrf_k",\n        1'),
+    Fault("the k of RRF", "core/settings.py", '"search.rrf_k",\n        60', '"search.rrf_k",\n        1'),
     Fault(
         "weights of conceptual queries",
         "search/blend.py",
@@ -68,13 +68,13 @@ FAULTS = (
     Fault("passages that are read", "search/passages.py", "READ_PER_RESULT = 3", "READ_PER_RESULT = 1"),
     Fault(
         "the lambda of MMR",
-        "settings.py",
+        "core/settings.py",
         '"search.diversity",\n        0.7',
         '"search.diversity",\n        1.0',
     ),
     Fault(
         "passages of a document",
-        "settings.py",
+        "core/settings.py",
         '"search.per_document",\n        2',
         '"search.per_document",\n        0',
     ),
@@ -84,7 +84,7 @@ FAULTS = (
     Fault("columns of BM25", "backends/columns.py", "WEIGHTS = (2.0,", "WEIGHTS = (1.0,"),
     Fault("feedback", "search/scores.py", "FEEDBACK_STRENGTH = 0.6", "FEEDBACK_STRENGTH = 0.0"),
     Fault("hits of feedback", "search/scores.py", "FEEDBACK_HITS = 3", "FEEDBACK_HITS = 10"),
-    Fault("the floor", "settings.py", '"search.floor",\n        0.001', '"search.floor",\n        0.02'),
+    Fault("the floor", "core/settings.py", '"search.floor",\n        0.001', '"search.floor",\n        0.02'),
     Fault("isotonic table", "search/calibration.py", "return _corrected(raw, head.isotonic)", "return raw"),
     Fault("the cap", "search/judge.py", "return _capped(given, score, cuts.hit)", "return given"),
     Fault("falling scores", "search/judge.py", "least = min(least, row.score)", "least = row.score"),
@@ -110,11 +110,14 @@ FAULTS = (
         "ONE_EDIT_FROM, TWO_EDITS_FROM = 50, 80",
     ),
     Fault(
-        "nonsense", "settings.py", '"search.least_score",\n        0.1', '"search.least_score",\n        0.0'
+        "nonsense",
+        "core/settings.py",
+        '"search.least_score",\n        0.1',
+        '"search.least_score",\n        0.0',
     ),
     Fault(
         "fewer candidates",
-        "settings.py",
+        "core/settings.py",
         '"search.candidates",\n        40',
         '"search.candidates",\n        10',
     ),

@@ -12,12 +12,12 @@ import apsw
 import pytest
 from msgspec.structs import replace
 
-from concord import plugins
-from concord.backfill import Backfill, backfill
 from concord.cli.main import main
-from concord.errors import EmbedderDown
+from concord.core import plugins
+from concord.core.errors import EmbedderDown
+from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note
+from concord.ops.backfill import Backfill, backfill
 from concord.types import Answer, Word, silent
 from contract.stored import EVERYTHING
 from support.kb_process import BOUND_S

@@ -12,9 +12,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from concord.errors import BackendDown, BadValue, CorruptStore, UsageError
+from concord.core.errors import BackendDown, BadValue, CorruptStore, UsageError
+from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note
 from concord.types import Document
 from support.kb_command import Kb
 from support.kb_process import assert_sound

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concord.errors import Damaged, Encrypted, TooLarge
+from concord.core.errors import Damaged, Encrypted, TooLarge
 from concord.extractors.book import BookExtractor
 from support.office_samples import make_archive, make_epub
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.errors import BadValue, NotFound
+from concord.core.errors import BadValue, NotFound
+from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note
 from concord.search.boost import HALF_LIFE_S, boost, closeness_in, habit
 from concord.text.held import neighbours
 from concord.types import Access, Answer, Candidate, Ranked

@@ -15,7 +15,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
-from concord.errors import BadValue
+from concord.core.errors import BadValue
 from concord.search.blend import Context
 from concord.search.calibration import (
     SHIPPED,

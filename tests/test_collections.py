@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from concord.errors import BadValue, NotFound
+from concord.core.errors import BadValue, NotFound
 from concord.quality.collection import read_collection
 from support.judged import things, write_collection
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concord.cli.main import main
-from concord.config import find_paths, load_settings, parse_value
-from concord.errors import BadValue, KBError, UnknownSetting
+from concord.core.config import find_paths, load_settings, parse_value
+from concord.core.errors import BadValue, KBError, UnknownSetting
+from concord.core.settings import SETTINGS, TABLE, Setting
+from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note
-from concord.settings import SETTINGS, TABLE, Setting
 from support.recorders import write
 
 

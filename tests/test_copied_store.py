@@ -14,7 +14,7 @@ import pytest
 
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
-from concord.storage import Store
+from concord.core.storage import Store
 from support.recorders import write
 from support.small_library import secluded
 

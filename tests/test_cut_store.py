@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from concord.backends.sqlite.store import SQLiteStore
-from concord.errors import BackendDown, CorruptStore
+from concord.core.errors import BackendDown, CorruptStore
 from contract.stored import put
 from support.faulty_disk import FaultyDisk
 from support.kb_command import Kb

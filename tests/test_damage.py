@@ -11,7 +11,7 @@ import pytest
 from concord.backends.sqlite import checks, schema
 from concord.backends.sqlite.connections import Connection
 from concord.backends.sqlite.store import SQLiteStore
-from concord.errors import CorruptStore
+from concord.core.errors import CorruptStore
 from concord.types import AnyOf, Filter, Word, silent
 from contract.stored import embed, put, unit
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import concord
-from concord.errors import BackendDown, Unavailable
+from concord.core.errors import BackendDown, Unavailable
 from concord.search.deadline import FAILURES, MAX_IDLE, Breaker, WorkerThreads, run_within
 
 RETRY_S, LATE_S, BOUND_S = 30.0, 5.0, 60

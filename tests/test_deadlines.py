@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 import concord
-from concord import KnowledgeBase, Note, plugins
+from concord import KnowledgeBase, Note
+from concord.core import plugins
+from concord.core.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError
+from concord.core.protocols import Strategy
 from concord.embedders.hashing import HashingEmbedder
-from concord.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError
-from concord.protocols import Strategy
 from concord.search.deadline import FAILURES, Deadline
 from concord.search.legs import MAX_TOKENS, ExactWords, QueryVectors, RelaxedWords
 from concord.search.pipeline import search
@@ -266,7 +267,7 @@ def test_a_query_that_fits_is_read_whole(text: str):
 
 RUN = """
 import sys
-from concord import plugins
+from concord.core import plugins
 from concord.cli.main import main
 plugins.TABLES["embedders"]["hung"] = "support.hung_embedder:HungEmbedder"
 sys.exit(main(sys.argv[1:]))

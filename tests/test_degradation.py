@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from concord import KnowledgeBase, Note, plugins
+from concord import KnowledgeBase, Note
 from concord.backends.sqlite.lexical import SQLiteLexical
+from concord.core import plugins
+from concord.core.errors import BackendDown, EmbedderDown, Unavailable
 from concord.embedders.hashing import HashingEmbedder
-from concord.errors import BackendDown, EmbedderDown, Unavailable
 from concord.types import Answer, Vector
 from concord.wire import explanation_to_json
 from support.small_library import NOTES, UNHURRIED, secluded, titles

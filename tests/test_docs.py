@@ -14,10 +14,10 @@ import click
 import pytest
 
 import concord
-from concord import errors
 from concord.cli.command import ExampleCommand, ExampleGroup
 from concord.cli.main import COMMANDS, kb
-from concord.settings import SETTINGS
+from concord.core import errors
+from concord.core.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

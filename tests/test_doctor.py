@@ -12,12 +12,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from concord import doctor
 from concord.backends.sqlite import checks as sqlite_checks
-from concord.doctor import available_memory
+from concord.core.reports import Finding
+from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note
-from concord.outcomes import Finding
+from concord.ops import doctor
+from concord.ops.doctor import available_memory
 from support import kb_process
 from support.recorders import write
 from support.small_library import opened

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from concord.durable import replace_file
+from concord.core.filesystem import replace_file
 
 
 @pytest.mark.parametrize("wait", [True, False])

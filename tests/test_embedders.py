@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from concord import plugins
-from concord.config import find_paths
+from concord.core import plugins
+from concord.core.config import find_paths
+from concord.core.errors import BadValue, EmbedderDown, KBError
+from concord.core.protocols import Embedder
 from concord.embedders import bundled, bundled_network, pack_file
 from concord.embedders.onnx_file import FLOAT, INT64, Graph
-from concord.errors import BadValue, EmbedderDown, KBError
-from concord.protocols import Embedder
 from concord.types import Vector
 from support.embedding_server import EmbeddingServer, numbers, serving
 from support.folders import NOWHERE, cached_in
@@ -162,15 +162,15 @@ def test_a_closed_embedder_opens_again_when_it_is_used(embedder: Embedder):
 def test_opening_and_counting_tokens_start_no_model_runtime(name: str, cache: Path, own_model: Path):
     script = """
 import sys
-from concord import plugins
-from concord.config import Paths
+from concord.core import plugins
+from concord.core.config import Paths
 embedder = plugins.load("embedders", sys.argv[1])({"embed.model": sys.argv[3]}, Paths("", sys.argv[2], ""))
 assert embedder.identity.dimension and embedder.max_tokens > 9
 assert len(embedder.token_starts("three little words")) == 3
 assert "onnxruntime" not in sys.modules
 assert sys.argv[1] != "hashing" or not {"numpy", "tokenizers"} & set(sys.modules)
 """
-    path = str(Path(plugins.__file__).parent.parent)
+    path = str(Path(plugins.__file__).parents[2])
     command = [sys.executable, "-c", script, name, str(cache), str(own_model)]
     subprocess.run(command, check=True, env={"PYTHONPATH": path})
 

@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
+from concord.core.errors import BadValue
 from concord.embedders.hashing import HashingEmbedder
-from concord.errors import BadValue
-from concord.indexing import embedding
-from concord.indexing.reading_files import READER_VERSION
+from concord.index import embedding
+from concord.index.reading import READER_VERSION
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import MODES, evaluate, latency_by_mode, write_runs
 from concord.quality.metrics import MEASURES

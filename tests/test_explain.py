@@ -10,7 +10,7 @@ import pytest
 
 from concord import KnowledgeBase, Note
 from concord.cli.arithmetic import arithmetic, ranks
-from concord.errors import BadValue, NotFound
+from concord.core.errors import BadValue, NotFound
 from concord.search import understand
 from concord.search.explain import Explanation
 from concord.wire import explanation_to_json

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from concord.errors import Damaged, NotIndexable, TooLarge
+from concord.core.errors import Damaged, NotIndexable, TooLarge
+from concord.core.plugins import TABLES, load
 from concord.extractors.reader import SandboxedReader
 from concord.extractors.sandbox import Sandbox, WorkerLimits
-from concord.plugins import TABLES, load
 from support.pdf_samples import make_bomb, make_pdf
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note
 from concord.search import passages
 from concord.types import Answer
 from support.recorders import write

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
 
+from concord.core.settings import TABLE
 from concord.search.blend import WEIGHTS, Context, Contribution, max_bm25, rareness, semantic_weight
 from concord.search.explain import _fused_arithmetic
 from concord.search.fuse import (
@@ -24,7 +25,6 @@ from concord.search.fuse import (
     rrf_scores,
 )
 from concord.search.scores import merge
-from concord.settings import TABLE
 from concord.text.bm25 import idfs
 from concord.types import Candidate, ChunkId, Leg, QueryType, Ranked, RankedList, Scored
 from support.small_library import ranked

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.files.gitignore import Rules, parse, parse_all
+from concord.files.ignore import Rules, parse, parse_all
 from support.walked import found, plant
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from concord import plugins
 from concord.cli.main import COMMANDS, main
 from concord.cli.models import models
+from concord.core import plugins
 from concord.mcp.table import TOOLS
 from support.golden_files import GOLDEN, RENEW, Normaliser, assert_golden
 from support.judged import recipes, things

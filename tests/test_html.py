@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.errors import Damaged, TooLarge
+from concord.core.errors import Damaged, TooLarge
 from concord.extractors.html import MAX_BYTES, MAX_DEPTH, HtmlExtractor
 from concord.types import Extracted
 

@@ -14,11 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.errors import BackendDown, BadValue, DeadlinePassed, ExtractionError, MissingExtra, ModelMismatch
+from concord.core.errors import (
+    BackendDown,
+    BadValue,
+    DeadlinePassed,
+    ExtractionError,
+    MissingExtra,
+    ModelMismatch,
+)
+from concord.core.reports import Failure, PartlyRead
 from concord.extractors.reader import SandboxedReader
-from concord.indexing import document_groups, embedding
+from concord.index import batch, embedding
 from concord.knowledge import KnowledgeBase
-from concord.outcomes import Failure, PartlyRead
 from concord.types import Counts, Extracted, Filter, Identity, Word
 from support.pdf_samples import make_pdf
 from support.recorders import Did, FrailSpaces, FrailVectors, RecordingReader, SyncBench, did, opened, write
@@ -55,11 +62,11 @@ def test_words_are_searchable_before_anything_is_embedded(bench: SyncBench, docs
 def test_a_document_is_searchable_long_before_the_last_file_is_read(
     bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 60)
+    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 60)
     seen: list[int] = []
     bench.progress = lambda stage, done, total: seen.append(counts(bench).documents)
     bench.add(docs)
-    assert max(done - stored for done, stored in enumerate(seen[:200], 1)) <= document_groups.GROUP_DOCUMENTS
+    assert max(done - stored for done, stored in enumerate(seen[:200], 1)) <= batch.GROUP_DOCUMENTS
 
 
 @pytest.mark.parametrize(("store_s", "most"), [(0.0, 10), (60.0, 80)])
@@ -67,7 +74,7 @@ def test_more_is_stored_at_once_only_where_other_writers_need_not_wait_long_for_
     bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch, store_s: float, most: int
 ):
     for name, value in {"USUAL_CHUNKS": 10, "GROUP_CHUNKS": 80, "GROUP_S": 60.0, "STORE_S": store_s}.items():
-        monkeypatch.setattr(document_groups, name, value)
+        monkeypatch.setattr(batch, name, value)
     seen = [0]
     bench.progress = lambda stage, done, total: seen.append(counts(bench).documents)
     bench.add(docs)
@@ -137,7 +144,7 @@ def test_a_provider_that_breaks_down_leaves_the_rest_for_the_next_sync(bench: Sy
 def test_an_interrupted_run_goes_on_where_it_stopped(
     bench: SyncBench, docs: Path, stage: str, at: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 60)
+    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 60)
 
     def interrupt(now: str, done: int, total: int | None) -> None:
         if (now, done >= at) == (stage, True):
@@ -147,7 +154,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     with pytest.raises(KeyboardInterrupt):
         bench.add(docs)
     kept = counts(bench)
-    assert (kept.documents if stage == "index" else kept.vectors) >= at - document_groups.GROUP_DOCUMENTS
+    assert (kept.documents if stage == "index" else kept.vectors) >= at - batch.GROUP_DOCUMENTS
     bench.progress = lambda *news: None
     report = bench.sync()
     assert did(report) == Did(added=200 - kept.documents, unchanged=kept.documents)

@@ -16,7 +16,7 @@ import pytest
 from concord import Note
 from concord.backends.memory import lexical
 from concord.backends.memory.json_file import JsonStore
-from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
+from concord.core.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 from concord.types import Word
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
 from support.small_library import NOTES, secluded, titles

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord import KnowledgeBase, Note, plugins
+from concord import KnowledgeBase, Note
+from concord.core import plugins
 from concord.embedders.hashing import HashingEmbedder
 from concord.search.blend import WEIGHTS
 from concord.search.calibration import Cuts, Head, Heads

@@ -26,10 +26,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ListRootsResult, Root
 from pydantic import FileUrl
 
-from concord import plugins
 from concord.cli.main import kb
-from concord.config import load_settings
-from concord.errors import BadValue, Unavailable
+from concord.core import plugins
+from concord.core.config import load_settings
+from concord.core.errors import BadValue, Unavailable
 from concord.mcp import http as served
 from concord.mcp import start
 from concord.mcp.access_tokens import add_token, grant_for, read_grants

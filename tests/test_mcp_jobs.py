@@ -13,13 +13,14 @@ import apsw
 import pytest
 from mcp.client import Client
 
-from concord import KnowledgeBase, plugins
-from concord.config import load_settings
+from concord import KnowledgeBase
+from concord.core import plugins
+from concord.core.config import load_settings
+from concord.core.protocols import Progress
 from concord.mcp.bases import Calls
 from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
 from concord.mcp.packing import Reply
 from concord.mcp.table import TOOLS, Row
-from concord.protocols import Progress
 from concord.wire import JsonObject
 from support.gated_embedder import GatedEmbedder
 from support.mcp_session import BOUND_S, ERAS, call, in_process, refusal, run, said, write_docs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from concord.errors import BadValue, NotFound
+from concord.core.errors import BadValue, NotFound
 from concord.mcp.roots import allowed_roots, permitted, roots_of
 
 

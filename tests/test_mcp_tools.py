@@ -15,7 +15,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from concord import KnowledgeBase
-from concord.config import load_settings
+from concord.core.config import load_settings
 from concord.mcp.arguments import MIN_TOKENS
 from concord.mcp.schemas import ANSWER, RESULT
 from concord.mcp.server_state import REPEATED_S, RecentNotes

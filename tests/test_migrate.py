@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
-from concord.config import load_settings
-from concord.errors import BackendDown, BadValue, ModelMismatch, StoreError
-from concord.files.memos import Memo, finished_at, finished_copy, read_memo, unfinished_copy, write_memo
-from concord.indexing import document_groups
-from concord.moving.migrate import migrate
-from concord.moving.same_stores import Copied, verify
+from concord.core.config import load_settings
+from concord.core.errors import BackendDown, BadValue, ModelMismatch, StoreError
+from concord.core.storage import Store
+from concord.files.state import Memo, finished_at, finished_copy, read_memo, unfinished_copy, write_memo
+from concord.index import batch
+from concord.ops.compare import Copied, verify
+from concord.ops.migrate import migrate
 from concord.parts import Parts
-from concord.storage import Store
 from concord.types import Access, Feedback, Filter
 from contract.stored import IDENTITY, document, pieces, put, unit
 from support.kb_process import environment, finish, start
@@ -315,7 +315,7 @@ def test_the_marks_of_copies_are_those_that_stores_hold_already():
 def test_a_run_that_is_killed_while_it_updates_a_finished_copy_is_taken_up(
     pair: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 64)
+    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 64)
     here, there = pair
     fill(here, 80)
     moved(here, there)

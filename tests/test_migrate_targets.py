@@ -9,8 +9,8 @@ import pytest
 
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
-from concord.config import load_settings
-from concord.errors import BadValue
+from concord.core.config import load_settings
+from concord.core.errors import BadValue
 from support.recorders import write
 from support.small_library import secluded
 

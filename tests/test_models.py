@@ -17,10 +17,10 @@ import anyio
 import pytest
 from mcp.client import Client
 
-from concord import plugins
 from concord.cli.main import main
+from concord.core import plugins
+from concord.core.errors import BadValue, EmbedderDown, NotFound
 from concord.embedders.hashing import HashingEmbedder
-from concord.errors import BadValue, EmbedderDown, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, silent
 from support import mcp_session
@@ -207,7 +207,7 @@ def test_removing_a_source_deletes_its_vectors_of_every_model(kb: KnowledgeBase)
 
 KILLED = """
 import os, signal, sys
-from concord import plugins
+from concord.core import plugins
 from concord.knowledge import KnowledgeBase
 from support.other_embedders import TABLE, Turned
 
@@ -249,7 +249,7 @@ def test_building_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytes
 
 SEARCHES = """
 import sys, time
-from concord import plugins
+from concord.core import plugins
 from concord.knowledge import KnowledgeBase
 from support.other_embedders import TABLE
 

@@ -15,7 +15,7 @@ from support.folders import cached_in
 
 MODEL = """
 import sys, threading
-from concord.config import Paths
+from concord.core.config import Paths
 from concord.embedders.bundled import BundledEmbedder
 
 embedder = BundledEmbedder({"embed.precision": "exact"}, Paths("", sys.argv[1], ""))

@@ -12,10 +12,16 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.errors import BadValue, NotFound
+from concord.core.errors import BadValue, NotFound
+from concord.index.note_files import (
+    note_from_markdown,
+    note_to_json,
+    note_to_markdown,
+    read_notes,
+    write_notes,
+)
+from concord.index.notes import Imported, KeptNote, Note
 from concord.knowledge import KnowledgeBase
-from concord.note_files import note_from_markdown, note_to_json, note_to_markdown, read_notes, write_notes
-from concord.notes import Imported, KeptNote, Note
 from support.small_library import opened
 
 NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.backends.memory.store import MemoryStore
-from concord.errors import BadValue, NotFound, UsageError
-from concord.indexing.embedding import embed_pending
+from concord.core.errors import BadValue, NotFound, UsageError
+from concord.index.embedding import embed_pending
+from concord.index.notes import Note, NoteTools, save_note
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note, NoteTools, save_note
 from concord.text.chunk import ChunkSize
 from support.recorders import RecordingEmbedder, write
 from support.small_library import empty, library

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from concord.errors import Damaged, Encrypted, TooLarge
+from concord.core.errors import Damaged, Encrypted, TooLarge
 from concord.extractors.book import BookExtractor
 from concord.extractors.excel import ExcelExtractor
 from concord.extractors.mail import MailExtractor

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from concord import KnowledgeBase, plugins
-from concord.errors import CorruptStore
+from concord import KnowledgeBase
+from concord.core import plugins
+from concord.core.errors import CorruptStore
 from concord.types import Vector
 from support.golden_files import GOLDEN
 from support.small_library import UNHURRIED, secluded

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord import Note
+from concord.core.settings import TABLE
 from concord.files.freshness import Files
 from concord.search.passages import collapse, diversify, jaccard, read_passages
-from concord.settings import TABLE
 from concord.types import Candidate, Passage, Ranked
 from support.recorders import write
 from support.small_library import library, opened, passages, ranked, titles, understood

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.errors import Damaged, Encrypted, TooLarge
+from concord.core.errors import Damaged, Encrypted, TooLarge
 from concord.extractors.pdf import PdfExtractor
 from support.pdf_samples import make_pdf
 

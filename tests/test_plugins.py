@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from concord import plugins
 from concord.backends.memory.json_file import JsonStore
 from concord.backends.memory.json_file import locate as locate_json
 from concord.backends.memory.store import MemoryStore
@@ -18,12 +17,16 @@ from concord.backends.postgres.store import PostgresStore
 from concord.backends.qdrant.outside import QdrantOutsideVectors
 from concord.backends.sqlite.location import locate as locate_sqlite
 from concord.backends.sqlite.store import SQLiteStore
+from concord.core import plugins
+from concord.core.errors import BadValue, MissingExtra, UnknownName
+from concord.core.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
+from concord.core.storage import Store
+from concord.core.vector_storage import OutsideVectors
 from concord.embedders.bundled import BundledEmbedder
 from concord.embedders.hashing import HashingEmbedder
 from concord.embedders.ollama import open_ollama
 from concord.embedders.onnx import OnnxEmbedder
 from concord.embedders.openai import open_openai
-from concord.errors import BadValue, MissingExtra, UnknownName
 from concord.extractors.book import BookExtractor
 from concord.extractors.cards import CardsExtractor
 from concord.extractors.code import CodeExtractor
@@ -43,13 +46,10 @@ from concord.extractors.slides import SlidesExtractor
 from concord.extractors.subtitles import SubtitlesExtractor
 from concord.extractors.word import WordExtractor
 from concord.knowledge import KnowledgeBase
-from concord.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
 from concord.search.cross_encoder import CrossEncoder
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
 from concord.search.rerank import CosineReranker
-from concord.storage import Store
 from concord.types import Mode
-from concord.vector_storage import OutsideVectors
 from support.kb_command import Kb
 from support.other_embedders import TABLE
 from support.recorders import write

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from concord.call_limit import limited_to
-from concord.errors import BackendDown, BadValue, KBError, StoreBusy, StoreError
+from concord.core.call_limit import limited_to
+from concord.core.errors import BackendDown, BadValue, KBError, StoreBusy, StoreError
 from contract.stored import put
 from support.postgres_server import fresh_org, server_url, shared_server
 

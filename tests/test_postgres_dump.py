@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from concord import Note
-from concord.errors import UsageError
+from concord.core.errors import UsageError
 from support.postgres_server import server_url
 from support.small_library import secluded
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from concord.cli.main import main
+from concord.core.errors import BackendDown, EmbedderDown, StoreBusy
+from concord.core.storage import Store
 from concord.embedders.hashing import HashingEmbedder
-from concord.errors import BackendDown, EmbedderDown, StoreBusy
-from concord.indexing import document_groups
+from concord.index import batch
 from concord.knowledge import KnowledgeBase
-from concord.storage import Store
 from concord.types import Vector, Word
 from contract.stored import EVERYTHING, embed, put, unit
 from support.postgres_server import Server, fresh_org, server_url, shared_server
@@ -159,7 +159,7 @@ def test_a_server_that_stops_in_a_pipeline_leaves_no_noise_beside_the_error(
 def test_a_sync_cut_off_by_the_server_is_finished_by_the_next_one(
     server: Server, store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 50)  # so that a server can go between two groups
+    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 50)  # so that a server can go between two groups
     for n in range(FILES):
         write(tmp_path / "docs" / f"{n:03}.md", f"# Page {n}\n\nShared text of page{n}.\n")
     bench = SyncBench(store)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from concord.backends.memory.store import MemoryStore
-from concord.storage import Store
+from concord.core.storage import Store
 from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Scored, Vector, Without, Word, silent
 from contract.stored import IDENTITY, embed, put, unit
 from support.kb_command import Kb

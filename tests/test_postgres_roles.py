@@ -10,8 +10,8 @@ import pytest
 
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
-from concord.errors import BackendDown, StoreError
-from concord.outcomes import Finding, VectorIndexState
+from concord.core.errors import BackendDown, StoreError
+from concord.core.reports import Finding, VectorIndexState
 from support.kb_command import Kb
 from support.postgres_server import fresh_org
 from support.recorders import write

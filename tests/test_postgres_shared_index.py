@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from concord.storage import Store
+from concord.core.storage import Store
 from concord.types import ChunkId, Filter, silent
 from contract.stored import EVERYTHING, IDENTITY, put
 from support.postgres_server import walks

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from concord.call_limit import limit_ms, limited_to, with_callers_limit
-from concord.errors import BackendDown, KBError, StoreBusy
+from concord.core.call_limit import limit_ms, limited_to, with_callers_limit
+from concord.core.errors import BackendDown, KBError, StoreBusy
 from concord.knowledge import KnowledgeBase
 from concord.search.deadline import run_within
 from contract.stored import put

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.backends.columns import Columns
-from concord.errors import BadValue
+from concord.core.errors import BadValue
 from concord.types import Piece, Word
 from contract.stored import EVERYTHING, document, put
 from support.postgres_server import server_url

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from concord.errors import BackendDown, StoreBusy
+from concord.core.errors import BackendDown, StoreBusy
 from concord.types import silent
 from contract.stored import IDENTITY, document, embed, faults, put, source, unit
 from support.postgres_server import fresh_org, server_url

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from concord import KnowledgeBase, Note
-from concord.errors import BadValue
+from concord.core.errors import BadValue
 from support.small_library import UNHURRIED, library, titles
 
 PENDING_NOTE = "found by words alone; meaning is searched next, for the final answer"

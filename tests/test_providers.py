@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from concord import plugins
+from concord.core import plugins
+from concord.core.errors import BadValue, EmbedderDown, TextsRefused
 from concord.embedders.hashing import HashingEmbedder
 from concord.embedders.prefixes import manners_of
 from concord.embedders.remote import RemoteEmbedder
-from concord.errors import BadValue, EmbedderDown, TextsRefused
 from concord.knowledge import KnowledgeBase
 from concord.types import Identity
 from support.embedding_server import WINDOW, EmbeddingServer, numbers, serving

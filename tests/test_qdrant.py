@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from concord.backends.qdrant import outside
 from concord.backends.qdrant.outside import QdrantOutsideVectors
-from concord.config import load_settings
-from concord.errors import BackendDown, BadValue, VectorsElsewhere
+from concord.core.config import load_settings
+from concord.core.errors import BackendDown, BadValue, VectorsElsewhere
+from concord.core.storage import Store
 from concord.outside_vectors import StoreWithOutsideVectors
 from concord.parts import Parts
-from concord.storage import Store
 from concord.types import Filter, Piece, silent
 from contract.stored import EVERYTHING, IDENTITY, embed, put, source, unit
 

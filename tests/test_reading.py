@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.errors import BadValue, KBError, NotFound
+from concord.core.errors import BadValue, KBError, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.text.citations import Citation, citation_of, cite, parse_citation
 from support.pdf_samples import make_pdf

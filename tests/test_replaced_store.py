@@ -9,9 +9,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from concord.errors import BackendDown, BadValue, CorruptStore
+from concord.core.errors import BackendDown, BadValue, CorruptStore
+from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note
 from support.recorders import write
 from support.small_library import opened
 

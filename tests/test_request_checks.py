@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from concord import KBError, KnowledgeBase, Note, Request
-from concord.errors import BadValue
+from concord.core.errors import BadValue
 from support.small_library import library, titles
 
 WRONG: dict[str, list[Any]] = {

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from concord.errors import Damaged, Encrypted, NotIndexable, TooLarge, UnknownName
+from concord.core.errors import Damaged, Encrypted, NotIndexable, TooLarge, UnknownName
 from concord.extractors.reader import SandboxedReader
 from concord.extractors.sandbox import Sandbox, WorkerLimits
 from concord.types import Extracted
@@ -27,7 +27,7 @@ SOURCE = str(Path(__file__).parent.parent / "src")
 
 EXTRACTORS = """
 import itertools, os, signal, sys
-from concord import errors
+from concord.core import errors
 from concord.types import Extracted
 
 class Echo:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from msgspec.structs import replace
 
-from concord.errors import BackendDown
+from concord.core.errors import BackendDown
 from concord.knowledge import KnowledgeBase
 from concord.search.deadline import Deadline
 from concord.search.legs import Comparison, Semantic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concord.errors import TooLarge
+from concord.core.errors import TooLarge
 from concord.extractors.open_document import OpenDocumentExtractor
 from concord.extractors.slides import SlidesExtractor
 from concord.types import Extracted

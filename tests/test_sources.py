@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord import plugins
 from concord.backends.memory.store import MemoryStore
-from concord.errors import BackendDown, BadValue, NotFound, StoreBusy, UsageError
+from concord.core import plugins
+from concord.core.errors import BackendDown, BadValue, NotFound, StoreBusy, UsageError
+from concord.index.sources import absolute_path, new_source, notes_source, register
 from concord.knowledge import KnowledgeBase
-from concord.sources import absolute_path, new_source, notes_source, register
 from concord.types import Counts, Filter, Source, Word
 from contract.stored import EVERYTHING
 from support.recorders import FrailStore, write

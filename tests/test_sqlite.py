@@ -25,7 +25,7 @@ from concord.backends.sqlite.connections import Connection
 from concord.backends.sqlite.location import locate
 from concord.backends.sqlite.match import to_match
 from concord.backends.sqlite.store import SQLiteStore
-from concord.errors import BackendDown, BadValue, ModelMismatch
+from concord.core.errors import BackendDown, BadValue, ModelMismatch
 from concord.types import (
     AllOf,
     AnyOf,

@@ -15,7 +15,7 @@ import pytest
 
 from concord.backends.sqlite.faults import translated
 from concord.backends.sqlite.store import SQLiteStore
-from concord.errors import BackendDown, BadValue, CorruptStore, KBError, SchemaTooNew, StoreBusy
+from concord.core.errors import BackendDown, BadValue, CorruptStore, KBError, SchemaTooNew, StoreBusy
 from concord.types import Counts, Filter, Word
 from contract.stored import EVERYTHING, document, embed, pieces, put, source, unit
 from support.faulty_disk import FaultyDisk, disk_full, io_error
@@ -440,7 +440,7 @@ import os, sys
 from pathlib import Path
 from contract.stored import EVERYTHING, put, unit
 from test_sqlite_faults import found, opened
-from concord.errors import KBError
+from concord.core.errors import KBError
 from concord.types import Word
 
 if os.getuid() == 0:

@@ -57,7 +57,8 @@ def test_help_loads_neither_the_library_nor_anything_heavy(tmp_path: Path):
         "concord.cli.main",
         "concord.cli.output",
         "concord.cli.quick_start",
-        "concord.errors",
+        "concord.core",
+        "concord.core.errors",
         "concord.visible",
     }
 
@@ -71,8 +72,20 @@ def test_a_search_by_words_loads_no_model_runtime(tmp_path: Path):
     loaded = loaded_by(tmp_path, "search", "install git", "--fts-only")
     assert "apsw" in loaded
     assert not loaded & HEAVY
-    assert not loaded & {"concord.ingest", "concord.wire", "asyncio", "platformdirs", "importlib.metadata"}
-    assert not loaded & {"pathlib", "json", "concord.protocols", "concord.storage", "concord.text.word_forms"}
+    assert not loaded & {
+        "concord.index.sync",
+        "concord.wire",
+        "asyncio",
+        "platformdirs",
+        "importlib.metadata",
+    }
+    assert not loaded & {
+        "pathlib",
+        "json",
+        "concord.core.protocols",
+        "concord.core.storage",
+        "concord.text.word_forms",
+    }
     assert not loaded & {"inspect", "gettext", "locale", "platform", "textwrap", "typing_extensions"}
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from concord.indexing import document_groups
-from concord.sources import register
+from concord.index import batch
+from concord.index.sources import register
 from concord.text.document import declares, status_of, successors
 from concord.types import Document, Filter, Json, Word
 from support.recorders import SyncBench, write
@@ -294,7 +294,7 @@ def test_a_file_is_back_when_what_replaced_it_goes_though_a_note_superseded_that
 def test_an_interrupted_sync_is_made_good_by_the_next_although_no_file_changed_since(
     bench: SyncBench, records: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 1)
+    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 1)
     write(records / "0009-last.md", "# Last\n\nNothing.\n")
     register(records, bench.store.catalog)
     bench.reader.during = _interrupt_at_the_last

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from concord.errors import Unreadable
+from concord.core.errors import Unreadable
 from concord.files.opening import open_of_source
-from concord.files.unchanged import is_unchanged
-from concord.sources import absolute_path, register
+from concord.files.state import is_unchanged
+from concord.index.sources import absolute_path, register
 from concord.types import Filter, Word
 from support.recorders import MAX_BYTES, Did, SyncBench, did, write
 

@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.errors import NotFound, NotIndexable, Unreadable
-from concord.files.file_times import may_be_another
-from concord.files.freshness import Files
-from concord.files.memos import Memo, read_memo, write_memo
+from concord.core.errors import NotFound, NotIndexable, Unreadable
+from concord.files.freshness import Files, may_be_another
 from concord.files.opening import read_unchanging
+from concord.files.state import Memo, read_memo, write_memo
 from concord.files.walk import Found
-from concord.indexing import document_groups, reading_files
-from concord.sources import register
+from concord.index import batch
+from concord.index import reading as reading_files
+from concord.index.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Document, Filter, Word
 from support.failing_folder import fail_listing
@@ -398,7 +398,7 @@ def test_a_program_that_reads_more_formats_looks_again(
     write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
     bench.add(docs)
     bench.forget()
-    monkeypatch.setattr("concord.files.textless.__version__", "99")
+    monkeypatch.setattr("concord.files.state.__version__", "99")
     bench.sync()
     assert bench.reader.names == ["program"]
 
@@ -460,7 +460,7 @@ def interrupt(bench: SyncBench, after: int) -> None:
 def test_an_interrupted_first_sync_goes_on_where_it_stopped(
     bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 1)
+    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 1)
     register(docs, bench.store.catalog)
     interrupt(bench, after=2)
     assert did(bench.sync()) == Did(added=1, unchanged=2)
@@ -470,7 +470,7 @@ def test_an_interrupted_sync_that_cuts_files_anew_goes_on_where_it_stopped(
     bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
     bench.add(docs)
-    monkeypatch.setattr(document_groups, "GROUP_DOCUMENTS", 1)
+    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 1)
     monkeypatch.setattr(reading_files, "READER_VERSION", reading_files.READER_VERSION + 1)
     bench.forget()
     interrupt(bench, after=2)

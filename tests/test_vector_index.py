@@ -18,14 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
-from concord import plugins
 from concord.backends.sqlite import graph_upkeep
 from concord.backends.sqlite.graph_table import GraphRow, graph_row
 from concord.backends.sqlite.store import SQLiteStore
 from concord.backends.sqlite.vec_table import find_space
 from concord.cli.main import main
+from concord.core import plugins
+from concord.core.reports import VectorIndexState
 from concord.knowledge import KnowledgeBase
-from concord.outcomes import VectorIndexState
 from concord.types import Filter, Identity, Scored, silent
 from concord.wire_reports import report_to_json
 from contract.stored import EVERYTHING, IDENTITY, document, pieces, source, unit
@@ -443,7 +443,7 @@ def test_what_other_processes_change_is_seen_by_an_open_store(store: SQLiteStore
 
 KILLED = """
 import os, signal, sys
-from concord import plugins
+from concord.core import plugins
 from concord.backends.sqlite import graph_upkeep
 from concord.backends.sqlite.store import SQLiteStore
 from concord.types import silent

@@ -11,10 +11,10 @@ import pytest
 
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
-from concord.errors import BackendDown, EmbedderDown
-from concord.indexing.embedding import text_key
-from concord.moving.vector_move import VectorMove
-from concord.storage import Store
+from concord.core.errors import BackendDown, EmbedderDown
+from concord.core.storage import Store
+from concord.index.embedding import text_key
+from concord.ops.vector_move import VectorMove
 from concord.text.document import embeddable_text
 from contract.stored import IDENTITY, unit
 from support.small_library import secluded

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from concord.errors import BadValue, NotFound, Unreadable, UsageError
+from concord.core.errors import BadValue, NotFound, Unreadable, UsageError
 from concord.files.opening import open_regular
 from concord.files.walk import Found, Skipped, walk
 from support.failing_folder import fail_listing
@@ -271,7 +271,7 @@ def test_a_forbidden_root_is_an_error(shared_folder: Path):
 WALK_AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from concord.errors import Unreadable
+from concord.core.errors import Unreadable
 from concord.files.walk import walk
 if os.geteuid() == 0:
     os.setgroups([])

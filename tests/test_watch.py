@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from concord.backends.memory.store import MemoryStore
-from concord.errors import NotFound, StoreBusy
+from concord.core.errors import NotFound, StoreBusy
+from concord.core.reports import Failure, SyncReport
 from concord.files import watch
-from concord.files.gitignore import IGNORE_FILES
+from concord.files.ignore import IGNORE_FILES
 from concord.knowledge import KnowledgeBase
-from concord.outcomes import Failure, SyncReport
 from concord.types import Source
 from support import kb_process
 from support.recorders import Did, SyncBench, did, write

@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
-from concord.backfill import Backfill
-from concord.indexing.embedding import EmbeddingReport
-from concord.models import Built, Switch
-from concord.moving.migrate import Migration
-from concord.moving.vector_move import VectorMove
-from concord.notes import Note
-from concord.outcomes import (
+from concord.core.reports import (
     Backup,
     DocumentSlice,
     Failure,
@@ -29,6 +23,12 @@ from concord.outcomes import (
     Stats,
     SyncReport,
 )
+from concord.index.embedding import EmbeddingReport
+from concord.index.notes import Note
+from concord.ops.backfill import Backfill
+from concord.ops.migrate import Migration
+from concord.ops.models import Built, Switch
+from concord.ops.vector_move import VectorMove
 from concord.reading.budget import BYTES_PER_TOKEN
 from concord.text.urls import without_password
 from concord.types import (

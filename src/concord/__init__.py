@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from concord.errors import KBError
+    from concord.core.errors import KBError
+    from concord.core.reports import DocumentSlice as Passage
+    from concord.core.reports import SyncReport
+    from concord.index.notes import Note
     from concord.knowledge import KnowledgeBase
-    from concord.notes import Note
-    from concord.outcomes import DocumentSlice as Passage
-    from concord.outcomes import SyncReport
     from concord.types import Answer, Document, Hit, Request, Source
 
 __version__ = "0.1.0"
@@ -34,11 +34,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "KBError": "errors",
+    "KBError": "core.errors",
     "KnowledgeBase": "knowledge",
-    "Note": "notes",
-    "Passage": "outcomes",
-    "SyncReport": "outcomes",
+    "Note": "index.notes",
+    "Passage": "core.reports",
+    "SyncReport": "core.reports",
 }
 
 

@@ -13,25 +13,25 @@ from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from concord.config import Settings, load_settings
-from concord.errors import BadValue, KBError
+from concord.core.config import Settings, load_settings
+from concord.core.errors import BadValue, KBError
 from concord.parts import Parts, check_lasting
 from concord.types import Answer, Document, Feedback, Opinion, Request, Source, Trust, silent
 
 if TYPE_CHECKING:
-    from concord.backfill import Backfill
-    from concord.doctor import Diagnosis
+    from concord.core.protocols import Embedder, Progress
+    from concord.core.reports import Backup, DocumentSlice, Removal, SourceSummary, Stats, SyncReport
+    from concord.core.storage import Store
+    from concord.index.notes import Imported, KeptNote, Note, NoteTools, RemovedNote
     from concord.measuring import Measuring
-    from concord.models import Models
-    from concord.moving.migrate import Migration
-    from concord.moving.vector_move import VectorMove
-    from concord.notes import Imported, KeptNote, Note, NoteTools, RemovedNote
-    from concord.outcomes import Backup, DocumentSlice, Removal, SourceSummary, Stats, SyncReport
-    from concord.protocols import Embedder, Progress
+    from concord.ops.backfill import Backfill
+    from concord.ops.doctor import Diagnosis
+    from concord.ops.migrate import Migration
+    from concord.ops.models import Models
+    from concord.ops.vector_move import VectorMove
     from concord.reading.pages import Page
     from concord.search.explain import Explanation
     from concord.search.pipeline import Progressive
-    from concord.storage import Store
     from concord.syncing import Scope, Syncing
 
 
@@ -94,8 +94,8 @@ class KnowledgeBase:
             NotFound: there is nothing at `path`.
             UsageError: it may not be indexed, the name is taken, or no file matches the patterns.
         """
+        from concord.index.sources import absolute_path, register
         from concord.search.request import as_texts
-        from concord.sources import absolute_path, register
 
         source = register(
             absolute_path(path),
@@ -142,7 +142,7 @@ class KnowledgeBase:
         A path inside a source that exists is brought up to date with that source, and searched there even if
         nothing is in it yet; only what its patterns or ignore rules leave out becomes a source of its own.
         """
-        from concord.sources import absolute_path
+        from concord.index.sources import absolute_path
 
         return self._syncing.ensure(absolute_path(path), embed=embed, progress=progress)
 
@@ -155,14 +155,14 @@ class KnowledgeBase:
             StoreBusy: it has been synced by another process for too long.
             BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
         """
-        from concord.removal import remove
+        from concord.index.sources import remove
 
         wait_s = self.settings["sync.lock_wait_s"]
         return remove(self.store, self._named(name), wait_s, force=force, progress=progress)
 
     def sources(self) -> list[SourceSummary]:
         """Return every source with its counts, by name."""
-        from concord.stats import summary
+        from concord.ops.doctor import summary
 
         catalog = self.store.catalog
         return [summary(catalog, source) for source in catalog.sources()]
@@ -173,13 +173,13 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of that name.
         """
-        from concord.stats import summary
+        from concord.ops.doctor import summary
 
         return summary(self.store.catalog, self._named(name))
 
     def stats(self) -> Stats:
         """Return the state of the knowledge base."""
-        from concord.stats import stats
+        from concord.ops.doctor import stats
 
         return stats(self.store, self.org, self.settings.store_url)
 
@@ -221,7 +221,7 @@ class KnowledgeBase:
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; with `wait_for_model` off, by words alone until the model has been loaded."""
-        from concord.call_limit import limited_to
+        from concord.core.call_limit import limited_to
         from concord.search.pipeline import preliminary, search
         from concord.search.request import checked, options_of
         from concord.search_parts import COLD, Searching
@@ -251,7 +251,7 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed.
             UsageError: the request cannot be carried out as asked.
         """
-        from concord.call_limit import limited_to
+        from concord.core.call_limit import limited_to
         from concord.search.explain import explain
         from concord.search.request import checked, options_of, request_of
         from concord.search_parts import Searching
@@ -329,7 +329,7 @@ class KnowledgeBase:
             BadValue: it is empty or no text, or several documents fit the name of what it supersedes.
             NotFound: the document it supersedes does not exist.
         """
-        from concord.notes import Note, save_note
+        from concord.index.notes import Note, save_note
 
         given = Note(note) if isinstance(note, str) else note
         document = save_note(given, self._note_tools(), supersedes=supersedes)
@@ -343,7 +343,7 @@ class KnowledgeBase:
             NotFound: there is no such note.
             BadValue: it is a file, or nothing would be left of it.
         """
-        from concord.notes import edit_note
+        from concord.index.notes import edit_note
 
         document = edit_note(document_id, changes, self._note_tools())
         self._embed_pending(document.source_id, embed=embed)
@@ -356,13 +356,13 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed.
             BadValue: it is a file, or the name fits several documents.
         """
-        from concord.notes import remove_note
+        from concord.index.notes import remove_note
 
         return remove_note(reference, self.store)
 
     def notes(self) -> Iterator[KeptNote]:
         """Yield every note as it was given, superseded ones too."""
-        from concord.notes import kept_notes
+        from concord.index.notes import kept_notes
 
         return kept_notes(self.store.catalog)
 
@@ -373,8 +373,8 @@ class KnowledgeBase:
             NotFound: there is nothing at `path`.
             BadValue: something there is not a note; then none is kept.
         """
-        from concord.note_files import read_notes
-        from concord.notes import store_notes
+        from concord.index.note_files import read_notes
+        from concord.index.notes import store_notes
 
         done = store_notes(read_notes(path), self._note_tools())
         if done.added or done.changed:
@@ -387,7 +387,7 @@ class KnowledgeBase:
         Raises:
             BadValue: they cannot be written there.
         """
-        from concord.note_files import write_notes
+        from concord.index.note_files import write_notes
 
         return write_notes(self.notes(), path)
 
@@ -397,19 +397,19 @@ class KnowledgeBase:
         Raises:
             NotFound: nothing of that name is indexed.
         """
-        from concord.notes import history
+        from concord.index.notes import history
         from concord.reading.locate import locate
 
         return history(locate(reference, self.store.catalog).document, self.store.catalog)
 
     def _note_tools(self) -> NoteTools:
-        from concord.notes import NoteTools
+        from concord.index.notes import NoteTools
 
         return NoteTools(self.store, self.parts.tokenizer(), self.parts.limits().chunk)
 
     def _embed_pending(self, source_id: str | None, *, embed: bool) -> None:
         """Embed chunks that have no vector. A failure is only logged: the notes are stored by then."""
-        from concord.indexing.embedding import embed_pending
+        from concord.index.embedding import embed_pending
 
         if not embed:
             return
@@ -427,13 +427,13 @@ class KnowledgeBase:
     @property
     def models(self) -> Models:
         """The models whose vectors are kept: to list, add, use, remove and compare them."""
-        from concord.models import Models
+        from concord.ops.models import Models
 
         return Models(self.store, self.parts.new_embedder, self.settings["sync.lock_wait_s"])
 
     def backfill(self, *, progress: Progress = silent) -> Backfill:
         """Index anew what is stored, without reading a file; vectors come from the cache where possible."""
-        from concord.backfill import backfill
+        from concord.ops.backfill import backfill
 
         done = backfill(self._note_tools(), self.embedder, progress)
         self.parts.after_embedding()
@@ -452,7 +452,7 @@ class KnowledgeBase:
             BadValue: that store holds something else, is this one, or would be gone with this process.
             StoreError: the copy is not the same, because something changed meanwhile.
         """
-        from concord.moving.migrate import migrate
+        from concord.ops.migrate import migrate
 
         check_lasting(to, vectors or "")
         elsewhere = self.settings.replaced(store__url=to, vectors__url=vectors or "", org=org or self.org)
@@ -467,7 +467,7 @@ class KnowledgeBase:
             CorruptStore: the store is damaged; an older copy stays.
             BackendDown: the file cannot be written.
         """
-        from concord.moving.backup import back_up
+        from concord.ops.backup import back_up
 
         return back_up(self.store, path, progress)
 
@@ -480,7 +480,7 @@ class KnowledgeBase:
             BadValue: nothing would be kept there, or they are in the store and are to stay there.
             BackendDown: nobody answers there; nothing has changed.
         """
-        from concord.moving.vector_move import VectorMoveTools, move_vectors
+        from concord.ops.vector_move import VectorMoveTools, move_vectors
 
         check_lasting(self.settings["vectors.url"])
         tools = VectorMoveTools(self.parts.outside, self.parts.outside_at)
@@ -488,7 +488,7 @@ class KnowledgeBase:
 
     def doctor(self, *, fix: bool = False, progress: Progress = silent) -> Diagnosis:
         """Look for what is wrong, and with `fix` repair what is safe to repair; findings are never raised."""
-        from concord.doctor import DoctorTools, diagnose
+        from concord.ops.doctor import DoctorTools, diagnose
 
         tools = DoctorTools(
             store=lambda: self.store,
@@ -513,6 +513,6 @@ class KnowledgeBase:
         return Syncing(self.parts)
 
     def _named(self, name: str) -> Source:
-        from concord.sources import find_source
+        from concord.index.sources import find_source
 
         return find_source(name, self.store.catalog.sources())

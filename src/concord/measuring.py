@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.errors import BackendDown, CorruptStore
+from concord.core.errors import BackendDown, CorruptStore
 from concord.parts import Parts
 from concord.search_parts import Searching
 from concord.types import Request, silent
 
 if TYPE_CHECKING:
-    from concord.protocols import Progress
+    from concord.core.protocols import Progress
     from concord.quality.collection import Collection
     from concord.quality.evaluate import Evaluation, Review
     from concord.quality.refit import Refit
@@ -100,7 +100,7 @@ class Measuring:
     @contextmanager
     def indexed_apart(self, collection: Collection, progress: Progress) -> Iterator[Tools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
-        from concord.indexing.embedding import embed_pending
+        from concord.index.embedding import embed_pending
         from concord.quality.collection import complete, index_collection, settings_apart
 
         identity, recipe = self._parts.model_identity, self._parts.recipe()
@@ -134,7 +134,7 @@ def _foreign(
     Raises:
         BadValue: the collection itself is among them.
     """
-    from concord.errors import BadValue
+    from concord.core.errors import BadValue
     from concord.quality.collection import foreign_queries
 
     others = [Path(other).resolve() for other in unanswerable]  # a name is shown, and `.` has none

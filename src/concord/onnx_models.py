@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from concord.config import Paths
-from concord.errors import BadValue, KBError
+from concord.core.config import Paths
+from concord.core.errors import BadValue, KBError
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # what is made from text alone
 _PADDING_NAMES = ("<pad>", "[PAD]")

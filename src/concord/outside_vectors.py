@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from concord.types import Glance
 
 if TYPE_CHECKING:
-    from concord.outcomes import Finding
-    from concord.protocols import Progress
-    from concord.storage import Store
-    from concord.vector_storage import OutsideVectors
+    from concord.core.protocols import Progress
+    from concord.core.reports import Finding
+    from concord.core.storage import Store
+    from concord.core.vector_storage import OutsideVectors
 
 
 class StoreWithOutsideVectors:

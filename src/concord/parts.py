@@ -10,17 +10,17 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from concord import plugins
-from concord.config import Settings
-from concord.errors import BadValue, NotFound, Unavailable, UsageError
+from concord.core import plugins
+from concord.core.config import Settings
+from concord.core.errors import BadValue, NotFound, Unavailable, UsageError
 from concord.text.organisations import check_org
 from concord.types import Identity, Space
 
 if TYPE_CHECKING:
-    from concord.indexing.reading_files import ReadLimits
-    from concord.protocols import Embedder, FileReader
-    from concord.storage import Store
-    from concord.vector_storage import OutsideVectors
+    from concord.core.protocols import Embedder, FileReader
+    from concord.core.storage import Store
+    from concord.core.vector_storage import OutsideVectors
+    from concord.index.reading import ReadLimits
 
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
 NONE = "none"  # the provider's name where nothing is to be embedded
@@ -202,7 +202,7 @@ class Parts:
         """Store the recipe that opens the model, and keep the cache within its limit."""
         space = self._active_space()
         if space and not space.recipe and (made := self.embedder) and made.identity == space.identity:
-            from concord.models import recipe_for
+            from concord.ops.models import recipe_for
 
             self.store.spaces.add(space.identity, recipe_for(*(self.settings[key] for key in RECIPE)))
         self.store.cache.trim(int(self.settings["cache.max_mb"] * 1_000_000))
@@ -256,7 +256,7 @@ class Parts:
 
     def limits(self) -> ReadLimits:
         """Return how files are read and chunked."""
-        from concord.indexing.reading_files import ReadLimits
+        from concord.index.reading import ReadLimits
         from concord.text.chunk import ChunkSize
 
         settings = self.settings

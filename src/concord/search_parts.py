@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord import plugins
-from concord.errors import BadValue, KBError, Unavailable
+from concord.core import plugins
+from concord.core.errors import BadValue, KBError, Unavailable
 from concord.parts import NONE, Parts
 from concord.search.legs import is_built_in
 from concord.search.tools import Tools
 from concord.types import ChunkId, Degraded, Identity, Leg, Request, Space
 
 if TYPE_CHECKING:
-    from concord.protocols import Embedder, Reranker, Semantic, Strategy
+    from concord.core.protocols import Embedder, Reranker, Semantic, Strategy
     from concord.search.calibration import Calibration
 
 _SEMANTIC = "semantic"  # how the names of such parts begin

@@ -1,4 +1,4 @@
-"""How are the sources of a knowledge base kept current? By `ingest`, with the parts that are open."""
+"""How are the sources of a knowledge base kept current? By `index/sync.py`, with the parts that are open."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from threading import Event
 
 from msgspec import Struct
 
-from concord import ingest
-from concord.errors import NotFound, ReadOnlyStore, StoreBusy, Unavailable, Unreadable
-from concord.files.unchanged import is_unchanged
+from concord.core.errors import NotFound, ReadOnlyStore, StoreBusy, Unavailable, Unreadable
+from concord.core.protocols import Progress
+from concord.core.reports import Failure, SyncReport
+from concord.files.state import is_unchanged
 from concord.files.walk import leaves_out
 from concord.files.watch import WatchTools, watch
-from concord.indexing.embedding import embed_pending, with_embedding
-from concord.outcomes import Failure, SyncReport
+from concord.index.embedding import embed_pending, with_embedding
+from concord.index.sources import glob_under, holder, register
+from concord.index.sync import SyncTools, sync
 from concord.parts import Parts
-from concord.protocols import Progress
-from concord.sources import glob_under, holder, register
 from concord.types import Filter, Source, silent
 
 
@@ -69,7 +69,7 @@ class Syncing:
             NotFound: it was removed before its turn came.
             StoreBusy: another process has been syncing it for too long.
         """
-        tools = ingest.SyncTools(
+        tools = SyncTools(
             store=self._parts.store,
             reader=self._parts.reader,
             tokenizer=cache(self._parts.tokenizer),
@@ -79,7 +79,7 @@ class Syncing:
         )
         if wait_s is None:
             wait_s = self._parts.settings["sync.lock_wait_s"]
-        report = ingest.sync(source, tools, lock_wait_s=wait_s, changed=changed)
+        report = sync(source, tools, lock_wait_s=wait_s, changed=changed)
         if report.embedded or report.reused:
             self._parts.after_embedding()
         self._parts.store.tend(progress)

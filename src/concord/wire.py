@@ -19,7 +19,7 @@ from concord.text.clean import encodable
 from concord.visible import json_text
 
 if TYPE_CHECKING:
-    from concord.outcomes import DocumentSlice
+    from concord.core.reports import DocumentSlice
     from concord.search.explain import Explanation
     from concord.types import Answer, Document, Hit, Source
 

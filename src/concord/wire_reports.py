@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from concord.outcomes import FILE_COUNTS
+from concord.core.reports import FILE_COUNTS
 from concord.text.urls import without_password
 from concord.wire import JsonObject, iso_time, json_object
 
 if TYPE_CHECKING:
-    from concord.outcomes import SyncReport
+    from concord.core.reports import SyncReport
 
 SUMMED = (*FILE_COUNTS, "chunks", "embedded", "reused", "pending")
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from concord import plugins
 from concord.backends.sqlite.store import SQLiteStore
-from concord.config import load_settings
+from concord.core import plugins
+from concord.core.config import load_settings
+from concord.core.storage import Store
 from concord.parts import Parts
-from concord.storage import Store
 from concord.types import Scored, silent
 from support.postgres_server import fresh_org, server_url
 

@@ -7,8 +7,8 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from concord.outcomes import Finding
-from concord.storage import Store
+from concord.core.reports import Finding
+from concord.core.storage import Store
 from concord.types import ChunkId, Document, Filter, Identity, Piece, Source, Vector
 
 EVERYTHING = Filter()

@@ -7,8 +7,8 @@ import hashlib
 import pytest
 from msgspec.structs import replace
 
-from concord.outcomes import CacheUsage
-from concord.storage import Store
+from concord.core.reports import CacheUsage
+from concord.core.storage import Store
 from contract.stored import IDENTITY, put, unit
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.errors import BadValue, NotFound, StoreBusy
-from concord.storage import Store
+from concord.core.errors import BadValue, NotFound, StoreBusy
+from concord.core.storage import Store
 from concord.types import Counts, FileState, Piece, Word
 from contract.stored import EVERYTHING, document, embed, faults, pieces, put, source, unit
 

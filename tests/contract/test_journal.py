@@ -6,7 +6,7 @@ import random
 
 from msgspec.structs import replace
 
-from concord.storage import Store
+from concord.core.storage import Store
 from concord.types import Access, Feedback
 from contract.stored import faults, put
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from concord.errors import StoreBusy, VectorsElsewhere
-from concord.storage import Store
+from concord.core.errors import StoreBusy, VectorsElsewhere
+from concord.core.storage import Store
 from concord.types import ChunkId, Filter, Home
 from contract.stored import EVERYTHING, IDENTITY, embed, faults, put, source, unit
 

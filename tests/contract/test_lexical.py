@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.storage import Store
+from concord.core.storage import Store
 from concord.text.query_language import parse
 from concord.text.terms import word_match
 from concord.types import AllOf, AnyOf, ChunkId, Filter, Match, Phrase, Piece, Scored, Without, Word

@@ -7,7 +7,7 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from concord.storage import Store
+from concord.core.storage import Store
 from concord.text.names import asked_names
 from concord.types import ChunkId, Filter, Piece
 from contract.stored import EVERYTHING, document, pieces, put

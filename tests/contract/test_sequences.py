@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.storage import Store
+from concord.core.storage import Store
 from concord.types import AnyOf, Filter, Word
 from contract.anywhere import rivals_anywhere  # noqa: F401
 from contract.stored import IDENTITY, put, unit

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from concord.errors import BadValue, ModelMismatch, NotFound
-from concord.storage import Store
+from concord.core.errors import BadValue, ModelMismatch, NotFound
+from concord.core.storage import Store
 from concord.types import Space
 from contract.anywhere import store_anywhere  # noqa: F401
 from contract.stored import EVERYTHING, IDENTITY, document, embed, put, unit

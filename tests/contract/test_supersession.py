@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concord.storage import Store
+from concord.core.storage import Store
 from concord.types import Filter
 from contract.stored import document, put
 

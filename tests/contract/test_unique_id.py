@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concord.backends.memory.store import MemoryStore
-from concord.storage import Store
+from concord.core.storage import Store
 from contract.stored import put
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.errors import BadValue, ModelMismatch
-from concord.storage import Store
+from concord.core.errors import BadValue, ModelMismatch
+from concord.core.storage import Store
 from concord.types import Filter, Pending, Piece
 from contract.anywhere import rivals_anywhere, store_anywhere  # noqa: F401
 from contract.stored import EVERYTHING, IDENTITY, embed, put, unit

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.errors import BadValue
-from concord.storage import Store
+from concord.core.errors import BadValue
+from concord.core.storage import Store
 from concord.types import Access, Chunk, Document, Feedback, FileState, Filter, Pending, Piece, Source
 from contract.stored import document, pieces, put, source
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from concord.errors import BackendDown
+from concord.core.errors import BackendDown
 from faults.disturbed import Reference, completes, said_in_one_line
 from support.faulty_disk import FaultyDisk, disk_full, io_error
 from support.kb_process import BOUND_S, assert_sound, database, run, state

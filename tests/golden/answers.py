@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from concord import KnowledgeBase
-from concord.errors import KBError
+from concord.core.errors import KBError
 from concord.types import Answer, Hit
 from golden.queries import GoldenQuery
 

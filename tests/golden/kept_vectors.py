@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from concord.config import Paths
+from concord.core.config import Paths
 from concord.embedders.bundled import BundledEmbedder
 from concord.types import Vector
 

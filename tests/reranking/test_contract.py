@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord import plugins
+from concord.core import plugins
+from concord.core.protocols import Reranker
 from concord.embedders.hashing import HashingEmbedder
-from concord.protocols import Reranker
 from concord.search.rerank import weighed
 from concord.types import ChunkId
 from reranking.tiny_model import FUSED, QUERY, TEXTS, options, ranking
@@ -97,13 +97,13 @@ def test_a_closed_reranker_opens_again_when_it_is_used(open_reranker: Open):
 def test_opening_a_reranker_loads_nothing_heavy(name: str, model: Path):
     script = """
 import sys
-from concord import plugins
-from concord.config import Paths
+from concord.core import plugins
+from concord.core.config import Paths
 options = {"rerank.weight": 0.5, "rerank.model": sys.argv[2]}
 plugins.load("rerankers", sys.argv[1])(options, Paths("", "", ""), None)
 assert not {"onnxruntime", "numpy", "tokenizers"} & set(sys.modules)
 """
-    path = str(Path(plugins.__file__).parent.parent)
+    path = str(Path(plugins.__file__).parents[2])
     subprocess.run([sys.executable, "-c", script, name, str(model)], check=True, env={"PYTHONPATH": path})
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from concord.errors import Unavailable, UnknownName
+from concord.core.errors import Unavailable, UnknownName
 from concord.search.pipeline import search
 from concord.search.rerank import rerank
 from concord.search_parts import Searching

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from concord.config import Paths, find_paths, load_settings
-from concord.errors import BadValue
+from concord.core.config import Paths, find_paths, load_settings
+from concord.core.errors import BadValue
 from concord.onnx_models import find_model
 from concord.search.cross_encoder import CrossEncoder
 from concord.types import Ranked

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note
 from searching.pages import BACKENDS, opened, plant
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note
 from concord.types import MODES, Answer
 from concord.wire import answer_to_json, to_text
 from searching.pages import BACKENDS, opened

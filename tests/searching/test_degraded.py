@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from concord import plugins
-from concord.config import Paths
+from concord.core import plugins
+from concord.core.config import Paths
+from concord.core.errors import BackendDown, BadValue, EmbedderDown
 from concord.embedders.hashing import HashingEmbedder
-from concord.errors import BackendDown, BadValue, EmbedderDown
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, Vector
 from searching.pages import opened, plant

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from concord.errors import BadValue, NotFound
+from concord.core.errors import BadValue, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.types import MODES, Answer
 from searching.pages import BACKENDS, opened, paths, plant

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note
 from concord.wire import answer_to_json
 from searching.pages import PAGES, opened, plant
 from support.pdf_samples import make_pdf

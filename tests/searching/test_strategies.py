@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from concord import plugins
+from concord.core import plugins
 from concord.embedders.hashing import HashingEmbedder
 from concord.search.legs import CACHE_ENTRIES, CACHE_SECONDS, QueryVectors
 from concord.types import Vector

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from concord import plugins
+from concord.core import plugins
+from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.notes import Note
 from concord.search.pipeline import search
 from concord.search_parts import Searching
 from concord.types import MODES, Answer, DocumentType, Request

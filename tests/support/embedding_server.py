@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from concord import plugins
-from concord.config import Paths
-from concord.protocols import Embedder
+from concord.core import plugins
+from concord.core.config import Paths
+from concord.core.protocols import Embedder
 from concord.types import Vector
 from support.folders import NOWHERE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from concord.config import Paths
+from concord.core.config import Paths
 
 NOWHERE = Paths("", "", "")  # for what looks into none of them
 

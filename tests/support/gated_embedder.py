@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from concord.config import Paths
+from concord.core.config import Paths
 from concord.embedders.hashing import HashingEmbedder
 from concord.types import Vector
 

@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import CallToolResult, ReadResourceResult, TextResourceContents
 
 import concord
-from concord.config import load_settings
+from concord.core.config import load_settings
 from concord.mcp.bases import Bases
 from concord.mcp.roots import Root
 from concord.mcp.server import build

@@ -8,20 +8,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from concord import ingest, plugins
 from concord.backends.memory.store import MemoryStore
-from concord.config import Paths
+from concord.core import plugins
+from concord.core.config import Paths
+from concord.core.errors import BackendDown, EmbedderDown
+from concord.core.protocols import FileReader, Progress
+from concord.core.reports import SyncReport
+from concord.core.storage import Catalog, EmbeddingCache, Journal, LexicalIndex, Store
+from concord.core.vector_storage import VectorIndex, VectorSpaces
 from concord.embedders.hashing import HashingEmbedder
-from concord.errors import BackendDown, EmbedderDown
 from concord.extractors.reader import SandboxedReader
-from concord.indexing.reading_files import ReadLimits
-from concord.outcomes import SyncReport
-from concord.protocols import FileReader, Progress
-from concord.sources import register
-from concord.storage import Catalog, EmbeddingCache, Journal, LexicalIndex, Store
+from concord.index.reading import ReadLimits
+from concord.index.sources import register
+from concord.index.sync import SyncTools, sync
 from concord.text.chunk import ChunkSize
 from concord.types import Chunk, Extracted, Glance, Source, Vector
-from concord.vector_storage import VectorIndex, VectorSpaces
 from support.folders import NOWHERE
 
 SIZE = ChunkSize.for_target(40, overlap=0)
@@ -159,7 +160,7 @@ class SyncBench:
     def sync(self, source: Source | None = None, changed: Sequence[str] = ()) -> SyncReport:
         """Sync a source, or the only one; all of it, or what changed."""
         source = source or self.store.catalog.sources()[0]
-        tools = ingest.SyncTools(
+        tools = SyncTools(
             store=self.store,
             reader=self.reader,
             tokenizer=lambda: self.embedder,
@@ -167,7 +168,7 @@ class SyncBench:
             limits=ReadLimits(self.max_bytes, self.size),
             progress=self.progress,
         )
-        return ingest.sync(source, tools, lock_wait_s=30, changed=changed)
+        return sync(source, tools, lock_wait_s=30, changed=changed)
 
     def forget(self) -> None:
         """Begin a new record."""

@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
-from concord.config import load_settings
-from concord.protocols import Strategy
+from concord.core.config import load_settings
+from concord.core.protocols import Strategy
 from concord.search.calibration import Calibration, Cuts, Head, Heads
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
 from concord.search.request import options_of

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from concord.backends.store_errors import locked, read_only
-from concord.errors import BackendDown
+from concord.core.errors import BackendDown
 
 _POLL_S = 0.05
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)

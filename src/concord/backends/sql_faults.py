@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from concord.errors import BadValue, KBError
+from concord.core.errors import BadValue, KBError
 
 Place = TypeVar("Place")
 Kinds = type[Exception] | tuple[type[Exception], ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concord.errors import BadValue, ModelMismatch, NotFound, ReadOnlyStore, StoreBusy, VectorsElsewhere
+from concord.core.errors import BadValue, ModelMismatch, NotFound, ReadOnlyStore, StoreBusy, VectorsElsewhere
 from concord.types import Identity, Source
 
 _GONE = "it may have been removed meanwhile"

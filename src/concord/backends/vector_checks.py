@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from concord.errors import BadValue, ModelMismatch
+from concord.core.errors import BadValue, ModelMismatch
 from concord.types import FLOAT_BYTES, Identity, Vector
 
 _LENGTH_TOLERANCE = 1e-3  # a unit vector rounded to float32 is off by 1e-7; to float16, by 5e-4

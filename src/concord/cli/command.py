@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 if TYPE_CHECKING:
-    from concord.config import Settings
+    from concord.core.config import Settings
     from concord.knowledge import KnowledgeBase
 
 
@@ -80,7 +80,7 @@ def refuse(sentence: str) -> NoReturn:
 def settings_of(flags: Flags) -> Settings:
     """Resolve the settings under the global flags; what is odd about them is said on stderr."""
     from concord.cli import output
-    from concord.config import load_settings
+    from concord.core.config import load_settings
 
     settings = load_settings({"store.url": flags.store, "org": flags.org})
     for warning in settings.warnings:

@@ -12,7 +12,7 @@ from concord.cli.faults import NOTHING_FOUND
 from concord.cli.progress import progress_shown
 
 if TYPE_CHECKING:
-    from concord.doctor import Diagnosis
+    from concord.ops.doctor import Diagnosis
 
 UNWELL = NOTHING_FOUND  # 1: what it found is for the user to see to, and no error of the command's own
 

@@ -131,7 +131,7 @@ def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
     from datetime import UTC, datetime
 
     from concord import __version__
-    from concord.errors import BadValue
+    from concord.core.errors import BadValue
     from concord.quality.evaluate import write_runs
     from concord.quality.report import page
 

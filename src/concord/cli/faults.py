@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from concord.cli import output
-from concord.errors import KBError, nearest
+from concord.core.errors import KBError, nearest
 
 NOTHING_FOUND = 1
 ERROR = 2

@@ -162,7 +162,7 @@ def _origin() -> str:
 
 def _open_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that set us up and may be seen; a URL among them may still hold a password."""
-    from concord.settings import SETTINGS
+    from concord.core.settings import SETTINGS
 
     names = ["KB_HOME", *(setting.environment_name for setting in SETTINGS if not setting.is_secret)]
     return {name: environment[name] for name in sorted(names) if name in environment}
@@ -170,7 +170,7 @@ def _open_settings(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _secrets(flags: Flags, environment: Mapping[str, str]) -> Secrets:
     """Name what is set and is in no entry."""
-    from concord.settings import SETTINGS
+    from concord.core.settings import SETTINGS
     from concord.text.urls import without_password
 
     hidden = [setting.environment_name for setting in SETTINGS if setting.is_secret]

@@ -15,7 +15,7 @@ import click
 from concord import __version__
 from concord.cli import faults, output, quick_start
 from concord.cli.command import Flags
-from concord.errors import nearest
+from concord.core.errors import nearest
 
 # Command → where it lives in this package, and what it does in a line.
 COMMANDS: dict[str, tuple[str, str]] = {

@@ -15,9 +15,9 @@ from concord.cli.progress import progress_shown
 from concord.visible import one_line
 
 if TYPE_CHECKING:
-    from concord.indexing.embedding import EmbeddingReport
-    from concord.model_trial import ModelComparison, ModelResult
-    from concord.models import ModelState
+    from concord.index.embedding import EmbeddingReport
+    from concord.ops.model_trial import ModelComparison, ModelResult
+    from concord.ops.models import ModelState
 
 NOT_SWITCHED = 1
 

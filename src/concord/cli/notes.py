@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse, tags_option
-from concord.errors import BadValue
+from concord.core.errors import BadValue
 from concord.visible import one_line
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _kept(
     *,
     embed: bool,
 ) -> Document:
-    from concord.notes import Note
+    from concord.index.notes import Note
 
     fields = {name: given[name] for name in _given()}
     if "details" in fields:
@@ -120,7 +120,7 @@ def _show(document: Document, *, as_json: bool) -> None:
 
 
 def _tell_what_is_newer(knowledge: KnowledgeBase, kept: Document, old: Document | None) -> None:
-    from concord.notes import superseded_instead
+    from concord.index.notes import superseded_instead
 
     if old and (newer := superseded_instead(old, knowledge.history(kept.id))):
         told = f"{old.path} ({old.id}) was superseded already"
@@ -137,7 +137,7 @@ def _import(knowledge: KnowledgeBase, source: str, *, embed: bool, as_json: bool
 
 def _export(knowledge: KnowledgeBase, target: str, *, as_json: bool) -> None:
     if target == "-":
-        from concord.note_files import note_to_json
+        from concord.index.note_files import note_to_json
 
         for kept in knowledge.notes():
             output.emit(json.dumps(note_to_json(kept)))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from concord.cli import output
-from concord.protocols import WAITING
+from concord.core.protocols import WAITING
 
 if TYPE_CHECKING:
     import rich.progress

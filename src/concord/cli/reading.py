@@ -8,8 +8,7 @@ import click
 
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse
-from concord.indexing.partly_read import partly_read, sentence
-from concord.outcomes import DocumentSlice
+from concord.core.reports import DocumentSlice, partly_read, sentence
 from concord.visible import lines
 
 

@@ -11,13 +11,12 @@ from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse, tags_option
 from concord.cli.faults import SOME_FAILED
 from concord.cli.progress import progress_shown
-from concord.indexing.partly_read import sentence
-from concord.outcomes import FILE_COUNTS
+from concord.core.reports import FILE_COUNTS, sentence
 from concord.visible import one_line
 
 if TYPE_CHECKING:
+    from concord.core.reports import Failure, SyncReport
     from concord.knowledge import KnowledgeBase
-    from concord.outcomes import Failure, SyncReport
     from concord.types import Source
 
 MOST_NAMED = 5  # files of one kind in a report; --json names all

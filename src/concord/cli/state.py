@@ -13,9 +13,9 @@ from concord.cli.command import Flags, command, opened, settings_of
 from concord.visible import one_line
 
 if TYPE_CHECKING:
-    from concord.config import Settings
-    from concord.outcomes import Stats, VectorIndexState
-    from concord.settings import Setting
+    from concord.core.config import Settings
+    from concord.core.reports import Stats, VectorIndexState
+    from concord.core.settings import Setting
 
 
 @command("stats", "kb stats", "kb stats --json", "kb --org team stats")
@@ -53,8 +53,8 @@ def config(flags: Flags, key: str | None, as_json: bool) -> None:
 
 def _chosen(key: str | None) -> Sequence[Setting]:
     """Return the setting of a key, those of a table, or all."""
-    from concord.config import find_setting
-    from concord.settings import SETTINGS
+    from concord.core.config import find_setting
+    from concord.core.settings import SETTINGS
 
     table = [setting for setting in SETTINGS if key is None or setting.key.startswith(f"{key}.")]
     return table or [find_setting(key or "")]

@@ -17,8 +17,8 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct
 
 from concord.clients import jsonc, toml_table
-from concord.durable import replace_file
-from concord.errors import BadValue, UnknownName, did_you_mean
+from concord.core.errors import BadValue, UnknownName, did_you_mean
+from concord.core.filesystem import replace_file
 
 Scope = Literal["user", "project"]
 Environment = Mapping[str, str]

@@ -8,14 +8,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from concord.core.errors import EmbedderDown
 from concord.embedders import pack_file
 from concord.embedders.token_starts import ByteLevelStarts
 from concord.embedders.tokenizer import ModelTokenizer
-from concord.errors import EmbedderDown
 from concord.types import Identity, Vector
 
 if TYPE_CHECKING:
-    from concord.config import Paths
+    from concord.core.config import Paths
     from concord.embedders.runtime import TextEncoder
 
 MODEL = "granite-embedding-30m-english"

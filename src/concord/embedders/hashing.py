@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from concord.types import Identity, Vector
 
 if TYPE_CHECKING:
-    from concord.config import Paths
+    from concord.core.config import Paths
 
 DIMENSION = 256
 _WORD = re.compile(r"\w+")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from concord.errors import BadValue, EmbedderDown
+from concord.core.errors import BadValue, EmbedderDown
 
 MOST_BYTES = 64 << 20  # of an answer; ten vectors of 4,096 numbers take 1 MB
 FIRST_PAUSE_S = 0.1  # before the second try; it doubles

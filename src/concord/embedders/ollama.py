@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from concord.core.errors import EmbedderDown
 from concord.embedders.http import Refused, Server
 from concord.embedders.remote import Dialect, RemoteEmbedder
-from concord.errors import EmbedderDown
 
 if TYPE_CHECKING:
-    from concord.config import Paths
+    from concord.core.config import Paths
 
 URL = "http://127.0.0.1:11434"
 MODEL = "nomic-embed-text"

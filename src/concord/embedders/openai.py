@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from concord.core.errors import BadValue, EmbedderDown
 from concord.embedders.http import Refused, Server
 from concord.embedders.remote import Dialect, RemoteEmbedder
-from concord.errors import BadValue, EmbedderDown
 
 if TYPE_CHECKING:
-    from concord.config import Paths
+    from concord.core.config import Paths
 
 URL = "http://127.0.0.1:8080/v1"  # where llama.cpp's server is by default
 _KEY_REFUSED = (401, 403)

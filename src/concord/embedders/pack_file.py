@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
-from concord.errors import EmbedderDown
+from concord.core.errors import EmbedderDown
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from concord.durable import replace_file
+from concord.core.filesystem import replace_file
 from concord.embedders.runtime import TextEncoder
 from concord.onnx_models import runtime
 from concord.types import Vector

@@ -13,8 +13,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from concord import onnx_models
+from concord.core.errors import BadValue, EmbedderDown
 from concord.embedders.tokenizer import ModelTokenizer
-from concord.errors import BadValue, EmbedderDown
 from concord.native import native_code
 from concord.onnx_models import INPUTS, faults_as, physical_cores, session_options, strange_inputs
 from concord.types import Vector

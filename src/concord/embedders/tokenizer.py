@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tokenizers import Tokenizer
 
-from concord.errors import EmbedderDown
+from concord.core.errors import EmbedderDown
 from concord.onnx_models import padding_id
 from concord.text.clean import encodable
 

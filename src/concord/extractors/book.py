@@ -9,7 +9,7 @@ import posixpath
 import re
 from urllib.parse import unquote
 
-from concord.errors import Encrypted
+from concord.core.errors import Encrypted
 from concord.extractors.decode import decode
 from concord.extractors.html import markdown_of
 from concord.extractors.markdown import first_heading

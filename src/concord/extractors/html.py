@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from concord.errors import Damaged, TooLarge
+from concord.core.errors import Damaged, TooLarge
 from concord.extractors.admonitions import titles_a_box
 from concord.extractors.decode import decode
 from concord.extractors.markdown_lines import Line, MarkdownLines

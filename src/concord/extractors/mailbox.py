@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from concord.errors import ExtractionError
+from concord.core.errors import ExtractionError
 from concord.extractors.decode import decode
 from concord.extractors.mail import Mail, read_mail
 from concord.extractors.office_package import MAX_CHARACTERS, checked

@@ -17,7 +17,7 @@ from io import BytesIO
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
-from concord.errors import Damaged, Encrypted, TooLarge
+from concord.core.errors import Damaged, Encrypted, TooLarge
 from concord.text.clean import clean
 from concord.types import Json
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from concord.errors import Encrypted
+from concord.core.errors import Encrypted
 from concord.extractors.markdown import first_heading
 from concord.extractors.markdown_lines import LOWEST_HEADING, MAX_COLUMNS, MarkdownLines
 from concord.extractors.office_package import Attributes, Elements, Package, in_pages, opened

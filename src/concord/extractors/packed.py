@@ -8,7 +8,7 @@ from contextlib import suppress
 from gzip import BadGzipFile, GzipFile
 from io import BytesIO
 
-from concord.errors import Damaged, NotIndexable
+from concord.core.errors import Damaged, NotIndexable
 from concord.extractors.decode import HEAD_BYTES
 from concord.extractors.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pypdfium2
 from pypdfium2 import raw
 
-from concord.errors import Damaged, Encrypted, TooLarge
+from concord.core.errors import Damaged, Encrypted, TooLarge
 from concord.extractors.plain import MAX_TITLE, with_plain_newlines
 from concord.text.clean import clean_pages
 from concord.types import Extracted, Json

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from concord import plugins
-from concord.errors import NotIndexable
+from concord.core import plugins
+from concord.core.errors import NotIndexable
+from concord.core.protocols import Extractor
 from concord.extractors.decode import HEAD_BYTES
 from concord.extractors.formats import Refusal, by_name, detect, extension
 from concord.extractors.packed import unpacked
 from concord.extractors.sandbox import Sandbox
-from concord.protocols import Extractor
 from concord.types import Extracted
 
 

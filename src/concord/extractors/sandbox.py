@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from concord import errors
+from concord.core import errors
 from concord.extractors.worker import REPLY, REQUEST
 from concord.types import Extracted
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from concord.errors import TooLarge
+from concord.core.errors import TooLarge
 from concord.extractors.markdown_lines import MarkdownLines
 from concord.extractors.office_package import Attributes, Elements, Package, in_pages, opened
 from concord.extractors.plain import MAX_TITLE

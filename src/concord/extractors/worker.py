@@ -16,8 +16,8 @@ import sys
 from contextlib import suppress
 from typing import IO, Any
 
-from concord import errors, plugins
-from concord.protocols import Extractor
+from concord.core import errors, plugins
+from concord.core.protocols import Extractor
 from concord.types import Extracted
 
 REQUEST = struct.Struct(">IQ")  # lengths of the header and of the file, which follow

@@ -8,10 +8,15 @@ nothing is known.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from concord.files.file_times import UNSETTLED_NS, may_be_another, storable_ns
 from concord.types import Document, Freshness, Source
+
+if TYPE_CHECKING:
+    from concord.files.walk import Found
+
 
 MAX_HASHED = 1_000_000  # bytes; a larger file whose stat changed is taken as changed, to answer in time
 GONE = (FileNotFoundError, NotADirectoryError)
@@ -75,8 +80,11 @@ class Files:
         return self._is_mounted[source.id]
 
     def _is_within_reach(self, source: Source) -> bool:
-        from concord.files.memos import read_memo  # late: most answers meet no file that is gone
-        from concord.files.mounts import is_elsewhere, root_folder
+        from concord.files.state import (
+            is_elsewhere,
+            read_memo,  # late: most answers meet no file that is gone
+            root_folder,
+        )
 
         return os.path.isdir(root_folder(source)) and not is_elsewhere(
             source, read_memo(self._memo(source.id))
@@ -121,3 +129,36 @@ def _compared(document: Document, path: str, now: os.stat_result) -> Freshness:
     ):  # forbidden, or a folder or a link by now: nothing there can be read as the document any more
         return "changed"
     return "fresh" if same else "changed"
+
+
+RACY_NS = 2_000_000_000  # a file saved this shortly before it was read may be saved again with the same time
+# Taken off the time that is remembered of such a file: the next sync looks inside, filters by date hold good.
+UNSETTLED_NS = 1
+# Files may claim to be of any year. Stores keep 64 bits of nanoseconds: September 1677 to April 2262.
+_EARLIEST_NS, _LATEST_NS = -(2**63), 2**63 - 1
+
+
+def may_be_another(ctime_ns: int, read_at: float) -> bool:
+    """Whether a file with an unchanged size and modification time may still hold something else.
+
+    A file that was moved there, unpacked or synchronised keeps its modification time; its ctime shows it.
+    """
+    return ctime_ns >= read_at * 1e9 - RACY_NS
+
+
+def storable_ns(moment_ns: int) -> int:
+    """Return a moment, or the nearest one that every store can keep.
+
+    Both sides of a comparison have to go through it, so that equal moments stay equal.
+    """
+    return max(_EARLIEST_NS, min(moment_ns, _LATEST_NS))
+
+
+def settled_mtime(found: Found) -> int:
+    """Return the modification time to remember, which is not the file's while it may hide another save."""
+    return found.mtime_ns if is_settled(found) else found.mtime_ns - UNSETTLED_NS
+
+
+def is_settled(found: Found) -> bool:
+    """Whether another save would show by the file's modification time."""
+    return time.time_ns() - found.mtime_ns >= RACY_NS

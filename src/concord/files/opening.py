@@ -7,7 +7,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from concord.errors import NotIndexable, Unreadable
+from concord.core.errors import NotIndexable, Unreadable
 
 if TYPE_CHECKING:
     from concord.files.walk import Found

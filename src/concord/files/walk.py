@@ -14,17 +14,22 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from concord.errors import BadValue, NotFound, Unreadable, UsageError
-from concord.files.file_times import storable_ns
-from concord.files.gitignore import FolderRules, Rules, parse, parse_all, rules_above, rules_in
-from concord.files.opening import open_unlinked
-from concord.files.unwanted import (
+from concord.core.errors import BadValue, NotFound, Unreadable, UsageError
+from concord.files.freshness import storable_ns
+from concord.files.ignore import (
     SECRET_FILES,
     SECRET_FOLDERS,
+    FolderRules,
+    Rules,
     generated_markers,
     holds_no_text,
+    parse,
+    parse_all,
+    rules_above,
+    rules_in,
     unwanted_rules,
 )
+from concord.files.opening import open_unlinked
 from concord.types import Source
 
 

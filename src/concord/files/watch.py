@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from concord.files.unwanted import holds_no_text
-from concord.outcomes import SyncReport
+from concord.core.reports import SyncReport
+from concord.files.ignore import holds_no_text
 from concord.types import Source
 
 TICK_MS = 500  # between two glances at the roots

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 # Imported early: greeting a client takes a tenth longer, but a search that follows at once, before the model
 # is loaded, waits for no import.
 import concord.search.pipeline  # noqa: F401
-from concord.config import Settings
-from concord.errors import KBError
+from concord.core.config import Settings
+from concord.core.errors import KBError
 from concord.knowledge import KnowledgeBase
 
 log = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concord.errors import BadValue
+from concord.core.errors import BadValue
 from concord.text.clean import encodable
 
 _MARK = "after:"

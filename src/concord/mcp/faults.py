@@ -10,7 +10,7 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
 
-from concord.errors import BadValue, KBError, nearest, shown
+from concord.core.errors import BadValue, KBError, nearest, shown
 from concord.mcp.wording import for_tools
 from concord.visible import one_line
 

@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from concord.errors import BadValue, Unavailable
+from concord.core.errors import BadValue, Unavailable
 from concord.mcp.access_tokens import Grant, grant_for
 from concord.mcp.server import ORG, KnowledgeServer
 

@@ -17,7 +17,7 @@ from concurrent.futures import wait as wait_for_futures
 from contextlib import suppress
 from typing import NamedTuple
 
-from concord.protocols import WAITING, Progress
+from concord.core.protocols import WAITING, Progress
 from concord.wire import JsonObject
 
 REPORT_EVERY_S = 0.25  # often enough to be seen moving, seldom enough to cost nothing

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from concord.outcomes import FILE_COUNTS
+from concord.core.reports import FILE_COUNTS
 from concord.visible import one_line
 
 Wire = Mapping[str, Any]

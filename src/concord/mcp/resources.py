@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 from mcp_types import ListResourcesResult, Resource
 
-from concord.errors import BadValue, NotFound
+from concord.core.errors import BadValue, NotFound
 from concord.mcp.cursors import cursor_after, name_before
 from concord.text.clean import encodable
 from concord.types import Document, DocumentType

@@ -31,7 +31,7 @@ from mcp_types import (
 from pydantic import PrivateAttr, ValidationError
 
 from concord import __version__
-from concord.errors import KBError, NotFound, Unavailable
+from concord.core.errors import KBError, NotFound, Unavailable
 from concord.mcp import resources
 from concord.mcp.arguments import Arguments, input_schema
 from concord.mcp.faults import refused, unexpected, wrong_arguments

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from concord.errors import DeadlinePassed
+from concord.core.errors import DeadlinePassed
 from concord.mcp.bases import Bases
 from concord.mcp.jobs import Jobs
 from concord.mcp.roots import Root

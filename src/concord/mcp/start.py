@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from concord.config import Settings
-from concord.errors import BadValue
+from concord.core.config import Settings
+from concord.core.errors import BadValue
 from concord.leaving import leave_if_busy
 from concord.mcp.bases import Bases
 from concord.mcp.roots import Root, allowed_roots

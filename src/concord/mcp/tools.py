@@ -7,7 +7,7 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from concord.errors import BadValue, KBError
+from concord.core.errors import BadValue, KBError
 from concord.mcp import arguments as given
 from concord.mcp import render
 from concord.mcp.cursors import cursor_after, name_before
@@ -28,10 +28,10 @@ from concord.wire_reports import (
 )
 
 if TYPE_CHECKING:
+    from concord.core.protocols import Progress
+    from concord.core.reports import SyncReport
+    from concord.index.notes import Note
     from concord.knowledge import KnowledgeBase
-    from concord.notes import Note
-    from concord.outcomes import SyncReport
-    from concord.protocols import Progress
     from concord.reading.pages import Page
     from concord.types import Document, Source
 
@@ -131,7 +131,7 @@ def _said(note: Document) -> tuple[str, str, tuple[str, ...], str | None]:
 
 
 def _kept(kb: KnowledgeBase, document: Document, old: Document | None) -> Reply:
-    from concord.notes import superseded_instead
+    from concord.index.notes import superseded_instead
 
     wire = {**_described(document), "generation": kb.generation}
     said = f"kept as {document.path}, document_id {document.id}"
@@ -312,7 +312,7 @@ def _that_fit(rows: list[JsonObject], name: str) -> tuple[list[JsonObject], str 
 
 
 def _note(asked: given.NoteArguments) -> Note:
-    from concord.notes import Note  # with all that cuts text: not while a client waits for a hello
+    from concord.index.notes import Note  # with all that cuts text: not while a client waits for a hello
 
     fields = asked.fields or given.NoteFields()
     return Note(

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from concord.config import Resolved, Settings
-from concord.errors import BadValue, EmbedderDown, NotFound
-from concord.indexing.embedding import EmbeddingReport
-from concord.indexing.reading_files import READER_VERSION
-from concord.protocols import Embedder, Progress
-from concord.storage import Store
+from concord.core.config import Resolved, Settings
+from concord.core.errors import BadValue, EmbedderDown, NotFound
+from concord.core.protocols import Embedder, Progress
+from concord.core.storage import Store
+from concord.index.embedding import EmbeddingReport
+from concord.index.reading import READER_VERSION
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean, without_lone_surrogates
 from concord.types import Document, DocumentType, Extracted, Identity, Source

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.protocols import Progress
+from concord.core.protocols import Progress
 from concord.quality.collection import Collection, Qrels
 from concord.quality.metrics import (
     Answerability,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from concord.errors import BadValue
-from concord.protocols import Progress
+from concord.core.errors import BadValue
+from concord.core.protocols import Progress
 from concord.quality.collection import Collection
 from concord.quality.evaluate import Outcome, ask, ask_own
 from concord.quality.fit import FOLDS, LEAST, JudgedSet, fit, revised

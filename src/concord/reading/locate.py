@@ -7,11 +7,11 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from concord.errors import BadValue, NotFound, shown
+from concord.core.errors import BadValue, NotFound, shown
+from concord.core.reports import DocumentSlice
+from concord.core.storage import Catalog
 from concord.files.freshness import Files
-from concord.outcomes import DocumentSlice
-from concord.sources import holder
-from concord.storage import Catalog
+from concord.index.sources import holder
 from concord.text.citations import Citation, citation_of, cite, extent, parse_citation, readings
 from concord.text.clean import encodable
 from concord.types import Chunk, Document, Filter, Source

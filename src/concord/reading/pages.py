@@ -14,11 +14,11 @@ import json
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.errors import BadValue, NotFound
-from concord.outcomes import DocumentSlice
+from concord.core.errors import BadValue, NotFound
+from concord.core.reports import DocumentSlice
+from concord.core.storage import Catalog
 from concord.reading.budget import cut_to_bytes, utf8_length
 from concord.reading.locate import Located, gap, joined, locate, slice_of
-from concord.storage import Catalog
 from concord.text.citations import citation_of
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.errors import BackendDown, StoreBusy
+from concord.core.errors import BackendDown, StoreBusy
 from concord.search.blend import rareness
 from concord.search.classify import mentions
 from concord.search.fuse import score_range
@@ -27,7 +27,7 @@ from concord.text.tokens import pattern
 from concord.types import Access, Passage, Query
 
 if TYPE_CHECKING:
-    from concord.storage import Journal
+    from concord.core.storage import Journal
 
 # Shares of the range of scores. The first two were chosen on collections of questions, which they hardly
 # change, and on pairs of rare words that had to be found where they stand together (`benchmarks lookup`).

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import DecodeError, Struct, ValidationError, convert, field, json
 from msgspec.structs import replace
 
-from concord.config import Paths
-from concord.errors import BadValue
+from concord.core.config import Paths
+from concord.core.errors import BadValue
 from concord.types import Identity
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def save_calibration(calibration: Calibration, identity: Identity, folder: Path)
     Raises:
         BadValue: the folder cannot be written to.
     """
-    from concord.durable import replace_file  # late: a search only reads
+    from concord.core.filesystem import replace_file  # late: a search only reads
 
     path = folder / file_name(identity)
     try:

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from concord.batches import batched
-from concord.config import Paths
-from concord.errors import BadValue, Unavailable
+from concord.core.batches import batched
+from concord.core.config import Paths
+from concord.core.errors import BadValue, Unavailable
 from concord.native import native_code
 from concord.onnx_models import (
     INPUTS,

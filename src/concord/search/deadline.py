@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from concord.call_limit import with_callers_limit
-from concord.errors import Unavailable, reason_of
+from concord.core.call_limit import with_callers_limit
+from concord.core.errors import Unavailable, reason_of
 
 T = TypeVar("T")
 Work = Callable[[], None]  # raises nothing: there is nobody to catch it

@@ -34,7 +34,7 @@ from concord.text.tokens import folded, pattern, stem
 from concord.types import Document, Leg, Match, Query, RankedList, Request, Without, Word
 
 if TYPE_CHECKING:
-    from concord.storage import Catalog, LexicalIndex
+    from concord.core.storage import Catalog, LexicalIndex
 
 STEPS = ("fts_prefix", "fts_partial")  # the names under which the steps find something
 SIMILAR_WORDS = 5  # that are asked for, for each word of the query

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from concord.errors import wrong_dimension
+from concord.core.errors import wrong_dimension
 from concord.search.deadline import LATE_S, Breaker
 from concord.text.tokens import pattern
 from concord.types import FLOAT_BYTES, ChunkId, Leg, Match, Query, RankedList, Scored, Vector
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from concord.protocols import Embedder
-    from concord.storage import LexicalIndex
-    from concord.vector_storage import VectorIndex
+    from concord.core.protocols import Embedder
+    from concord.core.storage import LexicalIndex
+    from concord.core.vector_storage import VectorIndex
 
 LEXICAL = ("fts_exact", "fts_relaxed")
 STRATEGIES = (*LEXICAL, "semantic")  # the order in which they are always named

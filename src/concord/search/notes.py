@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.indexing.partly_read import partly_read, sentence
+from concord.core.reports import partly_read, sentence
 from concord.search.fallback import STEPS, Fallback
 from concord.search.fuse import Candidates, rrf_scores
 from concord.search.scores import MAX_EF_SEARCH, is_read

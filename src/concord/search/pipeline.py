@@ -52,7 +52,7 @@ from concord.types import (
 )
 
 if TYPE_CHECKING:
-    from concord.storage import Catalog, Store
+    from concord.core.storage import Catalog, Store
 
 WAITING_SHARE = 0.5  # of the time that a search has, to wait for a generation: the rest is for searching
 FIRST_LOOK_S, LONGEST_LOOK_S = 0.002, 0.05  # between two looks: a commit takes milliseconds, a sync seconds

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.errors import BadValue, NotFound, did_you_mean, nearest, shown
+from concord.core.errors import BadValue, NotFound, did_you_mean, nearest, shown
 from concord.text.tokens import pattern
 from concord.types import DOCUMENT_TYPES, MODES, DocumentType, Filter, Mode, Request, Source
 
 if TYPE_CHECKING:
-    from concord.storage import Catalog
+    from concord.core.storage import Catalog
 
 _TEXT = ((str,), "text")
 _COUNT = ((int,), "a whole number")
@@ -198,7 +198,7 @@ def filter_of(
     """
     source_id = None
     if request.source:
-        from concord.sources import find_source  # late: most searches name no source
+        from concord.index.sources import find_source  # late: most searches name no source
 
         source_id = find_source(request.source, sources).id
     return Filter(
@@ -251,7 +251,7 @@ def _glob(path: str, sources: Sequence[Source], is_folder: Callable[[str], bool]
 
 def _cited(path: str, sources: Sequence[Source]) -> str:
     """Return the citation path, or the glob, of a place on disk."""
-    from concord.sources import holder  # late: most paths are no places on disk
+    from concord.index.sources import holder  # late: most paths are no places on disk
 
     wildcard = _WILDCARD.search(path)
     cut = path.rindex("/", 0, wildcard.start()) if wildcard else len(path.rstrip("/"))

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from concord.errors import reason_of
+from concord.core.errors import reason_of
 from concord.search.deadline import run_within
 from concord.search.fuse import stretched
 from concord.types import ChunkId, Degraded, Passage, Query, Ranked
 
 if TYPE_CHECKING:
-    from concord.config import Paths
-    from concord.protocols import Reranker
+    from concord.core.config import Paths
+    from concord.core.protocols import Reranker
 
 Similarity = Callable[[str, Sequence[ChunkId]], Mapping[ChunkId, float]]
 

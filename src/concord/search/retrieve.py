@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.errors import BackendDown, DeadlinePassed, Unavailable, reason_of
+from concord.core.errors import BackendDown, DeadlinePassed, Unavailable, reason_of
 from concord.search.deadline import Deadline, Task
 from concord.search.legs import LEXICAL, NAMES
 from concord.search.tools import Tools
@@ -21,8 +21,8 @@ from concord.text.citations import Citation, extent, places_in
 from concord.types import Chunk, ChunkId, Degraded, Document, Filter, Leg, Mode, Query, RankedList, Scored
 
 if TYPE_CHECKING:
-    from concord.protocols import Strategy
-    from concord.storage import Catalog
+    from concord.core.protocols import Strategy
+    from concord.core.storage import Catalog
 
 LEGS: Mapping[Mode, tuple[Leg, ...]] = {
     "auto": ("lexical", "semantic"),

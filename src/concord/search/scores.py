@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.errors import reason_of
+from concord.core.errors import reason_of
 from concord.search import blend
 from concord.search.blend import MOSTLY_KNOWN, POOL, Context
 from concord.search.classify import is_sure_name
@@ -27,7 +27,7 @@ from concord.text.tokens import latin_share
 from concord.types import Candidate, ChunkId, Degraded, Query, RankedList, Scored, Vector
 
 if TYPE_CHECKING:
-    from concord.protocols import Comparison
+    from concord.core.protocols import Comparison
     from concord.search.calibration import Calibration
 
 FEEDBACK_HITS = 3  # that the query is moved towards: more of them bring in what is wrong

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from concord.protocols import Reranker, Similarity, Strategy
+    from concord.core.protocols import Reranker, Similarity, Strategy
+    from concord.core.storage import Store
     from concord.search.calibration import Calibration
-    from concord.storage import Store
     from concord.types import Degraded, Glance
 
 

@@ -20,7 +20,7 @@ from concord.text.terms import all_of, any_of, loose_words, word_match, written
 from concord.types import AllOf, AnyOf, Filter, Match, Query, Request, Source, Without, Word
 
 if TYPE_CHECKING:
-    from concord.storage import Catalog, LexicalIndex
+    from concord.core.storage import Catalog, LexicalIndex
 
 FANOUT = 3  # candidates for each result asked for, so that fusion has room for the tails
 # Frequent words are left out of loose matching to save time, not to answer better: on small collections even

@@ -19,7 +19,7 @@ from concord.text.tokens import beyond_ascii, pattern
 from concord.types import Source
 
 if TYPE_CHECKING:
-    from concord.outcomes import DocumentSlice
+    from concord.core.reports import DocumentSlice
 
 HIDDEN = "hidden characters"
 BIDIRECTIONAL = "bidirectional controls"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
 
-from concord.errors import BadValue
+from concord.core.errors import BadValue
 from concord.text.tokens import pattern
 
 _AGO = pattern(r"(\d{1,6})\s*([hdwy])")

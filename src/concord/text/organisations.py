@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concord.errors import BadValue
+from concord.core.errors import BadValue
 
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
 _LONGEST = 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from concord.backends.memory.contents import Contents
-from concord.outcomes import CacheUsage
+from concord.core.reports import CacheUsage
 from concord.types import Identity, Vector
 
 

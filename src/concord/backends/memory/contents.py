@@ -14,7 +14,7 @@ from concord.backends.birthplaces import is_copied
 from concord.backends.columns import Columns
 from concord.backends.globs import glob_matches
 from concord.backends.memory.bm25 import InvertedIndex
-from concord.errors import StoreBusy
+from concord.core.errors import StoreBusy
 from concord.types import (
     Access,
     Chunk,

@@ -25,8 +25,8 @@ from concord.backends.memory.bm25 import InvertedIndex
 from concord.backends.memory.contents import Contents, Held
 from concord.backends.memory.store import MemoryStore
 from concord.backends.organisations_beside import organisations_beside
-from concord.durable import replace_file, sweep_drafts
-from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
+from concord.core.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
+from concord.core.filesystem import replace_file, sweep_drafts
 from concord.text.organisations import check_org
 from concord.types import Access, Chunk, ChunkId, Document, Feedback, Home, Identity, Source, Vector
 

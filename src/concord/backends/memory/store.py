@@ -16,8 +16,8 @@ from concord.backends.memory.ledger import MemoryLedger
 from concord.backends.memory.lexical import MemoryLexical
 from concord.backends.memory.spaces import MemorySpaces
 from concord.backends.memory.vectors import MemoryVectors
-from concord.outcomes import Finding
-from concord.protocols import Progress
+from concord.core.protocols import Progress
+from concord.core.reports import Finding
 from concord.types import Glance
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import astuple
 
 from concord.backends.postgres.connections import Connections
-from concord.outcomes import CacheUsage
+from concord.core.reports import CacheUsage
 from concord.types import Identity, Vector
 
 # Each remembers how many look-ups there had been when it was last of use: so the least recently used are

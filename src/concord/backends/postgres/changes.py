@@ -28,7 +28,7 @@ from concord.backends.postgres.rows import document_values, loaded, source_value
 from concord.backends.sql_values import list_of
 from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
 from concord.backends.supersession import rerouted
-from concord.errors import BadValue, NotFound
+from concord.core.errors import BadValue, NotFound
 from concord.text.names import names_of
 from concord.types import ChunkId, Document, Piece, Source
 

@@ -14,7 +14,7 @@ from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.hnsw import has_vectors, hnsw_state
 from concord.backends.postgres.schema import GUARDED, MAY_ADD_POSTINGS, is_vector_table, vector_table
 from concord.backends.postgres.space_rows import count_vectors, find_space
-from concord.outcomes import FaultName, Finding, VectorIndexState
+from concord.core.reports import FaultName, Finding, VectorIndexState
 
 NO_DOCUMENT = """
 kb_chunks AS c WHERE c.org = %(org)s

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from concord.errors import BackendDown, BadValue, KBError, StoreBusy, StoreError
+from concord.core.errors import BackendDown, BadValue, KBError, StoreBusy, StoreError
 
 _CONNECTING = "connection failed: "  # as psycopg begins: a connection that is cut off later was let in
 _SAID = re.compile(r"\bFATAL:\s*([^\n]+)")  # in most languages; what libpq itself says has no such word

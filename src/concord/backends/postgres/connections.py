@@ -19,7 +19,7 @@ from concord.backends.postgres.connection_errors import is_full
 from concord.backends.postgres.faults import is_lost, translated
 from concord.backends.postgres.location import Location
 from concord.backends.postgres.vector_form import register_vectors
-from concord.call_limit import limit_ms
+from concord.core.call_limit import limit_ms
 
 # It warns of everything that a stopped server takes along, connections of the pool and pipelines; whoever
 # needs one is told anyway.

@@ -12,8 +12,8 @@ from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 from concord.backends import sql_faults
 from concord.backends.postgres.connection_errors import crowded, why_refused
 from concord.backends.sql_faults import Explanations
-from concord.call_limit import limit_ms
-from concord.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError
+from concord.core.call_limit import limit_ms
+from concord.core.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError
 
 _DENIED = re.compile(r"permission denied for (table|schema) (\S+)")
 _ENDED = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.IdleSessionTimeout)

@@ -14,7 +14,7 @@ from concord.backends.postgres.connection_errors import is_crowded
 from concord.backends.postgres.connections import Connection, connect
 from concord.backends.postgres.faults import translated
 from concord.backends.postgres.location import Location
-from concord.errors import CorruptStore, SchemaTooNew, StoreError
+from concord.core.errors import CorruptStore, SchemaTooNew, StoreError
 
 _LOCK = 0x6B62636F  # one migration at a time, whoever starts it
 

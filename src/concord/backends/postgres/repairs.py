@@ -9,7 +9,7 @@ from concord.backends.postgres.changes import find_types
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.upkeep import tidy_up
 from concord.backends.postgres.words import COUNT_BITS, LENGTH_BITS, MOST_COUNTED
-from concord.outcomes import FaultName, Finding
+from concord.core.reports import FaultName, Finding
 
 _EMPTIED = ("kb_postings", "kb_segments", "kb_gone")
 # As `segment.Segment.postings` packs them, from the labels that the tsvectors have.

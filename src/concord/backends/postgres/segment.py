@@ -20,7 +20,7 @@ from concord.backends.postgres.array_form import Tsvectors
 from concord.backends.postgres.byte_runs import SPARE, Bytes, Numbers, runs, write_at, write_texts
 from concord.backends.postgres.copy_form import Postings, Terms
 from concord.backends.postgres.words import COUNT_BITS, LABELS, LENGTH_BITS, MOST_COUNTED, Vocabulary
-from concord.batches import batched
+from concord.core.batches import batched
 from concord.types import ChunkId
 
 _COLUMN_BITS = 2

@@ -18,8 +18,8 @@ from concord.backends.postgres.migrations import bring_up_to_date, make_org
 from concord.backends.postgres.spaces import SPACE_COLUMNS, PostgresSpaces, active_of, spaces_of
 from concord.backends.postgres.upkeep import tidy_up
 from concord.backends.postgres.vectors import PostgresVectors
-from concord.outcomes import Finding, VectorIndexState
-from concord.protocols import Progress
+from concord.core.protocols import Progress
+from concord.core.reports import Finding, VectorIndexState
 from concord.types import Glance, Source
 
 _GLANCE = f"""

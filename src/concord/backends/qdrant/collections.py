@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from concord.backends.qdrant.connection import Connection
-from concord.errors import BackendDown
+from concord.core.errors import BackendDown
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient

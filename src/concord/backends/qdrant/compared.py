@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from concord.batches import batched
+from concord.core.batches import batched
 from concord.types import ChunkId, Filter, Home, Identity
 
 if TYPE_CHECKING:
     from concord.backends.qdrant.outside import QdrantOutsideVectors
-    from concord.storage import Store
+    from concord.core.storage import Store
 
 PAGE = 10_000  # ids in an answer: 400 kB
 _EVERYTHING = Filter(include_superseded=True)

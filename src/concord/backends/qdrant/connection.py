@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from concord.errors import BackendDown, BadValue, MissingExtra
+from concord.core.errors import BackendDown, BadValue, MissingExtra
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient

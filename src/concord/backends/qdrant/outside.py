@@ -16,14 +16,14 @@ from concord.backends.qdrant.connection import Connection, without_secrets
 from concord.backends.qdrant.spaces import QdrantSpaces
 from concord.backends.qdrant.vectors import WRITE_WAIT_S, QdrantVectors
 from concord.backends.store_errors import kept_by_another, kept_elsewhere
-from concord.batches import batched
-from concord.errors import BackendDown, MissingExtra, StoreBusy
-from concord.outcomes import Finding
+from concord.core.batches import batched
+from concord.core.errors import BackendDown, MissingExtra, StoreBusy
+from concord.core.reports import Finding
 from concord.types import Chunk, ChunkId, Document, Home, Identity
 
 if TYPE_CHECKING:
     from concord.backends.qdrant.points import Owner
-    from concord.storage import Store
+    from concord.core.storage import Store
 
 TOLD = 256  # changes in a request
 TOLD_REQUESTS = 4  # that one call may spend on telling Qdrant what changed; the rest can wait

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from concord.backends.store_errors import none_anywhere, unprepared
 from concord.backends.vector_checks import check_vector
-from concord.batches import batched
-from concord.errors import BackendDown, StoreBusy
+from concord.core.batches import batched
+from concord.core.errors import BackendDown, StoreBusy
 from concord.types import (
     FLOAT_BYTES,
     Chunk,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from qdrant_client import models
 
     from concord.backends.qdrant.outside import QdrantOutsideVectors
-    from concord.vector_storage import VectorIndex
+    from concord.core.vector_storage import VectorIndex
 
 BATCH = 256  # points in a request: 1 MB of numbers at 384 dimensions, far below the server's limit of 32
 WRITE_WAIT_S = 60.0  # for another process that writes: a batch takes it milliseconds

@@ -18,9 +18,9 @@ from concord.backends.sqlite import schema
 from concord.backends.sqlite.connections import Connection, Readers, closed_on_failure, snapshot
 from concord.backends.sqlite.faults import DAMAGE, translated
 from concord.backends.sqlite.ledger import part_from_original
-from concord.durable import sync_to_disk
-from concord.errors import BackendDown, BadValue, CorruptStore
-from concord.protocols import Progress
+from concord.core.errors import BackendDown, BadValue, CorruptStore
+from concord.core.filesystem import sync_to_disk
+from concord.core.protocols import Progress
 
 _PAGES = 32  # copied between two reports of progress
 _SIGNATURE = b"SQLite format 3\0"

@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 
 from concord.backends.sql_values import list_column, list_of
 from concord.backends.sqlite.connections import Connection, Readers, Writer
-from concord.outcomes import CacheUsage
+from concord.core.reports import CacheUsage
 from concord.types import Identity, Vector
 
 _GET = """

@@ -15,7 +15,7 @@ from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.faults import DAMAGE
 from concord.backends.sqlite.ledger import home_url
 from concord.backends.sqlite.vec_table import all_keys, find_space, lacks_sentinel, vec_exists, vec_name
-from concord.outcomes import FaultName, Finding
+from concord.core.reports import FaultName, Finding
 
 # Until then, a write-ahead log with several writers could damage the file (sqlite.org/wal.html, "WAL-reset").
 OLDEST_SQLITE = (3, 51, 3)

@@ -19,7 +19,7 @@ from concord.backends.globs import glob_matches
 from concord.backends.sqlite.faults import lacks_room, translated
 from concord.backends.sqlite.location import Location
 from concord.backends.sqlite.opened_file import FileId, OpenedFile, mark_as_begun
-from concord.errors import BackendDown, MissingExtra
+from concord.core.errors import BackendDown, MissingExtra
 
 _MAX_IDLE = 8  # connections kept for the next caller: more than the strategies that are polled at once
 _SYNC_BUSY_TIMEOUT_MS = 60_000  # whoever holds a sync lock does long work already, and loses it by giving up

@@ -9,7 +9,7 @@ import apsw
 
 from concord.backends import sql_faults
 from concord.backends.sql_faults import Explanations
-from concord.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy
+from concord.core.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy
 
 ANEW = "move it away and run `kb add` again: all but notes is built from your files"
 DAMAGE = f"restore it from a backup, or try `kb note --export notes.jsonl`, then {ANEW}"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from usearch.index import Index
 
-from concord.batches import batched
+from concord.core.batches import batched
 from concord.native import native_code
 from concord.types import ChunkId, Vector
 

@@ -24,7 +24,7 @@ def new_file(database: str, key: int) -> str:
 
 def seal(path: str, version: int, vectors: int, alive: int) -> GraphRow:
     """Wait until a finished file is on the disk, and return what identifies it."""
-    from concord.durable import sync_to_disk  # late, as all that only a build needs
+    from concord.core.filesystem import sync_to_disk  # late, as all that only a build needs
 
     for one in (path, os.path.dirname(path)):
         sync_to_disk(one)

@@ -27,12 +27,12 @@ from concord.backends.sqlite.graph_table import (
 )
 from concord.backends.sqlite.ledger import home_url
 from concord.backends.sqlite.vec_table import SpaceRow, all_spaces, count_vectors, find_space, vec_exists
-from concord.errors import StoreBusy
-from concord.outcomes import Finding, VectorIndexState
+from concord.core.errors import StoreBusy
+from concord.core.reports import Finding, VectorIndexState
 
 if TYPE_CHECKING:
     from concord.backends.sqlite.graph import Growing
-    from concord.protocols import Progress
+    from concord.core.protocols import Progress
 
 FAULT: Final = "vector-index"
 INSTALL = "pip install 'concord-kb[index]'"

@@ -13,7 +13,7 @@ import os
 
 from msgspec import Struct
 
-from concord.errors import BadValue
+from concord.core.errors import BadValue
 from concord.text.organisations import check_org
 
 SCHEME = "sqlite://"

@@ -20,7 +20,7 @@ from concord.backends.sqlite.connections import (
 from concord.backends.sqlite.faults import ANEW, translated
 from concord.backends.sqlite.location import Location
 from concord.backends.sqlite.opened_file import forget_begun
-from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
+from concord.core.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 
 _POLL_S = 0.01
 

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from concord.errors import BackendDown, CorruptStore
+from concord.core.errors import BackendDown, CorruptStore
 
 _MARK = "-begun"
 _MEANING = b"The database of this name is in use. If it is empty, it was cut off, and is not a new one.\n"

@@ -10,7 +10,7 @@ import apsw
 from concord.backends.sqlite import checks, schema
 from concord.backends.sqlite.connections import Connection, Writer
 from concord.backends.sqlite.vec_table import all_keys, forget_in, forget_vectors, vec_exists
-from concord.outcomes import FaultName, Finding
+from concord.core.reports import FaultName, Finding
 
 _REBUILD_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts) VALUES ('rebuild')"
 _COUNT_ANEW = "UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunks) WHERE key = 'chunks'"

@@ -13,7 +13,7 @@ from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.backends.sqlite.location import Location, locate
 from concord.backends.sqlite.migrations import bring_up_to_date, make_if_missing
 from concord.backends.sqlite.opened_file import OpenedFile
-from concord.errors import BackendDown, StoreBusy
+from concord.core.errors import BackendDown, StoreBusy
 from concord.types import Glance
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from concord.backends.sqlite.ledger import SQLiteLedger
     from concord.backends.sqlite.spaces import SQLiteSpaces
     from concord.backends.sqlite.vectors import SQLiteVectors
-    from concord.outcomes import Finding, VectorIndexState
-    from concord.protocols import Progress
+    from concord.core.protocols import Progress
+    from concord.core.reports import Finding, VectorIndexState
 
 
 class SQLiteStore:

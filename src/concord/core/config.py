@@ -1,0 +1,245 @@
+"""What is set, and who set it: one way to resolve settings. Only this module reads them from the environment.
+
+A value comes from, weakest first: its default, `config.toml`, the environment (`search.default_top` is
+`KB_SEARCH_DEFAULT_TOP`), what the caller passed (a flag). A configuration file is read from the user's own
+configuration directory alone, never from a folder that is indexed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from concord.core.errors import BadValue, UnknownSetting, did_you_mean
+from concord.core.settings import SETTINGS, TABLE, Setting
+
+Origin = Literal["default", "file", "environment", "flag", "implied"]
+APP = "concord"
+_HAS_XDG = sys.platform == "linux"
+_OURS = ("KB_HOME", "KB_TEST_", "KB_BENCH_")  # variables with our prefix that are not settings
+
+
+class Resolved(Struct, frozen=True):
+    """A setting's value and who set it."""
+
+    value: Any
+    origin: Origin
+
+
+class Paths(Struct, frozen=True):
+    """The three directories that belong to us, and one that does not.
+
+    As text: pathlib is 5 ms, which a search need not pay.
+    """
+
+    data: str
+    cache: str
+    config: str
+    hub: str = ""  # where Hugging Face's programs keep the models that they have downloaded
+
+    @property
+    def models(self) -> str:
+        """Where a user may put models to be found by name."""
+        return os.path.join(self.data, "models")
+
+    @property
+    def config_file(self) -> str:
+        """The one configuration file that is obeyed."""
+        return os.path.join(self.config, "config.toml")
+
+
+class Settings(Mapping[str, Any]):
+    """Every setting with its value; look one up by key."""
+
+    def __init__(self, values: Mapping[str, Resolved], paths: Paths, warnings: tuple[str, ...] = ()) -> None:
+        self._values = values
+        self.paths = paths
+        self.warnings = warnings  # sentences for a face to print
+
+    def __getitem__(self, key: str) -> Any:
+        """Return a setting's value."""
+        return self._values[key].value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def origin(self, key: str) -> Origin:
+        """Return who set it."""
+        return self._values[key].origin
+
+    def replaced(self, **values: Any) -> Settings:
+        """Return the same settings with some of them set anew, dots written as double underscores."""
+        given = _layer({key.replace("__", "."): value for key, value in values.items()}, "flag")
+        return Settings({**self._values, **given}, self.paths)
+
+    @property
+    def store_url(self) -> str:
+        """`store.url`, or the SQLite store in the data directory."""
+        return str(self["store.url"]) or f"sqlite:///{self.paths.data}"
+
+
+def load_settings(
+    overrides: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
+) -> Settings:
+    """Resolve every setting: default < file < environment < overrides (None in an override is 'not said').
+
+    Raises:
+        UnknownSetting: a key in the file or in `overrides` does not exist.
+        BadValue: a value does not fit its setting.
+    """
+    environment = os.environ if environment is None else environment
+    paths = find_paths(environment)
+    values = {setting.key: Resolved(setting.default, "default") for setting in SETTINGS}
+    values |= _layer(read_file(paths.config_file), "file")
+    named = {setting.environment_name: setting.key for setting in SETTINGS}
+    values |= _layer(
+        {key: environment[name] for name, key in named.items() if name in environment}, "environment"
+    )
+    values |= _layer({k: v for k, v in (overrides or {}).items() if v is not None}, "flag")
+    values |= _implied(values)
+    strangers = [
+        name
+        for name in environment
+        if name.startswith("KB_") and name not in named and not name.startswith(_OURS)
+    ]
+    return Settings(values, paths, tuple(_stranger_warning(name, named) for name in sorted(strangers)))
+
+
+def _implied(values: Mapping[str, Resolved]) -> dict[str, Resolved]:
+    """Return what is meant by what was set: whoever names a cross-encoder wants it asked."""
+    named, provider = values["rerank.model"], values["rerank.provider"]
+    if not named.value or provider.origin != "default":
+        return {}
+    return {"rerank.provider": Resolved("cross_encoder", "implied")}
+
+
+def find_paths(environment: Mapping[str, str]) -> Paths:
+    """Return our directories: under KB_HOME when it is set, else where the platform wants them."""
+    if home := environment.get("KB_HOME"):
+        root = os.path.abspath(os.path.expanduser(home))
+        return Paths(os.path.join(root, "data"), os.path.join(root, "cache"), root, _hub(environment))
+    if _HAS_XDG:
+        return Paths(
+            _xdg(environment, "XDG_DATA_HOME", ".local/share"),
+            _xdg(environment, "XDG_CACHE_HOME", ".cache"),
+            _xdg(environment, "XDG_CONFIG_HOME", ".config"),
+            _hub(environment),
+        )
+    import platformdirs  # late: it loads a dozen modules, a tenth of the time of a quick search
+
+    return Paths(
+        platformdirs.user_data_dir(APP),
+        platformdirs.user_cache_dir(APP),
+        platformdirs.user_config_dir(APP),
+        _hub(environment),
+    )
+
+
+def _xdg(environment: Mapping[str, str], name: str, otherwise: str, part: str = APP) -> str:
+    """Return our part of a base directory; the specification has relative ones ignored."""
+    given = environment.get(name, "")
+    base = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), otherwise)
+    return os.path.join(base, part)
+
+
+def _hub(environment: Mapping[str, str]) -> str:
+    """Return where Hugging Face's own programs keep models, by the variables that those obey."""
+    if given := environment.get("HF_HUB_CACHE"):
+        return os.path.expanduser(given)
+    home = environment.get("HF_HOME") or _xdg(environment, "XDG_CACHE_HOME", ".cache", "huggingface")
+    return os.path.join(os.path.expanduser(home), "hub")
+
+
+def read_file(path: str) -> dict[str, Any]:
+    """Return the keys and values of a configuration file, dotted; nothing when there is no file."""
+    try:
+        with open(path, encoding="utf-8-sig") as file:  # some editors begin a file with a mark
+            text = file.read()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as fault:
+        raise BadValue(f"cannot read {path}: {fault}", hint="mend or remove the file") from fault
+    import tomllib
+
+    try:
+        return dict(_flatten(tomllib.loads(text)))
+    except tomllib.TOMLDecodeError as fault:
+        raise BadValue(f"{path} is not valid TOML: {fault}", hint="mend or remove the file") from fault
+
+
+def find_setting(key: str) -> Setting:
+    """Return the setting of a key.
+
+    Raises:
+        UnknownSetting: there is no such key.
+    """
+    if setting := TABLE.get(key):
+        return setting
+    hint = did_you_mean(key, TABLE, "`kb config` lists them all")
+    raise UnknownSetting(f"there is no setting {key!r}", hint=hint)
+
+
+def parse_value(key: str, raw: Any) -> Any:
+    """Return a raw value as its setting's type.
+
+    Raises:
+        UnknownSetting: there is no such key.
+        BadValue: the value does not fit.
+    """
+    setting = find_setting(key)
+    value = _converted(setting, raw)
+    if setting.choices and value not in setting.choices:
+        raise BadValue(f"{key} cannot be {value!r}", hint="one of: " + ", ".join(setting.choices))
+    if setting.minimum is not None and not value >= setting.minimum:
+        raise BadValue(f"{key} cannot be {value}", hint=f"at least {setting.minimum:g}")
+    if setting.maximum is not None and value > setting.maximum:
+        raise BadValue(f"{key} cannot be {value}", hint=f"at most {setting.maximum:g}")
+    return value
+
+
+def _converted(setting: Setting, raw: Any) -> Any:
+    kind = type(setting.default)
+    try:
+        if kind is bool:
+            return _truth(raw)
+        if isinstance(raw, (bool, list, dict)):
+            raise ValueError
+        return kind(raw)
+    except (TypeError, ValueError, OverflowError) as fault:
+        wanted = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[kind]
+        raise BadValue(
+            f"{setting.key} must be {wanted}, not {raw!r}", hint=f"{setting.doc}; default {setting.default}"
+        ) from fault
+
+
+def _truth(raw: Any) -> bool:
+    if isinstance(raw, bool):
+        return raw
+    word = str(raw).lower()
+    if word not in {"true", "1", "yes", "on", "false", "0", "no", "off"}:
+        raise ValueError(word)
+    return word in {"true", "1", "yes", "on"}
+
+
+def _layer(raw: Mapping[str, Any], origin: Origin) -> dict[str, Resolved]:
+    return {key: Resolved(parse_value(key, value), origin) for key, value in raw.items()}
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _stranger_warning(name: str, named: Mapping[str, str]) -> str:
+    hint = did_you_mean(name, named, "see `kb config`")
+    return f"the environment variable {name} is no setting of ours ({hint})"

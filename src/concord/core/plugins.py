@@ -1,0 +1,128 @@
+"""Parts by name: one table a kind, imported only when asked for. Outsiders add theirs by entry point."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from concord.core.errors import MissingExtra, UnknownName
+
+# A part is a row here, a file of its own and a parameter of its contract test.
+TABLES: dict[str, dict[str, str]] = {
+    "embedders": {
+        "bundled": "concord.embedders.bundled:BundledEmbedder",
+        "onnx": "concord.embedders.onnx:OnnxEmbedder",
+        "ollama": "concord.embedders.ollama:open_ollama",
+        "openai": "concord.embedders.openai:open_openai",
+        "hashing": "concord.embedders.hashing:HashingEmbedder",
+    },
+    "backends": {
+        "sqlite": "concord.backends.sqlite.store:SQLiteStore",
+        "memory": "concord.backends.memory.store:MemoryStore",
+        "postgresql": "concord.backends.postgres.store:PostgresStore",
+        "postgres": "concord.backends.postgres.store:PostgresStore",
+        "json": "concord.backends.memory.json_file:JsonStore",
+    },
+    "locations": {  # how a store reads its URL, to check one without opening anything; a store may have none
+        "sqlite": "concord.backends.sqlite.location:locate",
+        "postgresql": "concord.backends.postgres.location:locate",
+        "postgres": "concord.backends.postgres.location:locate",
+        "json": "concord.backends.memory.json_file:locate",
+    },
+    "vectors": {  # kept outside the store, by the scheme of `vectors.url`
+        "http": "concord.backends.qdrant.outside:QdrantOutsideVectors",
+        "https": "concord.backends.qdrant.outside:QdrantOutsideVectors",
+        "qdrant-local": "concord.backends.qdrant.outside:QdrantOutsideVectors",
+    },
+    "extractors": {
+        "markdown": "concord.extractors.markdown:MarkdownExtractor",
+        "notebook": "concord.extractors.notebook:NotebookExtractor",
+        "text": "concord.extractors.plain:PlainExtractor",
+        "cards": "concord.extractors.cards:CardsExtractor",
+        "subtitles": "concord.extractors.subtitles:SubtitlesExtractor",
+        "code": "concord.extractors.code:CodeExtractor",
+        "html": "concord.extractors.html:HtmlExtractor",
+        "pdf": "concord.extractors.pdf:PdfExtractor",
+        "word": "concord.extractors.word:WordExtractor",
+        "excel": "concord.extractors.excel:ExcelExtractor",
+        "slides": "concord.extractors.slides:SlidesExtractor",
+        "open_document": "concord.extractors.open_document:OpenDocumentExtractor",
+        "book": "concord.extractors.book:BookExtractor",
+        "rich_text": "concord.extractors.rich_text:RichTextExtractor",
+        "mail": "concord.extractors.mail:MailExtractor",
+        "mailbox": "concord.extractors.mailbox:MailboxExtractor",
+        "manual": "concord.extractors.manual:ManualExtractor",
+    },
+    "readers": {
+        "files": "concord.extractors.reader:SandboxedReader",
+    },
+    "rerankers": {
+        "cosine": "concord.search.rerank:CosineReranker",
+        "cross_encoder": "concord.search.cross_encoder:CrossEncoder",
+    },
+    "strategies": {
+        "fts_exact": "concord.search.legs:ExactWords",
+        "fts_relaxed": "concord.search.legs:RelaxedWords",
+        "semantic": "concord.search.legs:Semantic",
+    },
+}
+
+ONE = {  # what a part of each kind is called in a sentence
+    "embedders": "embedder",
+    "backends": "store",
+    "locations": "place of a store",
+    "vectors": "place for vectors",
+    "extractors": "extractor",
+    "readers": "reader",
+    "rerankers": "reranker",
+    "strategies": "strategy",
+}
+EXTRAS = {"postgresql": "postgres", "postgres": "postgres"}  # which extra brings the packages of a part
+
+
+def names(kind: str) -> list[str]:
+    """Return the known names of a kind, our own and those of installed packages."""
+    return sorted({*TABLES[kind], *_outside(kind)})
+
+
+def load(kind: str, name: str) -> Any:
+    """Import and return a part.
+
+    Raises:
+        UnknownName: no part of this kind has the name.
+        MissingExtra: its package is not installed.
+    """
+    module, _, attribute = find(kind, name).partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except ModuleNotFoundError as fault:
+        raise MissingExtra(
+            f"{name} needs the package {fault.name!r}, which is not installed",
+            hint=f"pip install {_what_brings(str(fault.name), name, module)}",
+        ) from fault
+
+
+def find(kind: str, name: str) -> str:
+    """Return where a part is, as `module:attribute`, without importing it.
+
+    Raises:
+        UnknownName: no part of this kind has the name.
+    """
+    target = TABLES[kind].get(name) or _outside(kind).get(name)
+    if target is None:
+        known = ", ".join(names(kind))
+        raise UnknownName(f"no {ONE[kind]} is called {name!r}", hint=f"known: {known}")
+    return target
+
+
+def _what_brings(package: str, name: str, module: str) -> str:
+    """Return what to install for a missing package; for our own parts it is an extra of pyproject.toml."""
+    if name in EXTRAS:
+        return f"'concord-kb[{EXTRAS[name]}]'"
+    return "concord-kb" if module.startswith("concord.") else package.partition(".")[0]
+
+
+def _outside(kind: str) -> dict[str, str]:
+    from importlib.metadata import entry_points  # 20 ms: only when our own table has no answer
+
+    return {entry.name: entry.value for entry in entry_points(group=f"concord.{kind}")}

@@ -1,0 +1,174 @@
+"""Giving vectors to chunks: in small batches, each committed by itself, from the cache where possible.
+
+An interrupted run loses the batch it was at. A text that the provider refuses stays without a vector, found
+by words alone, and keeps nobody else from getting theirs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from concord.core.batches import batched
+from concord.core.errors import ModelMismatch, StoreError, TextsRefused, Unavailable, wrong_dimension
+from concord.core.protocols import Embedder, Progress
+from concord.core.reports import SyncReport
+from concord.core.storage import Store
+from concord.core.vector_storage import VectorIndex
+from concord.text.document import embeddable_text
+from concord.types import FLOAT_BYTES, ChunkId, Pending, Vector
+
+EMBED_WINDOW = 2048  # chunks sorted by length together, so that a batch wastes little on padding
+EMBED_BATCH = 64  # chunks embedded and committed together: what an interruption loses at most
+
+
+class EmbeddingReport(NamedTuple):
+    """What embedding the pending chunks has done."""
+
+    embedded: int = 0
+    reused: int = 0
+    pending: int = 0
+    degraded: str | None = None
+    refused: int = 0  # of the pending: texts that the provider will not have
+    overflowed: int = 0  # texts longer than the model's window, which were embedded in parts
+
+
+class BatchVectors(NamedTuple):
+    """The vectors of a batch of texts, and how many of them were not in the cache."""
+
+    vectors: dict[bytes, Vector]  # by the key of the text
+    made: int
+    refused: str | None = None  # why some have none
+
+
+def with_embedding(report: SyncReport, done: EmbeddingReport) -> SyncReport:
+    """Add what embedding has done to the report of a sync."""
+    return replace(
+        report,
+        embedded=done.embedded,
+        reused=done.reused,
+        pending=done.pending,
+        degraded=done.degraded,
+        overflowed=done.overflowed,
+    )
+
+
+def text_key(text: str) -> bytes:
+    """Return the key under which the vector of a text is cached."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()
+
+
+def embed_pending(
+    store: Store, embedder: Embedder | None, progress: Progress, *, source_id: str | None = None
+) -> EmbeddingReport:
+    """Give a vector to every chunk that has none; after a fault, the rest waits for the next time.
+
+    A fault is a provider or vector store that is down, or a store that refuses vectors. It is reported, not
+    raised: the texts are stored already, and a caller who met an error would store them twice.
+
+    Raises:
+        ModelMismatch: the store holds another model's vectors, which no next time would change.
+    """
+    counts = store.catalog.counts(source_id)  # the catalog knows even while a vector store is down
+    pending = counts.chunks - counts.vectors
+    if embedder is None or pending <= 0:
+        return EmbeddingReport(pending=pending)
+    try:
+        return embed_space(store, embedder, progress, source_id=source_id, pending=pending)
+    except ModelMismatch:
+        raise
+    except StoreError as fault:
+        return EmbeddingReport(pending=pending, degraded=fault.message)
+
+
+def embed_space(
+    store: Store,
+    embedder: Embedder,
+    progress: Progress,
+    *,
+    source_id: str | None = None,
+    pending: int | None = None,
+) -> EmbeddingReport:
+    """Give every chunk a vector of this embedder that has none yet, whichever space is active.
+
+    Raises:
+        ModelMismatch: the store holds another model's vectors and has no space for this one.
+    """
+    done, overflowed = EmbeddingReport(pending=pending or 0), embedder.overflowed
+    try:
+        space = store.spaces.of(embedder.identity)
+        space.prepare(embedder.identity)
+        done = done._replace(pending=space.count_pending(source_id))
+        for batch in _batches(space, source_id):
+            done = _count(done, len(batch), *_embed(batch, store, space, embedder))
+            finished = done.embedded + done.reused
+            progress("embed", finished, finished + done.pending)
+        if done.pending:  # unless another process has given them theirs meanwhile
+            done = done._replace(pending=space.count_pending(source_id))
+    except Unavailable as fault:
+        done = done._replace(degraded=fault.message)
+    return done._replace(overflowed=embedder.overflowed - overflowed)
+
+
+def vectors_for(texts: Iterable[str], store: Store, embedder: Embedder) -> BatchVectors:
+    """Return the vectors of texts by their keys, making and caching those that are not known."""
+    wanted = {text_key(text): text for text in texts}
+    known = store.cache.get(embedder.identity, list(wanted))
+    fresh = {key: text for key, text in wanted.items() if key not in known}
+    made, refused = _made(fresh, embedder) if fresh else ({}, None)
+    store.cache.put(embedder.identity, made)
+    return BatchVectors({**known, **made}, len(made), refused)
+
+
+def _batches(space: VectorIndex, source_id: str | None) -> Iterator[list[tuple[ChunkId, str]]]:
+    """Yield the pending chunks with their embeddable texts, texts of like length together."""
+    after = 0
+    while window := space.pending(after, EMBED_WINDOW, source_id):
+        after = window[-1].chunk_id
+        texts = sorted(map(_text, window), key=lambda pair: len(pair[1]))
+        yield from batched(texts, EMBED_BATCH)
+
+
+def _text(pending: Pending) -> tuple[ChunkId, str]:
+    return pending.chunk_id, embeddable_text(pending.title, pending.heading, pending.text, pending.tags)
+
+
+def _embed(
+    batch: Sequence[tuple[ChunkId, str]], store: Store, space: VectorIndex, embedder: Embedder
+) -> tuple[int, BatchVectors]:
+    """Store a vector for each chunk of a batch; return how many were stored, and the vectors."""
+    result = vectors_for((text for _, text in batch), store, embedder)
+    keys = {chunk_id: text_key(text) for chunk_id, text in batch}
+    space.put((chunk_id, result.vectors[key]) for chunk_id, key in keys.items() if key in result.vectors)
+    return sum(key in result.vectors for key in keys.values()), result
+
+
+def _made(texts: dict[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vector], str | None]:
+    try:
+        made = embedder.embed_documents(list(texts.values()))
+        _check_dimension(made, embedder)
+        return dict(zip(texts, made, strict=True)), None
+    except TextsRefused as fault:
+        pairs = zip(texts, fault.vectors, strict=True)
+        return {key: vector for key, vector in pairs if vector is not None}, fault.message
+
+
+def _count(done: EmbeddingReport, size: int, having: int, batch: BatchVectors) -> EmbeddingReport:
+    return done._replace(
+        embedded=done.embedded + batch.made,
+        reused=done.reused + having - batch.made,
+        pending=max(0, done.pending - having),
+        degraded=batch.refused or done.degraded,
+        refused=done.refused + size - having,
+    )
+
+
+def _check_dimension(vectors: Iterable[Vector], embedder: Embedder) -> None:
+    """Refuse vectors of another dimension before they reach the cache, which would keep them."""
+    identity = embedder.identity
+    for vector in vectors:
+        if len(vector) != identity.dimension * FLOAT_BYTES:
+            raise wrong_dimension(identity, len(vector) // FLOAT_BYTES)

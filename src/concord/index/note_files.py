@@ -1,0 +1,262 @@
+"""Notes as files: JSON, JSON lines, and Markdown with front matter. What is written is read back the same.
+
+.json    one note, or a list of notes
+.jsonl   a note on each line
+.md      one note: its content, under front matter that holds the rest
+folder   any of these, at any depth
+
+Files of other programs are taken too: `name` is a title, `text` is content, and keys that mean nothing to us
+become details. Written front matter is YAML whose values are JSON, so that any program can read it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from concord.core.errors import BadValue, NotFound
+from concord.core.filesystem import replace_file
+from concord.index.notes import KeptNote, Note, slug
+from concord.text.document import split_front_matter
+from concord.types import Json
+
+ENDINGS = (".json", ".jsonl", ".md")
+MAX_ID = 200  # characters
+_TEXTS = {
+    "content": ("content", "text"),
+    "title": ("title", "name"),
+    "summary": ("summary",),
+    "context": ("context",),
+}
+_LISTS = {"tags": ("tags",), "highlights": ("highlights",), "aliases": ("aliases", "alias")}
+_HEAD = re.compile(r"---\n((?:[a-z_]+: .*\n)*)---\n")
+
+
+def read_notes(place: str | os.PathLike[str]) -> list[KeptNote]:
+    """Return the notes in a file, or in all files of a folder, by name.
+
+    Raises:
+        NotFound: there is nothing there.
+        BadValue: a file cannot be read as notes.
+    """
+    path = Path(place)
+    if path.is_dir():
+        files = sorted(one for one in path.rglob("*") if one.suffix.lower() in ENDINGS and one.is_file())
+    elif path.is_file():
+        files = [path]
+    else:
+        raise NotFound(f"{path} does not exist", hint="check the spelling")
+    return [note for file in files for note in _read_file(file)]
+
+
+def write_notes(notes: Iterable[KeptNote], place: str | os.PathLike[str]) -> int:
+    """Write notes to a file by its ending, or as Markdown into a folder; return how many there were.
+
+    A file is replaced whole or not at all.
+
+    Raises:
+        BadValue: the ending says nothing, or one Markdown file is to hold several notes.
+    """
+    path = Path(place)
+    try:
+        if path.suffix.lower() in ENDINGS and not path.is_dir():
+            return _write_file(list(notes), path)
+        if path.suffix and not path.is_dir():
+            raise BadValue(
+                f"notes cannot be written as {path.suffix}", hint="use .jsonl, .json, .md or a folder"
+            )
+        return _write_folder(notes, path)
+    except OSError as fault:
+        raise BadValue(f"cannot write {path}: {fault.strerror}", hint="choose another place") from fault
+
+
+def note_to_json(kept: KeptNote) -> dict[str, Json]:
+    """Return a note with all of its keys."""
+    note = kept.note
+    return {
+        "id": kept.id,
+        "title": note.title,
+        "tags": list(note.tags),
+        "summary": note.summary,
+        "content": note.content,
+        "context": note.context,
+        "highlights": list(note.highlights),
+        "aliases": list(note.aliases),
+        "details": dict(note.details),
+        "changed_at": _iso(kept.changed_at),
+        "superseded_by": kept.superseded_by,
+    }
+
+
+def note_from_json(given: Any, where: str, now: float) -> KeptNote:
+    """Return the note that an object describes; errors say `where` the object is from.
+
+    Raises:
+        BadValue: it is not an object, or a key has a value that it cannot have.
+    """
+    if not isinstance(given, dict):
+        raise BadValue(f"{where} is not a note", hint="a note is a JSON object with a key content")
+    left = dict(given)
+    texts = {name: _text(_taken(left, keys), name, where) for name, keys in _TEXTS.items()}
+    lists = {name: _texts(_taken(left, keys), name, where) for name, keys in _LISTS.items()}
+    note_id, changed, newer = (left.pop(key, None) for key in ("id", "changed_at", "superseded_by"))
+    details = left.pop("details", None) or {}
+    if not isinstance(details, dict):
+        raise BadValue(f"details of {where} are not an object", hint='such as {"ticket": 42}')
+    note = Note(
+        content=texts["content"],
+        title=texts["title"] or None,
+        details={**left, **details},
+        summary=texts["summary"],
+        context=texts["context"],
+        **lists,
+    )
+    return KeptNote(
+        _id(note_id, where) or _id_of_content(note),
+        note,
+        _moment(changed, where) if changed else now,
+        None if newer is None else str(newer),
+    )
+
+
+def note_to_markdown(kept: KeptNote) -> str:
+    """Return a note as Markdown: its content exactly, under a head of everything else that it has."""
+    said = {name: value for name, value in note_to_json(kept).items() if value and name != "content"}
+    head = "".join(f"{name}: {_json(value)}\n" for name, value in said.items())
+    return f"---\n{head}---\n{kept.note.content}"
+
+
+def note_from_markdown(text: str, where: str, now: float) -> KeptNote:
+    """Return the note in a Markdown file; the first heading or words stand in for a missing title."""
+    own = _HEAD.match(text)
+    head = _own_head(own[1]) if own else None
+    if own and head is not None:
+        return note_from_json({**head, "content": text[own.end() :]}, where, now)
+    foreign = split_front_matter(text.replace("\r\n", "\n"))
+    said = {**foreign.details, "tags": list(foreign.tags)}
+    content = foreign.text.strip("\n") + "\n" if foreign.text.strip("\n") else ""
+    return note_from_json({"title": foreign.title or "", **said, "content": content}, where, now)
+
+
+def _own_head(lines: str) -> dict[str, Json] | None:
+    """Return a head that `note_to_markdown` wrote; None for one that others wrote."""
+    pairs = (line.split(": ", 1) for line in lines.split("\n")[:-1])
+    try:
+        return {name: json.loads(value) for name, value in pairs}
+    except ValueError:
+        return None
+
+
+def _read_file(path: Path) -> Iterator[KeptNote]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig", "surrogatepass")
+        now = path.stat().st_mtime
+    except (OSError, UnicodeDecodeError) as fault:
+        raise BadValue(f"cannot read {path}: {fault}", hint="it has to be a text file in UTF-8") from fault
+    if path.suffix.lower() == ".jsonl":
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.strip():
+                where = f"line {number} of {path}"
+                yield note_from_json(_loaded(line, where), where, now)
+    elif path.suffix.lower() == ".json":
+        given = _loaded(text, str(path))
+        for number, one in enumerate(given if isinstance(given, list) else [given], 1):
+            yield note_from_json(one, f"note {number} of {path}", now)
+    else:
+        yield note_from_markdown(text, str(path), now)
+
+
+def _write_file(notes: list[KeptNote], path: Path) -> int:
+    if not path.parent.exists():
+        raise BadValue(f"there is no folder {path.parent}", hint="make it, or choose another place")
+    ending = path.suffix.lower()
+    if ending == ".md" and len(notes) != 1:
+        raise BadValue(
+            f"one Markdown file cannot hold {len(notes)} notes", hint="export into a folder, or .jsonl"
+        )
+    if ending == ".md":
+        text = note_to_markdown(notes[0])
+    elif ending == ".json":
+        text = json.dumps([note_to_json(kept) for kept in notes], ensure_ascii=False, indent=1) + "\n"
+    else:
+        text = "".join(f"{_json(note_to_json(kept))}\n" for kept in notes)
+    _write(path, text)
+    return len(notes)
+
+
+def _write_folder(notes: Iterable[KeptNote], folder: Path) -> int:
+    count = 0
+    for kept in notes:
+        digest = hashlib.sha256(kept.id.encode("utf-8", "replace")).hexdigest()
+        path = folder / f"{slug(kept.note.title or '')}-{digest[:12]}.md"
+        _write(path, note_to_markdown(kept), wait=False)  # they may be thousands
+        count += 1
+    return count
+
+
+def _write(path: Path, text: str, *, wait: bool = True) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, text.encode("utf-8", "surrogatepass"), wait=wait)
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _loaded(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as fault:
+        raise BadValue(f"{where} is not JSON: {fault}", hint="mend it, or leave it out") from fault
+
+
+def _taken(left: dict[str, Any], keys: Iterable[str]) -> Any:
+    """Take the first of several names that is there."""
+    name = next((key for key in keys if key in left), None)
+    return None if name is None else left.pop(name)
+
+
+def _text(value: Any, name: str, where: str) -> str:
+    if value is None or isinstance(value, str | int | float):
+        return "" if value is None else str(value)
+    raise BadValue(f"{name} of {where} is not text", hint="quote it, or move it into details")
+
+
+def _texts(value: Any, name: str, where: str) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else [] if value is None else [value]
+    return tuple(_text(item, name, where) for item in items)
+
+
+def _id(value: Any, where: str) -> str | None:
+    if value is None:
+        return None
+    told = str(value)
+    if not told or len(told) > MAX_ID or not told.isprintable() or isinstance(value, dict | list):
+        raise BadValue(
+            f"the id of {where} cannot be one", hint=f"a line of at most {MAX_ID} characters, or none"
+        )
+    return told
+
+
+def _id_of_content(note: Note) -> str:
+    """Return an id for a note that has none: the same note has the same again, and is imported once."""
+    said: Mapping[str, Any] = note_to_json(KeptNote("", note, 0.0))
+    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(round(seconds * 1e6) / 1e6, UTC).isoformat()
+
+
+def _moment(value: Any, where: str) -> float:
+    try:
+        read = datetime.fromisoformat(str(value))
+    except ValueError as fault:
+        raise BadValue(f"changed_at of {where} is not a date", hint="such as 2026-11-16T00:05:00Z") from fault
+    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()

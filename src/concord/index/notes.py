@@ -1,0 +1,333 @@
+"""Notes: short texts that people and agents keep, stored as documents without a file.
+
+The fields of a note are kept as they were given (`Document.fields`, title, tags, details), so that it can be
+edited and exported; what is searched is the text that `text.assemble` makes of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+import time
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from concord.core.batches import batched
+from concord.core.errors import BadValue, NotFound
+from concord.core.protocols import Embedder
+from concord.core.storage import Catalog, Store
+from concord.files.freshness import storable_ns
+from concord.index.batch import WHOLE_DOCUMENTS
+from concord.index.sources import notes_source
+from concord.reading.locate import find_document, joined
+from concord.search.request import as_texts
+from concord.text.chunk import ChunkSize, chunk
+from concord.text.clean import clean, without_lone_surrogates
+from concord.text.document import NoteText, note_text
+from concord.types import Document, Extracted, Json, Piece, Source, silent
+
+_LISTS = ("tags", "highlights", "aliases")
+_OWN_ID = re.compile(r"[0-9a-f]{16}")
+_LONGEST_TITLE = 60  # characters of a title that is made of a note's first words
+
+
+class Note(Struct, frozen=True):
+    """What somebody wants kept."""
+
+    content: str
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    details: Mapping[str, Json] = field(default_factory=dict)
+    summary: str = ""
+    context: str = ""
+    highlights: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+
+class KeptNote(NamedTuple):
+    """A note as it is kept, and when it was last changed, in seconds."""
+
+    id: str
+    note: Note
+    changed_at: float
+    superseded_by: str | None = None
+
+
+class Imported(NamedTuple):
+    """What came of importing notes."""
+
+    added: int
+    changed: int
+    unchanged: int
+
+
+class RemovedNote(NamedTuple):
+    """A note that is gone, and what searches find again because of that."""
+
+    document: Document
+    brought_back: list[Document]
+
+
+class NoteTools(NamedTuple):
+    """What notes are made with: where they go, and how they are cut."""
+
+    store: Store
+    tokenizer: Embedder  # whose tokens chunks are measured in
+    size: ChunkSize
+
+
+def save_note(note: Note, tools: NoteTools, *, supersedes: str | None = None) -> Document:
+    """Store a note, and mark the document it supersedes: the newest, if that one is superseded already.
+
+    Raises:
+        BadValue: there is nothing in it.
+        NotFound: the document it supersedes, by id, path or citation, does not exist.
+    """
+    catalog = tools.store.catalog
+    note = _with_lists(note)
+    text = _text(note)
+    old = None if supersedes is None else find_document(supersedes, catalog)
+    source = notes_source(catalog)
+    document = _described(KeptNote(secrets.token_hex(8), note, time.time()), text, source)
+    catalog.put_document(document, _pieces(text, tools))
+    if old:
+        catalog.update_document(replace(_newest(old, catalog), superseded_by=document.id))
+    return document
+
+
+def edit_note(document_id: str, changes: Mapping[str, Json], tools: NoteTools) -> Document:
+    """Replace fields of a note; its id, its path and what it supersedes stay.
+
+    Raises:
+        NotFound: there is no such document.
+        BadValue: it is not a note, or nothing would be left of it.
+    """
+    catalog = tools.store.catalog
+    old = catalog.document(document_id)
+    if old is None:
+        raise NotFound(f"there is no note {document_id!r}", hint="`kb list notes --json` gives the ids")
+    if old.type != "note":
+        raise BadValue(f"{old.path} is a file, not a note", hint="edit the file and run `kb sync`")
+    note = _with_lists(replace(_as_given(note_of(old, catalog)), **changes))
+    text = _text(note)
+    kept = KeptNote(old.id, note, time.time(), old.superseded_by)
+    source = next(source for source in catalog.sources() if source.id == old.source_id)
+    document = replace(_described(kept, text, source), path=old.path)
+    catalog.put_document(document, _pieces(text, tools))
+    return document
+
+
+def remove_note(reference: str, store: Store) -> RemovedNote:
+    """Delete a note for good; what it superseded comes back, unless something newer supersedes that, too.
+
+    Raises:
+        NotFound: nothing of that name is indexed.
+        BadValue: it is a file, or the name fits several documents.
+    """
+    catalog = store.catalog
+    document = find_document(reference, catalog)
+    if document.type != "note":
+        raise BadValue(f"{document.path} is a file, not a note", hint="delete the file and run `kb sync`")
+    older = [] if document.superseded_by else catalog.superseded(document.id)
+    catalog.delete_documents([document.id])
+    store.tend(silent)
+    return RemovedNote(document, [replace(one, superseded_by=None) for one in older])
+
+
+def note_of(document: Document, catalog: Catalog) -> Note:
+    """Return the fields of a kept note; if they are not stored, as in old stores, its text is its content."""
+    fields = document.fields
+    content = fields.get("content") if fields else joined(catalog.chunks_of(document.id))
+    return Note(
+        content=content or "",
+        title=document.title,
+        tags=document.tags,
+        details=document.details,
+        summary=fields.get("summary", ""),
+        context=fields.get("context", ""),
+        highlights=tuple(fields.get("highlights", ())),
+        aliases=tuple(fields.get("aliases", ())),
+    )
+
+
+def kept_notes(catalog: Catalog) -> Iterator[KeptNote]:
+    """Yield every note by path, superseded ones too."""
+    for source in catalog.sources():
+        if source.kind == "notes":
+            for document in catalog.documents(source.id):
+                changed_at = document.mtime_ns / 1e9
+                yield KeptNote(document.id, note_of(document, catalog), changed_at, document.superseded_by)
+
+
+def store_notes(notes: Sequence[KeptNote], tools: NoteTools) -> Imported:
+    """Store notes under the ids they have; one that is kept under its id already is replaced.
+
+    What superseded a note does so again if it is there, in the store or among the notes.
+
+    Raises:
+        BadValue: there is nothing in a note, or its id is that of a file.
+    """
+    catalog = tools.store.catalog
+    texts = {kept.id: _text(kept.note) for kept in notes}  # all of them first: half an import helps nobody
+    known = {d.id: _replaceable(d) for note_id in texts if (d := catalog.document(note_id))}
+    source = notes_source(catalog)
+    made = {kept.id: _described(kept, texts[kept.id], source) for kept in notes}
+    made = {id: _placed(document, known.get(id), made, catalog) for id, document in made.items()}
+    changed = [document for document in made.values() if not _is_same(document, known.get(document.id))]
+    for group in batched(changed, WHOLE_DOCUMENTS):
+        catalog.put_documents((document, _pieces(texts[document.id], tools)) for document in group)
+    added = sum(document.id not in known for document in changed)
+    return Imported(added, len(changed) - added, len(made) - len(changed))
+
+
+def history(document: Document, catalog: Catalog) -> list[Document]:
+    """Return everything that a document superseded or is superseded by, oldest first, itself included."""
+    newest = _newest(document, catalog)
+    found, waiting = {newest.id: newest}, [newest]
+    while waiting:
+        for older in catalog.superseded(waiting.pop().id):
+            if older.id not in found:
+                found[older.id] = older
+                waiting.append(older)
+    return list(reversed(found.values()))
+
+
+def superseded_instead(meant: Document, kept: Sequence[Document]) -> Document | None:
+    """Return what a new note really superseded, if that is a newer document than the one that was named."""
+    older = kept[-2] if len(kept) > 1 else None
+    return older if older and older.id != meant.id else None
+
+
+def _newest(document: Document, catalog: Catalog) -> Document:
+    """Return the end of the chain that a document is in."""
+    seen = {document.id}
+    while document.superseded_by and document.superseded_by not in seen:
+        newer = catalog.document(document.superseded_by)
+        if newer is None:
+            break
+        document = newer
+        seen.add(document.id)
+    return document
+
+
+def _as_given(kept: Note) -> Note:
+    """Return a kept note without a title that was made from its content: it would not follow an edit."""
+    return replace(kept, title=None) if kept.title == _title_from_words(kept, _text(kept)) else kept
+
+
+def _text(note: Note) -> str:
+    """Return the text of a note, clean.
+
+    Raises:
+        BadValue: there is none.
+    """
+    if not isinstance(note.content, str):
+        raise BadValue(f"the content of a note is {note.content!r}", hint="give text")
+    said = NoteText(note.content, note.summary, note.context, note.highlights, note.aliases, note.details)
+    text = clean(note_text(said), paged=False).strip()
+    if not text:
+        raise BadValue("a note needs some text", hint='kb note "what to remember"')
+    return text
+
+
+def _with_lists(note: Note) -> Note:
+    """Return a note whose tags and the like are lists, also where a single text was given."""
+    return replace(note, **{name: as_texts(name, getattr(note, name)) for name in _LISTS})
+
+
+def _pieces(text: str, tools: NoteTools) -> list[Piece]:
+    return chunk(Extracted(text, "markdown"), tools.tokenizer.token_starts, tools.size)
+
+
+def _described(kept: KeptNote, text: str, source: Source) -> Document:
+    note = kept.note
+    title = " ".join(clean(note.title or "", paged=False).split()) or _title_from_words(note, text)
+    return Document(
+        id=kept.id,
+        source_id=source.id,
+        path=f"{source.prefix}/{slug(title)}-{_short(kept.id)}",
+        type="note",
+        title=title,
+        tags=_tags(note),
+        details=_plain(note.details),
+        content_hash=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
+        size=len(text.encode("utf-8", "replace")),
+        # To the microsecond, which a date in text can say.
+        mtime_ns=storable_ns(round(kept.changed_at * 1e6) * 1000),
+        superseded_by=kept.superseded_by,
+        indexed_at=time.time(),
+        fields=_plain(_fields(note)),
+    )
+
+
+def _fields(note: Note) -> dict[str, Json]:
+    """Return the given fields of a note that no other column of its document holds."""
+    given = {
+        "content": note.content,
+        "summary": note.summary,
+        "context": note.context,
+        "highlights": list(note.highlights),
+        "aliases": list(note.aliases),
+    }
+    return {name: value for name, value in given.items() if value or name == "content"}
+
+
+def _plain(values: Mapping[str, Json]) -> dict[str, Json]:
+    """Return values as every store can keep them: what JSON can say, whole characters, dates as text."""
+    try:
+        text = json.dumps(dict(values), default=str, allow_nan=False, ensure_ascii=False)
+        plain: dict[str, Json] = json.loads(without_lone_surrogates(text))
+    except (ValueError, TypeError, RecursionError) as fault:
+        raise BadValue(f"a note's details must be JSON: {fault}", hint="no NaN, no loops") from fault
+    return plain
+
+
+def _tags(note: Note) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tag.strip() for tag in note.tags if tag.strip()))
+
+
+def _placed(document: Document, known: Document | None, others: Container[str], catalog: Catalog) -> Document:
+    """Return an imported note at the path it had before, superseded only if its superseder is there.
+
+    Otherwise the note would be hidden for good.
+    """
+    newer = document.superseded_by
+    is_there = newer is not None and (newer in others or catalog.document(newer) is not None)
+    path, source_id = (known.path, known.source_id) if known else (document.path, document.source_id)
+    return replace(document, path=path, source_id=source_id, superseded_by=newer if is_there else None)
+
+
+def _replaceable(document: Document) -> Document:
+    if document.type != "note":
+        raise BadValue(f"{document.id!r} is the id of a file", hint="give the note another id, or none")
+    return document
+
+
+def _is_same(made: Document, known: Document | None) -> bool:
+    return known is not None and replace(made, indexed_at=known.indexed_at) == known
+
+
+def _title_from_words(note: Note, text: str) -> str:
+    return _first_words(clean(note.content).strip() or text)
+
+
+def _first_words(text: str) -> str:
+    line = " ".join(text.split("\n", 1)[0].lstrip("# ").split())
+    return line if len(line) <= _LONGEST_TITLE else line[:_LONGEST_TITLE].rsplit(" ", 1)[0] + "…"
+
+
+def slug(title: str) -> str:
+    """Return a title as a part of a path."""
+    return re.sub(r"[^\w]+", "-", title.lower()).strip("-")[:40] or "note"
+
+
+def _short(document_id: str) -> str:
+    """Return a short form of an id that tells notes apart; ids that others chose may all begin alike."""
+    if _OWN_ID.fullmatch(document_id):
+        return document_id[:6]
+    return hashlib.sha256(document_id.encode("utf-8", "replace")).hexdigest()[:8]

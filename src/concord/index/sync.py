@@ -1,0 +1,390 @@
+"""Ingest, top to bottom: walk → compare → read → extract and clean → chunk → catalog → embed.
+
+A document is searchable by words the moment it is stored, and by meaning once its chunks are embedded.
+Documents are stored and embedded in small groups, each of which commits by itself: an interrupted run loses
+the group it was at, and the next one goes on from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from concord.core.batches import batched
+from concord.core.errors import (
+    BadValue,
+    ExtractionError,
+    MissingExtra,
+    NotFound,
+    NotIndexable,
+    StoreBusy,
+    UnknownName,
+)
+from concord.core.protocols import WAITING, Embedder, FileReader, Progress
+from concord.core.reports import SyncReport
+from concord.core.storage import Catalog, Store
+from concord.files.opening import read_unchanging
+from concord.files.state import (
+    Memo,
+    Textless,
+    check_disk,
+    is_as_indexed,
+    mount_point,
+    read_memo,
+    readers,
+    write_memo,
+)
+from concord.files.walk import Found, Skipped, count_unlike, walk_source
+from concord.index.batch import UPDATED_AT_ONCE, Group, Prepared, Tally
+from concord.index.embedding import EmbeddingReport, embed_pending, with_embedding
+from concord.index.reading import ReadFile, ReadLimits, new_document, renamed_title
+from concord.index.saved import Saved, saved_files
+from concord.index.supersession import release_superseded, settle_supersession
+from concord.text.chunk import chunk
+from concord.text.document import declares
+from concord.types import FileState, Filter, Source
+
+SLOW_BYTES = 1 << 20  # a larger file may take seconds to read: what was read before it is stored first
+BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # faults of one file: the run goes on
+
+
+class SyncTools(NamedTuple):
+    """What ingest works with. Embedders are opened when a file needs one: most syncs find nothing to do."""
+
+    store: Store
+    reader: FileReader
+    tokenizer: Callable[[], Embedder]  # whose tokens chunks are measured in
+    embedder: Callable[[], Embedder | None]  # None when nothing is to be embedded
+    limits: ReadLimits
+    progress: Progress
+
+
+def sync(
+    source: Source, tools: SyncTools, *, lock_wait_s: float, changed: Collection[str] = ()
+) -> SyncReport:
+    """Bring the index of one source up to date with its files.
+
+    `changed` are the only paths that something has happened to; empty means that this is not known. If each
+    of them is an indexed file that was saved, no other file is looked at.
+
+    Raises:
+        Unreadable: the source's folder or file is gone or cannot be read; no document is removed.
+        NotFound: the source itself was removed before its turn came.
+        StoreBusy: another process has been syncing the same source for too long.
+    """
+    started = time.monotonic()
+    with sync_turn(source.id, tools.store.catalog, tools.progress, lock_wait_s):
+        source = _as_stored(source, tools.store.catalog)
+        run = _Run(source, tools)
+        run.begin(saved_files(source, changed, tools.store.catalog, tools.limits.max_bytes))
+        run.compare_files()
+        run.index_new_files()
+        run.store_group()
+        run.delete_missing_files()
+        run.apply_supersession()
+        run.report_unmatched_patterns()
+        run.remember_for_next_sync()
+        synced = replace(_as_stored(source, tools.store.catalog), synced_at=time.time())
+        tools.store.catalog.put_source(synced)
+        embedding = _embed_source(source, tools)
+    return replace(
+        with_embedding(run.tally.report(synced), embedding),
+        generation=tools.store.catalog.generation(),
+        took_s=time.monotonic() - started,
+    )
+
+
+def _as_stored(source: Source, catalog: Catalog) -> Source:
+    """Return a source as it is stored now: somebody may have renamed or retagged it since it was read.
+
+    Raises:
+        NotFound: it was removed.
+    """
+    for stored in catalog.sources():
+        if stored.id == source.id:
+            return stored
+    raise NotFound(f"the source {source.name!r} was removed meanwhile", hint="`kb add` indexes it again")
+
+
+def _embed_source(source: Source, tools: SyncTools) -> EmbeddingReport:
+    tools.store.ledger.own()  # before counting: in a copy of a store no vector has been sent anywhere yet
+    counts = tools.store.catalog.counts(source.id)
+    if counts.chunks == counts.vectors:
+        return EmbeddingReport()
+    return embed_pending(tools.store, tools.embedder(), tools.progress, source_id=source.id)
+
+
+_New = tuple[ReadFile, bytes]  # a new or changed file, and its content
+_Gone = dict[tuple[str, str], FileState]  # hash and extension of files that are gone → their documents
+
+
+class _Run:
+    """One sync of one source: what is known of it, and what is still to be done."""
+
+    def __init__(self, source: Source, tools: SyncTools) -> None:
+        self.source = source
+        self.tools = tools
+        self.entries: Iterable[Found | Skipped] = ()
+        self.known: dict[str, FileState] = {}  # indexed files by path; met ones are taken out
+        self.is_first = False  # nothing of the source is indexed yet
+        self.is_whole = True  # every file of the source is looked at
+        self.memo = read_memo(tools.store.catalog.memo(source.id))
+        self.mount = self.memo.mount  # where its disk is mounted
+        self.textless = Textless(self.memo)
+        self.new: list[Found] = []  # files that wait until it is known which others are gone
+        self.unreadable_folders: list[str] = []
+        self.group = Group()  # what was read, and is to be stored together
+        self.tally = Tally()
+        self.done = 0
+
+    def begin(self, saved: Sequence[Saved] | None) -> None:
+        """Prepare to look at the files that were saved, or at all files if `saved` is None.
+
+        Raises:
+            Unreadable: the source is gone, cannot be read or has lost its disk.
+        """
+        self.is_whole = saved is None
+        if saved is not None:
+            self.entries = [one.found for one in saved]
+            self.known = {one.state.path: one.state for one in saved}
+            return
+        self.entries = walk_source(self.source, self.tools.limits.max_bytes)
+        self.mount = mount_point(self.source)
+        self.known = self.tools.store.catalog.file_states(self.source.id)
+        check_disk(self.source, self.known, self.memo)
+        self.is_first = not self.known
+        self.save_chunking()
+        self.add_source_tags()
+
+    def save_chunking(self) -> None:
+        """Write down how files are chunked from now on, before any is read: a run may be interrupted."""
+        chunking = self.tools.limits.chunking_key()
+        if self.memo.chunking != chunking:
+            since = time.time() if self.known else 0.0
+            self._put_memo(replace(self.memo, chunking=chunking, chunking_since=since))
+
+    def add_source_tags(self) -> None:
+        """Give the source's tags to documents that were stored before it had them."""
+        wanted, catalog = self.source.tags, self.tools.store.catalog
+        tagged = Filter(tags=wanted, source_id=self.source.id, include_superseded=True)
+        if not wanted or catalog.count_documents(tagged) == len(self.known):
+            return
+        changed = (
+            replace(document, tags=tuple(dict.fromkeys((*wanted, *document.tags))))
+            for document in catalog.documents(self.source.id)
+            if not set(wanted) <= set(document.tags)
+        )
+        for group in batched(changed, UPDATED_AT_ONCE):
+            catalog.update_documents(group)
+
+    def compare_files(self) -> None:
+        """Walk the source: an unchanged file costs one stat, a changed one is indexed at once.
+
+        New files of a source that already has documents wait until the walk is over: they may be indexed
+        files under a new name, which shows only once it is known which names are gone.
+        """
+        for found in self.entries:
+            if isinstance(found, Skipped):
+                self._skip(found)
+                continue
+            state = self.known.pop(self.source.path_of(found.relative), None)
+            if state and self._has_current_chunks(state) and is_as_indexed(found, state):
+                self.tally.counts["unchanged"] += 1
+            elif state is None and (reason := self.textless.reason(found)):
+                self._leave_out(found.relative, reason)
+            elif state or self.is_first:
+                self._index(found, state)
+            else:
+                self.new.append(found)
+
+    def index_new_files(self) -> None:
+        """Index new files; one with the content of a file that is gone is that file, renamed."""
+        gone = {(state.file_hash, Path(state.path).suffix): state for state in self._missing()}
+        for found in self.new:
+            self._index(found, None, gone)
+
+    def store_group(self) -> None:
+        """Store the documents that were read since the last group."""
+        self.tally.add_stored(self.group.store(self.tools.store.catalog))
+
+    def delete_missing_files(self) -> None:
+        """Delete the documents whose files are gone."""
+        missing = [state.document_id for state in self._missing()]
+        if missing:
+            if self.memo.declares:
+                release_superseded(self.source, self.tools.store.catalog, missing)
+            self.tools.store.catalog.delete_documents(missing)
+            self.tally.counts["removed"] += len(missing)
+
+    def apply_supersession(self) -> None:
+        """Mark documents as superseded where a file says which other file has replaced it."""
+        if self.memo.declares and not settle_supersession(self.source, self.tools.store.catalog):
+            self._put_memo(replace(self.memo, declares=False))
+
+    def report_unmatched_patterns(self) -> None:
+        """If the source's patterns match no file at all, report how many they leave out: probably a typo."""
+        patterns, catalog = self.source.patterns, self.tools.store.catalog
+        if not patterns or not self.is_whole or catalog.counts(self.source.id).documents:
+            return
+        unlike = count_unlike(Path(self.source.path or ""), patterns, self.tools.limits.max_bytes)
+        if unlike:
+            self.tally.skipped[f"not like {', '.join(patterns)}"] = unlike
+
+    def remember_for_next_sync(self) -> None:
+        """Write down what the next sync needs to know of this one, if this one has met every file."""
+        memo = Memo(
+            self.mount,
+            readers(),
+            self.textless.met,
+            self.tools.limits.chunking_key(),
+            declares=self.memo.declares,
+        )
+        if self.is_whole and memo != self.memo:
+            self._put_memo(memo)
+
+    def _put_memo(self, memo: Memo) -> None:
+        self.memo = memo
+        self.tools.store.catalog.put_memo(self.source.id, write_memo(memo))
+
+    def _has_current_chunks(self, state: FileState) -> bool:
+        """Whether a document was chunked as it would be now."""
+        is_same = self.memo.chunking == self.tools.limits.chunking_key()
+        return is_same and state.indexed_at >= self.memo.chunking_since
+
+    def _missing(self) -> list[FileState]:
+        """Return known files that the walk did not meet, except below folders that could not be read."""
+        hidden = tuple(self.unreadable_folders)
+        return [state for state in self.known.values() if not state.path.startswith(hidden)]
+
+    def _treat_as_missing(self, state: FileState | None) -> None:
+        """Have the document of a file deleted, if it has one: the file is gone, or holds no text any more."""
+        if state:
+            self.known[state.path] = state
+
+    def _index(self, found: Found, state: FileState | None, gone: _Gone | None = None) -> None:
+        """Read a file and, if its content is new, add its document to the group that is stored next.
+
+        `state` is that of its document; None for a new file, which may be one of those that are `gone`.
+        """
+        path = self.source.path_of(found.relative)
+        if found.size > SLOW_BYTES:
+            self.store_group()
+        new: _New | None = None
+        with self._reporting_faults(path, found, state):
+            new = self._read(path, found, state, gone or {})
+        if new:
+            token_starts = self.tools.tokenizer().token_starts  # outside: if it fails, no file is to blame
+            with self._reporting_faults(path, found, state):
+                self._prepare(*new, state, token_starts)
+        self._advance()
+
+    @contextmanager
+    def _reporting_faults(self, path: str, found: Found, state: FileState | None) -> Iterator[None]:
+        """Count a file that cannot be indexed as left out or failed, and let the run go on."""
+        try:
+            yield
+        except NotIndexable as nothing:
+            self._leave_out(found.relative, nothing.message)
+            self.textless.add(found, nothing.message)
+            self._treat_as_missing(state)
+        except BAD_FILE as fault:
+            self.tally.add_failed(path, fault.message)
+
+    def _read(self, path: str, found: Found, state: FileState | None, gone: _Gone) -> _New | None:
+        """Return a file's content; None if it is unchanged, was only renamed, or is gone."""
+        read_at = time.time()
+        data = read_unchanging(found, self.tools.limits.max_bytes)
+        if data is None:
+            self._treat_as_missing(state)
+            return None
+        read = ReadFile(path, found, read_at, hashlib.sha256(data).hexdigest())
+        if state and self._has_current_chunks(state) and state.file_hash == read.file_hash:
+            self._keep_unchanged(state, read)
+        elif old := gone.pop((read.file_hash, found.path.suffix), None):
+            self._rename(old, read)
+        else:
+            return read, data
+        return None
+
+    def _prepare(
+        self,
+        read: ReadFile,
+        data: bytes,
+        state: FileState | None,
+        token_starts: Callable[[str], Sequence[int]],
+    ) -> None:
+        extracted = self.tools.reader.read(data, read.found.path.name)
+        document = new_document(self.source, read, extracted)
+        if state and (old := self.tools.store.catalog.document(state.document_id)):
+            document = replace(document, id=old.id, superseded_by=old.superseded_by)
+        pieces = chunk(extracted, token_starts, self.tools.limits.chunk)
+        if not pieces:
+            raise NotIndexable("no text")
+        if not self.memo.declares and declares(document.details):
+            # Before the document is stored: a run may be interrupted.
+            self._put_memo(replace(self.memo, declares=True))
+        self.group.add(Prepared(document, pieces, "changed" if state else "added"))
+
+    def _keep_unchanged(self, state: FileState, read: ReadFile) -> None:
+        document = self.tools.store.catalog.document(state.document_id)
+        if document and read.tells_more_than(state):
+            self.tools.store.catalog.update_document(replace(document, **read.state()))
+        self.tally.counts["unchanged"] += 1
+
+    def _rename(self, old: FileState, read: ReadFile) -> None:
+        document = self.tools.store.catalog.document(old.document_id)
+        if document is None:
+            return
+        title = renamed_title(document.title, Path(old.path), read.found.path)
+        self.tools.store.catalog.update_document(
+            replace(document, path=read.path, title=title, **read.state())
+        )
+        self.known.pop(old.path, None)
+        self.tally.counts["renamed"] += 1
+
+    def _skip(self, skipped: Skipped) -> None:
+        if skipped.failed:
+            path = self.source.path_of(skipped.relative)
+            self.tally.add_failed(path, skipped.reason)
+            self.unreadable_folders.append(path + "/")
+            self.known.pop(path, None)
+        else:
+            self._leave_out(skipped.relative, skipped.reason)
+
+    def _leave_out(self, relative: str, reason: str) -> None:
+        self.tally.add_skipped(self.source.path_of(relative), reason)
+
+    def _advance(self) -> None:
+        self.done += 1
+        if self.group.is_due():
+            self.store_group()
+        self.tools.progress("index", self.done, None)
+
+
+TOLD_EVERY_S = 1.0  # how often whoever waits for another sync of the same source hears of it
+
+
+@contextmanager
+def sync_turn(source_id: str, catalog: Catalog, progress: Progress, wait_s: float) -> Iterator[None]:
+    """Hold the right to sync a source, reporting that it is waited for: another sync may take minutes.
+
+    Raises:
+        StoreBusy: another process holds it for longer than `wait_s`.
+    """
+    began = time.monotonic()
+    with ExitStack() as held:
+        while (left_s := wait_s - (time.monotonic() - began)) > TOLD_EVERY_S:
+            try:
+                held.enter_context(catalog.sync_lock(source_id, wait_s=TOLD_EVERY_S))
+                break
+            except StoreBusy:
+                progress(WAITING, round(time.monotonic() - began), None)
+        else:
+            held.enter_context(catalog.sync_lock(source_id, wait_s=max(0.0, left_s)))
+        yield

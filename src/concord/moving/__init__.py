@@ -1,1 +1,0 @@
-"""How does a knowledge base, or a part of it, get to another store, another server or into a file?"""

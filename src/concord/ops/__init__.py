@@ -1,0 +1,1 @@
+"""What keeps a knowledge base well: its health, its models, its copies."""

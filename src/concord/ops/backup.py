@@ -1,0 +1,41 @@
+"""How is a copy of everything made that can be put back? `kb backup`: by stores that can copy themselves."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from concord.core.errors import BadValue, NotFound, UsageError
+from concord.core.protocols import Progress
+from concord.core.reports import Backup
+from concord.core.storage import SelfCopying, Store
+from concord.outside_vectors import StoreWithOutsideVectors
+
+
+def back_up(store: Store, path: str | os.PathLike[str], progress: Progress) -> Backup:
+    """Copy a store to a file while it is in use; vectors that are kept outside it are made from its cache.
+
+    Raises:
+        NotFound: nothing was ever kept here.
+        UsageError: this kind of store cannot copy itself.
+        BadValue: the path is the store's own, or holds something that is no copy of a store.
+        CorruptStore: the store is damaged; an older copy stays.
+        BackendDown: the file cannot be written.
+    """
+    started = time.monotonic()
+    inner = store.inner if isinstance(store, StoreWithOutsideVectors) else store
+    if not isinstance(inner, SelfCopying):
+        raise UsageError(
+            "only a store in SQLite can be copied to a file while it is in use",
+            hint="`kb migrate --to sqlite:///folder` copies any store; PostgreSQL has pg_dump, for superusers"
+            " and roles with BYPASSRLS alone: docs/postgresql.md",
+        )
+    if not inner.is_begun:
+        raise NotFound("there is nothing to copy: nothing was ever kept here", hint="check --store and --org")
+    target = os.path.realpath(os.path.expanduser(path))  # a link stays one
+    if os.path.isdir(target):
+        raise BadValue(f"{target} is a folder", hint=f"name a file: {os.path.join(target, 'kb-backup.db')}")
+    if inner.path and target == os.path.realpath(inner.path):
+        raise BadValue(f"{target} is the store itself", hint="give the copy another name")
+    inner.backup(target, progress)
+    return Backup(target, os.path.getsize(target), store.catalog.counts(), time.monotonic() - started)

@@ -1,0 +1,284 @@
+"""Is a knowledge base well? The store is asked about itself; then its files, its model and the machine.
+
+Each check yields findings and changes nothing. `treat` puts right what is safe to: what is derived is built
+anew, what is gone from the disk is forgotten, what has no vector gets one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from concord.core.errors import KBError, Unreadable
+from concord.core.protocols import Embedder, Progress
+from concord.core.reports import CheckName, FaultName, Finding, SourceSummary, Stats, SyncReport
+from concord.core.storage import Catalog, Store
+from concord.files.freshness import Files
+from concord.files.state import check_disk, read_memo
+from concord.files.walk import Skipped, walk_source
+from concord.index.embedding import embed_pending
+from concord.types import Document, Source
+
+LEAST_FREE_BYTES = 200_000_000  # plus the size of the store: rewriting it takes as much for a while
+LEAST_MEMORY_BYTES = 500_000_000  # a process with the bundled model and 100,000 chunks takes a fifth of it
+_NAMED = 3  # examples in a sentence
+_UNFIT_EMBEDDER: frozenset[FaultName] = frozenset({"provider", "model"})  # if found, nothing can be embedded
+
+
+class DoctorTools(NamedTuple):
+    """What is examined. Parts are opened by the checks: one that does not open is a finding."""
+
+    store: Callable[[], Store]
+    embedder: Callable[[], Embedder | None]
+    sync: Callable[[Source], SyncReport]  # embeds nothing
+    folder: str  # our data directory, whose disk is looked at where the store is no file
+    max_bytes: int
+
+
+class Check(NamedTuple):
+    """One look at a knowledge base."""
+
+    name: CheckName
+    run: Callable[[DoctorTools], Iterator[Finding]]
+
+
+class Diagnosis(NamedTuple):
+    """What was checked, what is wrong now, and what was wrong before it was repaired."""
+
+    checks: tuple[CheckName, ...]
+    findings: tuple[Finding, ...]
+    fixed: tuple[Finding, ...] = ()
+
+
+def diagnose(tools: DoctorTools, *, fix: bool, progress: Progress) -> Diagnosis:
+    """Examine a knowledge base; with `fix`, repair it and examine it again."""
+    checks = ("open", *(check.name for check in CHECKS))
+    found = examine(tools)
+    if not fix or not any(finding.is_repairable for finding in found):
+        return Diagnosis(checks, found)
+    treat(found, tools, progress)
+    left = examine(tools)
+    still = {finding.fault for finding in left}
+    return Diagnosis(checks, left, tuple(finding for finding in found if finding.fault not in still))
+
+
+def examine(tools: DoctorTools) -> tuple[Finding, ...]:
+    """Run every check; of a store that does not open or is damaged, only those that do not rely on it."""
+    unopened = _open(tools)
+    if unopened is not None:
+        return (unopened, *_machine(tools))
+    storage, *others = CHECKS
+    found = tuple(_guarded(storage, tools))
+    if any(finding.fault == "integrity" for finding in found):
+        return (*found, *_machine(tools))
+    return (*found, *(finding for check in others for finding in _guarded(check, tools)))
+
+
+def treat(findings: Sequence[Finding], tools: DoctorTools, progress: Progress) -> None:
+    """Repair what is repairable; vectors have to wait if the embedder is down, or is another one."""
+    store = tools.store()
+    faults = {finding.fault for finding in findings}
+    store.repair(findings)
+    if "ghosts" in faults:
+        for source in {document.source_id: source for source, document in _ghosts(store)}.values():
+            with suppress(KBError):  # what it does not forget is found again
+                tools.sync(source)
+    counts = store.catalog.counts()
+    if counts.chunks > counts.vectors and faults.isdisjoint(_UNFIT_EMBEDDER):
+        embed_pending(store, tools.embedder(), progress)
+    store.tend(progress)
+
+
+def _open(tools: DoctorTools) -> Finding | None:
+    """Whether the store opens at all."""
+    try:
+        tools.store().catalog.generation()
+    except KBError as fault:
+        return Finding("store", fault.message, fault.hint or "")
+    return None
+
+
+def _guarded(check: Check, tools: DoctorTools) -> Iterator[Finding]:
+    """Run a check; an error that stops it is a finding, too."""
+    try:
+        yield from check.run(tools)
+    except KBError as fault:
+        yield Finding(check.name, fault.message, fault.hint or "")
+
+
+def _storage(tools: DoctorTools) -> Iterator[Finding]:
+    yield from tools.store().check()
+
+
+def _sources(tools: DoctorTools) -> Iterator[Finding]:
+    """Folders and files that cannot be read any more: whole sources, or parts of them."""
+    catalog = tools.store().catalog
+    for source in catalog.sources():
+        if source.path is None:
+            continue
+        try:
+            closed = [*_closed(source, tools.max_bytes)]
+            check_disk(source, catalog.file_states(source.id), read_memo(catalog.memo(source.id)))
+        except Unreadable as fault:
+            yield Finding("sources", f"{source.name}: {fault.message}", fault.hint or "")
+            continue
+        if closed:
+            said = f"{source.name}: {len(closed):,} files or folders cannot be read: {_some(closed)}"
+            hint = "check their permissions, or name them in .kbignore; what is indexed of them is kept"
+            yield Finding("sources", said, hint)
+
+
+def _closed(source: Source, max_bytes: int) -> Iterator[str]:
+    """Yield the parts of a source that every sync fails to read, with the reason."""
+    for entry in walk_source(source, max_bytes):
+        if isinstance(entry, Skipped):
+            if entry.failed:
+                yield f"{entry.relative} ({entry.reason})"
+        elif _is_closed(os.path.join(entry.root, entry.relative)):
+            yield f"{entry.relative} (permission denied)"
+
+
+def _is_closed(path: str) -> bool:
+    return not os.access(path, os.R_OK) and os.path.lexists(path)  # nor was it deleted meanwhile
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+
+
+def _files(tools: DoctorTools) -> Iterator[Finding]:
+    """Documents whose file is gone: searches leave them out, but they take room and time."""
+    gone = [document.path for _, document in _ghosts(tools.store())]
+    if gone:
+        said = f"{len(gone):,} documents whose file is gone: {_some(gone)}"
+        yield Finding("ghosts", said, "`kb sync` forgets them, and so does `kb doctor --fix`", True)
+
+
+def _ghosts(store: Store) -> Iterator[tuple[Source, Document]]:
+    sources = store.catalog.sources()
+    for source in sources:
+        if source.path is not None:
+            files = Files([source], store.catalog.memo)
+            yield from ((source, d) for d in store.catalog.documents(source.id) if files.is_deleted(d))
+
+
+def _vectors(tools: DoctorTools) -> Iterator[Finding]:
+    """Chunks that meaning cannot find."""
+    store = tools.store()
+    if not store.ledger.is_empty():
+        store.vectors.fetch([0])  # raises where vectors are kept elsewhere than the settings say
+    counts = store.catalog.counts()
+    waiting = counts.chunks - counts.vectors
+    if waiting > 0:
+        said = f"{waiting:,} of {counts.chunks:,} chunks have no vector and are found by words alone"
+        yield Finding("embedding", said, "`kb sync` embeds them, and so does `kb doctor --fix`", True)
+
+
+def _provider(tools: DoctorTools) -> Iterator[Finding]:
+    """Whether the embedder answers, and is the one that made the vectors."""
+    embedder = tools.embedder()
+    theirs = tools.store().vectors.identity()
+    if embedder is None:
+        if theirs is not None:
+            hint = "set embed.provider, or search with --fts-only"
+            yield Finding("model", f"no provider is set, but {theirs.model} made the vectors", hint)
+        return
+    embedder.embed_query("Is anybody there?")
+    mine = embedder.identity
+    if theirs is not None and theirs != mine:
+        said = f"the vectors are of {theirs.name}, but the model that opens is {mine.name}"
+        yield Finding("model", said, "`kb models add` builds vectors of a model beside those that are there")
+
+
+def _machine(tools: DoctorTools) -> Iterator[Finding]:
+    """Room on the disk and in memory."""
+    file = _file(tools)
+    home = file.parent if file else Path(tools.folder)
+    folder = next(one for one in (home, *home.parents) if one.is_dir())
+    size = file.stat().st_size if file and file.exists() else 0
+    free, wanted = shutil.disk_usage(folder).free, LEAST_FREE_BYTES + size
+    if free < wanted:
+        said = f"{free / 1e6:,.0f} MB are free on the disk of {folder}; {wanted / 1e6:,.0f} MB may be needed"
+        yield Finding("disk", said, "free some space, or move the store with --store")
+    memory = available_memory()
+    if memory is not None and memory < LEAST_MEMORY_BYTES:
+        wanted = LEAST_MEMORY_BYTES
+        said = f"{memory / 1e6:,.0f} MB of memory are free; the model may need {wanted / 1e6:,.0f} MB"
+        yield Finding("memory", said, "close other programs, or search with --fts-only")
+
+
+def _file(tools: DoctorTools) -> Path | None:
+    """Return the file of a store that is one; None also for one that does not open."""
+    try:
+        path = tools.store().path
+    except KBError:
+        return None
+    return None if path is None else Path(path)
+
+
+def available_memory(report: Path = Path("/proc/meminfo")) -> int | None:
+    """Return the memory that a program may still take; None where the system does not say."""
+    try:
+        lines = dict(line.split(":", 1) for line in report.read_text("ascii").splitlines())
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, ValueError, KeyError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None
+
+
+CHECKS = (
+    Check("storage", _storage),
+    Check("sources", _sources),
+    Check("files", _files),
+    Check("vectors", _vectors),
+    Check("provider", _provider),
+    Check("machine", _machine),
+)
+
+
+def summary(catalog: Catalog, source: Source) -> SourceSummary:
+    """Return a source with its counts."""
+    return SourceSummary(source, catalog.counts(source.id))
+
+
+def stats(store: Store, org: str, url: str) -> Stats:
+    """Return the state of a knowledge base, which is kept at a URL."""
+    catalog = store.catalog
+    counts, home = catalog.counts(), store.ledger.home().url
+    pending = counts.chunks - counts.vectors
+    return Stats(
+        org=org,
+        store=url,
+        size_bytes=_size(store.path) if store.path else None,
+        counts=counts,
+        pending=pending,
+        identity=store.vectors.identity(),
+        cache=store.cache.usage(),
+        index=None if home else store.index_state(),  # another server has an index of its own
+        generation=catalog.generation(),
+        types=catalog.count_types(),
+        feedback=Counter(one.opinion for one in store.journal.feedback()),
+        vectors_home=home,
+        problems=tuple(_problems(counts.documents, pending)),
+    )
+
+
+def _problems(documents: int, pending: int) -> Iterator[str]:
+    if not documents:
+        yield "nothing is indexed yet: `kb add PATH` indexes a folder, `kb note` keeps a note"
+    if pending:
+        yield f"{pending:,} chunks are left to embed, and found by words alone until then: `kb sync`"
+
+
+def _size(path: str) -> int | None:
+    """Return what a store takes on the disk, with the log of a database, which may be the larger part."""
+    files = [file for file in (path, f"{path}-wal", f"{path}-shm") if os.path.exists(file)]
+    return sum(map(os.path.getsize, files)) if files else None

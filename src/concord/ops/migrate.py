@@ -1,0 +1,278 @@
+"""Moving to another store, top to bottom: refuse → sources → documents → vectors → cache → journal → verify.
+
+Nothing is embedded again, and the origin is only read. A document and its chunks arrive in one transaction,
+and vectors go to chunks that have none, so that a run that was killed is continued by the next one. A target
+that holds anything which the origin has not is refused. Only while a mark says that nothing but a migration
+has written to the target, what has gone from the origin is deleted there. A finished copy has a mark as well:
+it tells what was edited in the target from what is merely old.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from itertools import groupby
+from typing import NoReturn
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from concord.core.batches import batched
+from concord.core.errors import BadValue, NotFound, ReadOnlyStore
+from concord.core.protocols import Progress
+from concord.core.storage import Store
+from concord.files.state import finished_at, finished_copy, unfinished_copy
+from concord.index.batch import is_full
+from concord.ops.compare import Copied, merged, plain, verify
+from concord.ops.vector_move import MOVED_AT_ONCE
+from concord.types import Access, Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
+
+
+class Migration(Struct, frozen=True):
+    """What a finished migration has moved, and the checksum that proves it complete."""
+
+    counts: Counts
+    cached: int  # vectors in the embedding cache
+    checksum: str  # of sources, documents and chunks: the same on both sides
+    copied: int  # documents that this run had to copy
+    took_s: float
+    left: str = ""  # where the origin's vectors outside are; they stay there
+
+
+def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: float) -> Migration:
+    """Copy everything and see that it has arrived.
+
+    Raises:
+        NotFound: there is nothing to copy.
+        BadValue: the target holds something else, is a copy that was changed since it was finished, or is the
+            origin itself under whatever name.
+        ModelMismatch: it holds vectors of another model.
+        StoreBusy: a source is being synced for too long.
+        StoreError: the copy is not the same, because something changed meanwhile.
+    """
+    started = time.monotonic()
+    if origin.unique_id() == target.unique_id():
+        raise BadValue(
+            "the target is this store itself", hint="`kb migrate` without --to moves the vectors of a store"
+        )
+    if not origin.catalog.sources():  # more likely a slip than a knowledge base
+        raise NotFound("there is nothing to migrate: this store is empty", hint="check --store and --org")
+    _drop_or_refuse_strangers(origin, target)
+    with ExitStack() as held:
+        for source in origin.catalog.sources():
+            with suppress(ReadOnlyStore):  # on a read-only medium nobody syncs; who does elsewhere is noticed
+                held.enter_context(origin.catalog.sync_lock(source.id, wait_s=lock_wait_s))
+        _make_spaces(origin, target)  # first: it may refuse, and nothing must have changed then
+        copied = _copy_documents(origin, target, progress)
+        for space in origin.spaces.all():
+            _copy_vectors(space.identity, origin, target, progress)
+        cached = _copy_cache(origin, target, progress)
+        journal = _copy_journal(origin, target)
+        checksum = verify(origin, target, journal, progress)
+        _mark_finished(origin, target)
+    target.tend(progress)
+    left = "" if origin.ledger.is_empty() else origin.ledger.home().url
+    return Migration(target.catalog.counts(), cached, checksum, copied, time.monotonic() - started, left)
+
+
+def _drop_or_refuse_strangers(origin: Store, target: Store) -> None:
+    """Refuse a target that holds what this store does not; in an unfinished copy, delete that.
+
+    Raises:
+        BadValue: it holds such a thing, or was edited, and is no unfinished copy.
+    """
+    is_unfinished = _is_unfinished_copy(origin, target)
+    known = {source.id for source in origin.catalog.sources()}
+    sources = [source for source in target.catalog.sources() if source.id not in known]
+    if sources and not is_unfinished:
+        _refuse(sources[0].name)
+    if target.catalog.counts().documents:
+        here = {document.id for document in origin.catalog.documents()}
+        documents = [document for document in target.catalog.documents() if document.id not in here]
+        if documents and not is_unfinished:
+            _refuse(documents[0].path)
+        target.catalog.delete_documents([document.id for document in documents])
+    for source in sources:
+        target.catalog.remove_source(source.id)
+    if not is_unfinished:
+        _refuse_edits(origin, target)
+    else:
+        _mark_unfinished(target)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise BadValue(
+        f"the target holds a knowledge base of its own: {name!r} is not in this one",
+        hint="choose an empty store: another folder, file or database; a copy that was finished earlier is"
+        " not brought up to date with what has been deleted since",
+    )
+
+
+def _refuse_edits(origin: Store, target: Store) -> None:
+    """Refuse a target that somebody has changed, because copying to it again would undo the change.
+
+    A target that is as a migration has left it may be older than the origin: then it is brought up to date.
+
+    Raises:
+        BadValue: something in it is not as it is here.
+    """
+    known = {(opinion.query, opinion.document_id) for opinion in origin.journal.feedback()}
+    for opinion in target.journal.feedback():  # an opinion does not raise the generation
+        if (opinion.query, opinion.document_id) not in known:
+            _refuse_edited(f"there is an opinion on {opinion.citation!r}")
+    finished = _finished_at(target)
+    if target.catalog.generation() in finished:
+        return
+    there = {(type(one), one.id): plain(one) for one in _kept(target)}
+    for one in _kept(origin):
+        missing = None if finished else plain(one)  # what an unfinished copy lacks is still to come
+        if there.get((type(one), one.id), missing) != plain(one):
+            name = one.name if isinstance(one, Source) else one.path
+            _refuse_edited(f"{name!r} is not there as it is here")
+
+
+def _refuse_edited(what: str) -> NoReturn:
+    raise BadValue(
+        f"the target was changed after it was copied: {what}",
+        hint="copying again would undo that: choose an empty store, or delete the copy if nothing in it is"
+        " needed",
+    )
+
+
+def _kept(store: Store) -> Iterator[Source | Document]:
+    yield from store.catalog.sources()
+    yield from store.catalog.documents()
+
+
+def _mark_unfinished(target: Store) -> None:
+    """Write down that nobody but a migration has changed the target so far."""
+    for source in target.catalog.sources()[:1]:
+        target.catalog.put_memo(source.id, unfinished_copy(target.catalog.generation()))
+
+
+def _is_unfinished_copy(origin: Store, target: Store) -> bool:
+    """Whether the target is what a migration from here has left, and nobody has changed it since."""
+    mark = unfinished_copy(target.catalog.generation())
+    there, here = ({source.id for source in store.catalog.sources()} for store in (target, origin))
+    return bool(there & here) and any(target.catalog.memo(source_id) == mark for source_id in there)
+
+
+def _mark_finished(origin: Store, target: Store) -> None:
+    """Replace the mark in the target by the origin's memos of syncs, and note the target's generation."""
+    generation = target.catalog.generation()
+    for source in origin.catalog.sources():
+        target.catalog.put_memo(source.id, finished_copy(origin.catalog.memo(source.id), generation))
+
+
+def _finished_at(target: Store) -> set[int]:
+    """Return the generations at which migrations have left the target; none before the first is finished.
+
+    Every source has a mark of its own, because a sync of the source overwrites it.
+    """
+    marks = (finished_at(target.catalog.memo(source.id)) for source in target.catalog.sources())
+    return {generation for generation in marks if generation is not None}
+
+
+def _copy_documents(origin: Store, target: Store, progress: Progress) -> int:
+    """Copy sources, then the documents that are new or different; return how many."""
+    _mark_unfinished(target)  # first: a finished copy that this run changes is not one that was edited
+    for source in origin.catalog.sources():
+        target.catalog.put_source(source)
+        _mark_unfinished(target)
+    there = {document.id: plain(document) for document in target.catalog.documents()}
+    total, copied = origin.catalog.counts().documents - len(there), 0
+    missing = (one for one in origin.catalog.documents() if there.get(one.id) != plain(one))
+    for group in _groups(missing, origin):
+        target.catalog.put_documents(group)
+        _mark_unfinished(target)
+        copied += len(group)
+        progress("copy", copied, max(copied, total))
+    return copied
+
+
+def _groups(documents: Iterable[Document], origin: Store) -> Iterator[list[tuple[Document, list[Piece]]]]:
+    group: list[tuple[Document, list[Piece]]] = []
+    for document in documents:
+        group.append((document, [_piece(chunk) for chunk in origin.catalog.chunks_of(document.id)]))
+        if is_full([pieces for _, pieces in group]):
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _piece(chunk: Chunk) -> Piece:
+    fields = asdict(chunk)
+    return Piece(**{name: fields[name] for name in Piece.__struct_fields__})
+
+
+def _make_spaces(origin: Store, target: Store) -> None:
+    """Make the spaces there that are here, and let searches use the same one.
+
+    Raises:
+        ModelMismatch: there are vectors of a model that is not known here.
+    """
+    active = origin.spaces.active()
+    if active is None:
+        return
+    target.vectors.prepare(active.identity)
+    for space in origin.spaces.all():
+        target.spaces.add(space.identity, space.recipe)
+    target.spaces.activate(active.identity)
+
+
+def _copy_vectors(identity: Identity, origin: Store, target: Store, progress: Progress) -> None:
+    """Copy the vectors of one space to the chunks of the target that have none."""
+    mine, theirs = origin.spaces.of(identity), target.spaces.of(identity)
+    theirs.prepare(identity)
+    after, done, total = 0, 0, theirs.count_pending()
+    while window := theirs.pending(after, MOVED_AT_ONCE):
+        after = window[-1].chunk_id
+        here = _counterparts([waiting.chunk_id for waiting in window], origin, target)
+        found = mine.fetch(list(here.values()))
+        theirs.put((there, found[one]) for there, one in here.items() if one in found)
+        done += len(window)
+        progress("moving", done, total)
+
+
+def _counterparts(chunk_ids: Sequence[ChunkId], origin: Store, target: Store) -> dict[ChunkId, ChunkId]:
+    """Return chunk there → chunk here: ids differ, a chunk's place in its document does not."""
+    places = {i: (chunk.document_id, chunk.index) for i, (chunk, _) in target.catalog.read(chunk_ids).items()}
+    mine = {
+        (document_id, chunk.index): chunk.id
+        for document_id in {document_id for document_id, _ in places.values()}
+        for chunk in origin.catalog.chunks_of(document_id)
+    }
+    return {there: mine[place] for there, place in places.items() if place in mine}
+
+
+def _copy_cache(origin: Store, target: Store, progress: Progress) -> int:
+    """Copy the embedding cache, also of texts that are no longer indexed; return how many vectors."""
+    copied = 0
+    for identity, entries in groupby(origin.cache.entries(), key=lambda entry: entry[0]):
+        for batch in batched(entries, MOVED_AT_ONCE):
+            _remember(identity, {key: vector for _, key, vector in batch}, target)
+            copied += len(batch)
+            progress("cache", copied, None)
+    return copied
+
+
+def _remember(identity: Identity, vectors: Mapping[bytes, Vector], target: Store) -> None:
+    known = target.cache.get(identity, list(vectors))
+    if missing := {key: vector for key, vector in vectors.items() if key not in known}:
+        target.cache.put(identity, missing)
+
+
+def _copy_journal(origin: Store, target: Store) -> Copied:
+    """Copy how often documents were read, unless they are read more there, and opinions on results."""
+    read: dict[str, Access] = {}
+    for group in batched(origin.catalog.documents(), MOVED_AT_ONCE):
+        if accesses := origin.journal.accesses([document.id for document in group]):
+            target.journal.put_accesses(merged(accesses, target.journal.accesses([*accesses])))
+            read |= accesses
+    known, opinions = set(target.journal.feedback()), origin.journal.feedback()
+    for opinion in opinions:
+        if opinion not in known:
+            target.journal.record_feedback(opinion)
+    return Copied(read, opinions)

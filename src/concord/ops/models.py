@@ -1,0 +1,225 @@
+"""Models and their vectors: building a new model's beside the old, trying it, switching, going back.
+
+Searches go on with the active model throughout, in this process and in others. A switch is one row of the
+store; the vectors of the model before stay until they are removed, so that going back is as quick.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from concord.core.errors import BadValue, EmbedderDown, NotFound
+from concord.core.protocols import Embedder, Progress
+from concord.core.storage import Store
+from concord.index.embedding import EmbeddingReport, embed_space
+from concord.ops.model_trial import (
+    Contender,
+    KnownItem,
+    ModelComparison,
+    compare,
+    known_items,
+    recorded_items,
+)
+from concord.types import Identity, Space, silent
+
+OpenEmbedder = Callable[[Mapping[str, Any], int], Embedder]  # recipe, dimension or 0 → an embedder to close
+_LOCK = "models"  # no source has this id: theirs are random
+
+
+class ModelState(NamedTuple):
+    """A model whose vectors are kept."""
+
+    space: Space
+    vectors: int
+    pending: int  # chunks without a vector of it
+
+
+class Built(NamedTuple):
+    """The result of building a model's vectors."""
+
+    identity: Identity
+    is_active: bool
+    embedding: EmbeddingReport
+    took_s: float
+
+
+class Switch(NamedTuple):
+    """Whether searches use another model now, and the trial that decided it."""
+
+    outcome: Literal["switched", "already", "worse"]
+    identity: Identity
+    before: Identity | None
+    comparison: ModelComparison | None  # None where nothing had to be tried
+    embedding: EmbeddingReport
+    took_s: float
+
+
+class Models:
+    """The models of one store."""
+
+    def __init__(self, store: Store, opener: OpenEmbedder, lock_wait_s: float) -> None:
+        self._store = store
+        self._opener = opener
+        self._lock_wait_s = lock_wait_s
+
+    def list(self) -> list[ModelState]:
+        """Return every model whose vectors are kept, in the order in which they were added."""
+        chunks = self._store.catalog.counts().chunks
+        states = []
+        for space in self._store.spaces.all():
+            pending = self._store.spaces.of(space.identity).count_pending()
+            states.append(ModelState(space, chunks - pending, pending))
+        return states
+
+    def add(self, provider: str, model: str = "", url: str = "", progress: Progress = silent) -> Built:
+        """Build the vectors of a further model; an interrupted build is continued.
+
+        Raises:
+            EmbedderDown: the provider does not answer at all.
+            UsageError: there is no such provider or model.
+        """
+        recipe = recipe_for(provider, model, url)
+        started = time.monotonic()
+        with self._locked(), closing(self._opener(recipe, 0)) as embedder:
+            identity = embedder.identity
+            self._store.spaces.add(identity, recipe)
+            embedding = embed_space(self._store, embedder, progress)
+        self._store.tend(progress)
+        active = self._store.spaces.active()
+        is_active = active is not None and active.identity == identity
+        return Built(identity, is_active, embedding, time.monotonic() - started)
+
+    def use(
+        self, name: str, *, force: bool = False, queries: Path | None = None, progress: Progress = silent
+    ) -> Switch:
+        """Search with another model from now on, unless it finds less than the present one.
+
+        Chunks that it has no vector for are embedded first. One that was used before is not tried again.
+
+        Raises:
+            NotFound: there is no such model.
+            BadValue: the name fits several.
+            EmbedderDown: some chunks could not be embedded, and `force` was not given.
+        """
+        started, target, before = time.monotonic(), self.find(name), self._store.spaces.active()
+        old = before.identity if before else None
+        if target.is_active or before is None:
+            return Switch(
+                "already", target.identity, old, None, EmbeddingReport(), time.monotonic() - started
+            )
+        with self._locked():
+            embedding = self._completed(target, force, progress)
+            trial = None
+            if not force and not target.was_active:
+                trial = self._compared(before, target, queries, progress)
+            if trial is None or not trial.is_worse:
+                self._store.spaces.activate(target.identity)
+                self._completed(target, True, progress)  # what was stored while the others were embedded
+        outcome: Literal["switched", "worse"] = "worse" if trial and trial.is_worse else "switched"
+        return Switch(outcome, target.identity, old, trial, embedding, time.monotonic() - started)
+
+    def remove(self, name: str) -> tuple[Identity, int]:
+        """Delete a model's vectors, by its whole name or its number; return whose and how many.
+
+        Raises:
+            NotFound: there is no such model.
+            BadValue: it is the one that searches use.
+        """
+        identity = self.find(name, by_part=False).identity
+        return identity, self._store.spaces.drop(identity)
+
+    def compare(
+        self, first: str, second: str, *, queries: Path | None = None, progress: Progress = silent
+    ) -> ModelComparison:
+        """Let two models look for the same passages.
+
+        Raises:
+            NotFound: there is no such model.
+            BadValue: a name fits several.
+            EmbedderDown: the provider of one of them does not answer.
+        """
+        return self._compared(self.find(first), self.find(second), queries, progress)
+
+    def find(self, name: str, *, by_part: bool = True) -> Space:
+        """Return a model by its name, with or without the provider, by its number, or by a part of its name.
+
+        Raises:
+            NotFound: none is called so.
+            BadValue: several are.
+        """
+        spaces = self._store.spaces.all()
+        fitting = _numbered(int(name), spaces) if name.isdecimal() else _named(name, spaces, by_part=by_part)
+        if len(fitting) > 1:
+            several = ", ".join(space.identity.name for space in fitting)
+            raise BadValue(f"{name!r} fits several models: {several}", hint="`kb models list` numbers them")
+        if not fitting:
+            known = ", ".join(f"{one.identity.name} ({number})" for number, one in enumerate(spaces, 1))
+            hint = f"there are: {known or 'none yet'}"
+            raise NotFound(f"there are no vectors of a model {name!r}", hint=hint)
+        return fitting[0]
+
+    def _completed(self, target: Space, force: bool, progress: Progress) -> EmbeddingReport:
+        """Embed what has no vector of the target yet.
+
+        Raises:
+            EmbedderDown: not all could be embedded, and `force` is not set.
+        """
+        if not self._store.spaces.of(target.identity).count_pending():
+            return EmbeddingReport()
+        with self._opened(target) as embedder:
+            done = embed_space(self._store, embedder, progress)
+        self._store.tend(progress)
+        if done.pending > done.refused and not force:
+            raise EmbedderDown(
+                f"{done.pending:,} chunks have no vector of {target.identity.name} yet: {done.degraded}",
+                hint="try again when it answers, or --force: the next `kb sync` embeds them",
+            )
+        return done
+
+    def _compared(
+        self, before: Space, after: Space, queries: Path | None, progress: Progress
+    ) -> ModelComparison:
+        items: Sequence[KnownItem]
+        catalog = self._store.catalog
+        items = recorded_items(queries, catalog) if queries else known_items(catalog)
+        of = self._store.spaces.of
+        with self._opened(before) as old, self._opened(after) as new:
+            return compare(
+                Contender(old, of(before.identity)), Contender(new, of(after.identity)), items, progress
+            )
+
+    @contextmanager
+    def _opened(self, space: Space) -> Iterator[Embedder]:
+        with closing(self._opener(space.recipe, space.identity.dimension)) as embedder:
+            if embedder.identity != space.identity:
+                raise BadValue(
+                    f"the model is {embedder.identity.name} now, its vectors are of {space.identity.name}",
+                    hint="`kb models add` builds vectors of the new one",
+                )
+            yield embedder
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep a second process from building the same vectors."""
+        with self._store.catalog.sync_lock(_LOCK, wait_s=self._lock_wait_s):
+            yield
+
+
+def _numbered(number: int, spaces: Sequence[Space]) -> Sequence[Space]:
+    return spaces[number - 1 : number] if number else []
+
+
+def _named(name: str, spaces: Sequence[Space], *, by_part: bool) -> Sequence[Space]:
+    exact = [space for space in spaces if name in (space.identity.name, space.identity.model)]
+    return exact or [space for space in spaces if by_part and name and name in space.identity.name]
+
+
+def recipe_for(provider: str, model: str, url: str) -> dict[str, str]:
+    """Return the settings that open a model; a folder becomes an absolute path, valid from anywhere."""
+    folder = Path(model).expanduser()
+    named = str(folder.absolute()) if model and folder.is_dir() else model
+    return {"embed.provider": provider, "embed.model": named, "embed.url": url}
