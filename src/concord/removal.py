@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concord.errors import BackendDown, UsageError
+from concord.errors import Action, BackendDown, Hint, UsageError
 from concord.outcomes import Removal
 from concord.protocols import Progress
 from concord.storage import Store
@@ -52,6 +52,9 @@ def _refuse_to_lose(source: Source, notes: int) -> None:
     if notes:
         raise UsageError(
             f"what {source.name!r} holds is in no file: {_counted(notes)} would be gone for good",
-            hint="`kb note --remove ID` removes one; `kb note --export notes.jsonl` saves them all, "
-            f"then `kb remove {source.name} --force`",
+            hint=Hint(
+                Action.NOTE_REMOVE,
+                "{note_remove} removes one; {note_export} saves them all, then {remove_with_notes}",
+                source=source.name,
+            ),
         )

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 
+from concord.errors import Action, Hint
 from concord.outcomes import SourceSummary, Stats
 from concord.storage import Catalog, Store
 from concord.types import Source
@@ -40,9 +41,10 @@ def stats(store: Store, org: str, url: str) -> Stats:
 
 def _problems(documents: int, pending: int) -> Iterator[str]:
     if not documents:
-        yield "nothing is indexed yet: `kb add PATH` indexes a folder, `kb note` keeps a note"
+        yield Hint(Action.ADD, "nothing is indexed yet: {add} indexes a folder, {note} keeps a note")
     if pending:
-        yield f"{pending:,} chunks are left to embed, and found by words alone until then: `kb sync`"
+        left = f"{pending:,} chunks are left to embed, and found by words alone until then"
+        yield Hint(Action.SYNC, f"{left}: {{sync}}")
 
 
 def _size(path: str) -> int | None:

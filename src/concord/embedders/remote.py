@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from concord.embedders import estimate
 from concord.embedders.http import Refused, Server
 from concord.embedders.prefixes import Manners, manners_of
-from concord.errors import EmbedderDown, TextsRefused
+from concord.errors import Action, EmbedderDown, Hint, TextsRefused
 from concord.text.clean import encodable
 from concord.types import Identity, Vector
 
@@ -101,7 +101,7 @@ class RemoteEmbedder:
         if refusals:
             raise TextsRefused(
                 f"{self._server.name} refuses {len(refusals):,} of {len(texts):,} texts: {refusals[0]}",
-                hint="they are found by words; the next `kb sync` tries them again",
+                hint=Hint(Action.SYNC, "they are found by words; the next {sync} tries them again"),
                 vectors=vectors,
             )
         return [vector for vector in vectors if vector is not None]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from concord.errors import Unreadable
+from concord.errors import Action, Hint, Unreadable
 from concord.files.memos import Memo
 from concord.types import Source
 
@@ -47,5 +47,9 @@ def check_disk(source: Source, documents: Iterable[str], memo: Memo) -> None:
         raise Unreadable(
             f"{source.path} looks unmounted: it was on the disk mounted at {memo.mount}, is on the one"
             f" at {mount_point(source)} now, and none of its files is there",
-            hint=f"mount it again, or `kb remove {source.name}`; its index is kept until then",
+            hint=Hint(
+                Action.REMOVE,
+                "mount it again, or {remove}; its index is kept until then",
+                source=source.name,
+            ),
         )

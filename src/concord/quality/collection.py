@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from concord.config import Resolved, Settings
-from concord.errors import BadValue, EmbedderDown, NotFound
+from concord.errors import BadValue, EmbedderDown, NotFound, joined
 from concord.indexing.embedding import EmbeddingReport
 from concord.indexing.reading_files import READER_VERSION
 from concord.protocols import Embedder, Progress
@@ -209,7 +209,11 @@ def complete(embedding: EmbeddingReport) -> None:
     """
     if embedding.pending:
         raise EmbedderDown(
-            f"{embedding.pending:,} chunks of the collection could not be embedded: {embedding.degraded}",
+            joined(
+                ": ",
+                f"{embedding.pending:,} chunks of the collection could not be embedded",
+                embedding.degraded or "",
+            ),
             hint="try again: what has been embedded is kept",
         )
 
