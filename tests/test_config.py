@@ -67,7 +67,7 @@ def test_there_is_one_row_for_each_key_and_one_name_for_each_row():
     ("text", "fault", "hint"),
     [
         ("[search]\ndefault_topp = 3\n", UnknownSetting, "did you mean search.default_top?"),
-        ("nonsense = 1\n", UnknownSetting, "kb config"),
+        ("nonsense = 1\n", UnknownSetting, "config lists them all"),
         ("[search]\ndefault_top = 'many'\n", BadValue, "how many"),
         ("[search]\ndefault_top = 0\n", BadValue, "at least 1"),
         ("[search]\ndefault_top = true\n", BadValue, "how many"),

@@ -122,7 +122,7 @@ def test_what_is_out_of_step_is_found_and_put_right(
     findings = store.check()
     assert [finding.fault for finding in findings] == checks
     assert message in findings[0].message
-    assert all(finding.is_repairable and "kb doctor --fix" in finding.hint for finding in findings)
+    assert all(finding.is_repairable and "repair" in finding.hint for finding in findings)
     store.repair(findings)
     assert store.check() == []
     assert store.catalog.generation() > before
@@ -209,7 +209,7 @@ def test_an_index_that_does_not_match_its_table_is_found_and_built_anew(
     (finding,) = store.check()
     assert (finding.fault, finding.is_repairable) == ("integrity", True)
     assert "row 2 missing from index kb_documents_source" in finding.message
-    assert "kb doctor --fix" in finding.hint
+    assert "repair" in finding.hint
     store.repair([finding])
     assert store.check() == []
     assert listed(store) == EVERY_PATH
@@ -243,7 +243,7 @@ def test_a_damaged_page_is_found_and_nothing_pretends_to_mend_it(file: Path, tab
         assert (finding.fault, finding.is_repairable) == ("integrity", False)
         assert "damaged" in finding.message
         assert "backup" in finding.hint
-        assert "kb note --export" in finding.hint
+        assert "note export" in finding.hint
     finally:
         store.close()
 

@@ -153,7 +153,7 @@ def test_meaning_alone_that_comes_too_late_is_an_error_and_not_nothing_found():
             search(Request("login", mode="semantic", deadline_ms=20), tools(late))
     finally:
         late.go_on.set()
-    assert "--deadline-ms" in (fault.value.hint or "")
+    assert "deadline" in (fault.value.hint or "")
 
 
 def test_meaning_alone_that_fails_is_an_error_with_what_it_said():

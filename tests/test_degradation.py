@@ -249,7 +249,7 @@ def test_a_note_that_could_not_be_embedded_is_kept_and_says_so(
     assert kb.get(kept.id).text
     (line,) = caplog.messages
     assert line.startswith("kept; not embedded: Qdrant at")
-    assert "kb sync" in line
+    assert "the next sync embeds it" in line
 
 
 def test_a_note_beside_vectors_that_are_kept_elsewhere_is_kept_and_says_so(

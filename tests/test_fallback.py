@@ -279,7 +279,7 @@ def test_what_is_superseded_is_said_to_be():
     answer = kb.search("zebra", mode="fts5")
     assert (answer.hits, answer.note) == (
         (),
-        "all that was found has been superseded; --include-superseded shows it",
+        "all that was found has been superseded; include superseded shows it",
     )
     assert titles(kb.search("zebra", mode="fts5", include_superseded=True)) == ["Zebra"]
 
@@ -322,7 +322,7 @@ def test_a_source_that_was_never_synced_is_named():
     kb.store.catalog.put_source(Source("s", "papers", "/papers", "directory", "papers"))
     answer = kb.search("anything")
     assert answer.note is not None
-    assert answer.note.startswith("nothing is indexed yet of papers: `kb sync`")
+    assert answer.note.startswith("nothing is indexed yet of papers: sync")
 
 
 def test_meaning_alone_without_anything_to_look_for_it_is_an_error_and_not_nothing_found():

@@ -214,7 +214,7 @@ def test_a_hit_without_a_vector_is_first_judged_by_its_words_and_named():
     assert answer.hits[0].scores["cosine"] is None
     assert answer.hits[0].score > 0.3
     assert [(part.strategy, part.reason) for part in answer.degraded] == [
-        ("vectors", "1 passage found has no vector yet: `kb sync` makes them")
+        ("vectors", "1 passage found has no vector yet: sync makes them")
     ]
     assert search(Request("kubernetes"), tools(library(), UNLIKELY)).degraded == ()
 
@@ -225,7 +225,7 @@ def test_how_much_has_no_vector_is_told_where_it_is_more_than_was_found():
         kb.note(Note(f"Lunch of day {at} is soup.", title=f"Lunch {at}"), embed=False)
     stored = kb.stats().counts.chunks
     assert [part.reason for part in search(Request("zanquota"), tools(kb, UNLIKELY)).degraded] == [
-        f"1 passage found has no vector yet (4 of {stored} in all): `kb sync` makes them"
+        f"1 passage found has no vector yet (4 of {stored} in all): sync makes them"
     ]
 
 

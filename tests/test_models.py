@@ -142,7 +142,7 @@ def test_a_model_that_cannot_be_completed_is_not_used_unless_it_is_forced(tmp_pa
         server.behaviour.refuses = 10_000
         with pytest.raises(EmbedderDown, match="1 chunks have no vector of ollama/granite") as fault:
             kb.models.use("granite", progress=silent)
-        assert "--force" in str(fault.value.hint)
+        assert "force" in str(fault.value.hint)
         assert kb.stats().identity == HASHING
         assert kb.models.use("granite", force=True, progress=silent).outcome == "switched"
         server.behaviour.refuses = 0

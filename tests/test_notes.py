@@ -179,7 +179,7 @@ def test_notes_are_removed_only_when_it_is_said_that_they_are_to_go(kb: Knowledg
     kb.note(Note("another"))
     with pytest.raises(UsageError, match="gone for good") as refusal:
         kb.remove("notes")
-    assert "kb note --export" in str(refusal.value.hint)
+    assert "note export" in str(refusal.value.hint)
     assert [kept.note.content for kept in kb.notes()] == ["another", "one thing"]
     removal = kb.remove("notes", force=True)
     assert (removal.documents_deleted, removal.vectors_deleted) == (2, 2)

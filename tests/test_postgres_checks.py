@@ -69,7 +69,7 @@ def test_damage_is_found_and_put_right(store: PostgresStore, check: str):
         administrator.execute(DAMAGE[check].format(org=store.org))
     findings = faults(store)
     assert check in {finding.fault for finding in findings}
-    assert all(finding.is_repairable and "--fix" in finding.hint for finding in findings)
+    assert all(finding.is_repairable and "repair" in finding.hint for finding in findings)
     store.repair(findings)
     assert faults(store) == []
     if check == "chunks":

@@ -279,7 +279,7 @@ def test_a_lock_that_was_lost_on_the_way_is_told(
     with store.catalog.sync_lock("docs", wait_s=0):
         holders = "SELECT pg_terminate_backend(pid, 30000) FROM pg_locks WHERE locktype = 'advisory'"
         assert administrator.execute(holders).fetchall() == [(True,)]
-    assert "kb sync" in caplog.text
+    assert "sync once more" in caplog.text
 
 
 def test_who_waited_for_a_connection_in_vain_does_not_wait_again():

@@ -287,7 +287,7 @@ def unindexed(guest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def who_can(owned: str) -> str:
-    return f"belong to the role {owner_of(owned)}: `kb sync` as that role builds it"
+    return f"belong to the role {owner_of(owned)}: sync as that role builds it"
 
 
 def test_who_does_not_own_the_tables_syncs_and_is_told_once_who_can_build_the_index(

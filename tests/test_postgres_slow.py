@@ -162,10 +162,10 @@ def test_a_write_that_the_servers_own_limit_breaks_off_is_not_told_to_allow_a_se
             refusal = outcome(hasty.sync)
         assert isinstance(refusal, StoreBusy)
         assert "statement_timeout" in (refusal.hint or "")
-        assert "--deadline-ms" not in (refusal.hint or "")
+        assert "deadline" not in (refusal.hint or "")
         with locked("kb_postings"):
             refusal = outcome(lambda: hasty.search("login", deadline_ms=DEADLINE_MS))
-        assert "--deadline-ms" in (refusal.hint or "")
+        assert "deadline" in (refusal.hint or "")
 
 
 @contextmanager

@@ -136,7 +136,7 @@ def test_vectors_that_were_sent_to_a_collection_that_compares_otherwise_are_sent
     later = opened(shim, tmp_path)
     with pytest.raises(BackendDown, match=f"{COLLECTION} .* compares by Euclid") as fault:
         ids(later)
-    assert "kb migrate" in (fault.value.hint or "")
+    assert "migrate sends" in (fault.value.hint or "")
     assert ["Euclid" in finding.message for finding in later.check()] == [True]
     later.vectors.prepare(IDENTITY)
     assert [waiting.chunk_id for waiting in later.vectors.pending(0, 10)] == [a]
@@ -402,7 +402,7 @@ def test_a_collection_that_somebody_dropped_is_filled_again(store: Store, shim: 
     a, b = put(store, "docs/a.md", "a", "b")
     embed(store, [(a, NORTH)])
     shim.answer("DELETE", f"/collections/{COLLECTION}", None)
-    with pytest.raises(BackendDown, match="kb migrate"):
+    with pytest.raises(BackendDown, match="migrate sends it again"):
         ids(store)
     store.vectors.prepare(IDENTITY)
     assert [waiting.chunk_id for waiting in store.vectors.pending(0, 10)] == [a, b]
@@ -419,7 +419,7 @@ def test_a_process_that_only_searches_finds_its_collection_under_another_name(
     shim.answer("PUT", f"/collections/{COLLECTION}", {"vectors": {"size": 8, "distance": "Cosine"}})
     with pytest.raises(BackendDown, match="400"):
         ids(store)
-    with pytest.raises(BackendDown, match="is of 8 dimensions, .* `kb migrate`"):
+    with pytest.raises(BackendDown, match="is of 8 dimensions, .* migrate sends them again"):
         ids(store)
     other = opened(shim, tmp_path)
     embed(other, [(a, NORTH)])
@@ -489,7 +489,7 @@ def test_a_check_says_what_the_server_has_lost(store: Store, shim: QdrantShim):
     shim.shards[COLLECTION][0].update(edge.UpdateOperation.delete_points([first]))
     (finding,) = store.check()
     assert "1 vectors of the 2" in finding.message
-    assert "kb migrate" in finding.hint
+    assert "migrate sends" in finding.hint
     shim.status = 503
     assert ["503" in finding.message for finding in store.check()] == [True]
 

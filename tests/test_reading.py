@@ -333,7 +333,7 @@ def test_lines_may_be_written_as_links_to_code_and_compilers_do(kb: KnowledgeBas
         ("docs/sub/OTHERS.md", "nothing indexed is called", "did you mean docs/sub/other.md?"),
         ("docs/sub", "'docs/sub' is a folder", "name a document of it, such as docs/sub/other.md"),
         ("sub/", "'sub/' is a folder", "name a document of it, such as docs/sub/other.md"),
-        ("docs/payroll.xlsx", "nothing indexed is called", "`kb list SOURCE` shows what is indexed"),
+        ("docs/payroll.xlsx", "nothing indexed is called", "list shows what is indexed"),
     ],
 )
 def test_who_names_a_folder_or_mistypes_a_name_is_told_what_may_be_meant(

@@ -57,6 +57,7 @@ def test_help_loads_neither_the_library_nor_anything_heavy(tmp_path: Path):
         "concord.cli.main",
         "concord.cli.output",
         "concord.cli.quick_start",
+        "concord.cli.words",
         "concord.core",
         "concord.core.errors",
         "concord.visible",

@@ -421,7 +421,7 @@ class KnowledgeBase:
         if why:
             import logging  # late: 5 ms, for those who need it
 
-            said = "kept; not embedded: %s; words find it meanwhile, and `kb sync` embeds it"
+            said = "kept; not embedded: %s; words find it meanwhile, and the next sync embeds it"
             logging.getLogger(__name__).warning(said, why)
 
     @property

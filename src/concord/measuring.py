@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.core.errors import BackendDown, CorruptStore
+from concord.core.errors import Action, BackendDown, CorruptStore, Hint
 from concord.parts import Parts
 from concord.search_parts import Searching
 from concord.types import Request, silent
@@ -118,11 +118,14 @@ class Measuring:
 
 @contextmanager
 def _kept_in_the_cache() -> Iterator[None]:
-    """Make errors about a collection's own store say where that is: another --store would not help."""
+    """Make errors about a collection's own store say where that is: another store would not help."""
     try:
         yield
     except (BackendDown, CorruptStore) as fault:
-        hint = "it is in the cache directory: make that writable, or set XDG_CACHE_HOME or KB_HOME elsewhere"
+        hint = Hint(
+            Action.HOME,
+            "it is in the cache directory: make that writable, or set XDG_CACHE_HOME or {home} elsewhere",
+        )
         raise type(fault)(fault.message, hint=hint) from fault
 
 
@@ -141,6 +144,6 @@ def _foreign(
     if collection and collection.folder in others:
         raise BadValue(
             f"the queries of {collection.folder} are answered by its own documents",
-            hint="--unanswerable wants another collection, whose queries these documents cannot answer",
+            hint="name another collection, whose queries these documents cannot answer",
         )
     return foreign_queries(others, limit)

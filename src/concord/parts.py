@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from concord.core import plugins
 from concord.core.config import Settings
-from concord.core.errors import BadValue, NotFound, Unavailable, UsageError
+from concord.core.errors import Action, BadValue, Hint, NotFound, Unavailable, UsageError
 from concord.text.organisations import check_org
 from concord.types import Identity, Space
 
@@ -135,10 +135,10 @@ class Parts:
         from concord.text.urls import without_password
 
         store.close()
-        there = f"there are: {', '.join(others)}" if others else "check --store and --org, or KB_ORG"
+        there = f"there are: {', '.join(others)}" if others else "check {store} and {org}"
         raise NotFound(
             f"the organisation {self.org!r} has nothing in {without_password(self.settings.store_url)}",
-            hint=f"{there}; `kb add PATH` begins a new knowledge base",
+            hint=Hint(Action.ADD, f"{there}; {{add}} begins a new knowledge base"),
         )
 
     @property

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.core import plugins
-from concord.core.errors import BadValue, KBError, Unavailable
+from concord.core.errors import Action, BadValue, Hint, KBError, Unavailable
 from concord.parts import NONE, Parts
 from concord.search.legs import is_built_in
 from concord.search.tools import Tools
@@ -130,9 +130,9 @@ class Searching:
         if space is not None and not wait_for_model and not self._parts.has_model(space):
             return COLD
         if space is None and not self._parts.store.catalog.counts().documents:
-            return Degraded("semantic", "nothing is indexed yet: `kb add PATH`")
+            return Degraded("semantic", Hint(Action.ADD, "nothing is indexed yet: {add}"))
         if space is None:
-            return Degraded("semantic", "nothing has been embedded yet: `kb sync`")
+            return Degraded("semantic", Hint(Action.SYNC, "nothing has been embedded yet: {sync}"))
         return self._meaning_of(space)
 
     def _meaning_of(self, space: Space) -> Meaning | Degraded:

@@ -11,7 +11,7 @@ from threading import Event
 
 from msgspec import Struct
 
-from concord.core.errors import NotFound, ReadOnlyStore, StoreBusy, Unavailable, Unreadable
+from concord.core.errors import NotFound, ReadOnlyStore, StoreBusy, Unavailable, Unreadable, joined
 from concord.core.protocols import Progress
 from concord.core.reports import Failure, SyncReport
 from concord.files.state import is_unchanged
@@ -46,7 +46,7 @@ class Syncing:
         try:
             return self.sync(source, embed=embed, progress=progress, changed=changed)
         except Unreadable as fault:
-            reason = f"{fault.message}; {fault.hint}" if fault.hint else fault.message
+            reason = joined("; ", fault.message, fault.hint) if fault.hint else fault.message
             return _failed(source, reason)
         except NotFound:  # somebody wanted it removed: nothing has failed
             return SyncReport(source, skipped={"removed meanwhile": 1})

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
+from concord.core.errors import Action, Hint, worded
 from concord.reading.budget import BYTES_PER_TOKEN, Costs, are_slight, choose
 from concord.text.clean import encodable
 from concord.visible import json_text
@@ -46,6 +47,12 @@ def answer_to_json(answer: Answer, *, max_tokens: int | None = None, explain: bo
     else:
         _fit(wire, texts, max_tokens * BYTES_PER_TOKEN)
     return wire
+
+
+def answer_in_words(answer: Answer, words: Mapping[Action, str]) -> Answer:
+    """Return an answer whose hints are in the words of an interface."""
+    degraded = tuple(replace(part, reason=worded(part.reason, words)) for part in answer.degraded)
+    return replace(answer, note=worded(answer.note, words), degraded=degraded)
 
 
 def slice_to_json(read: DocumentSlice) -> JsonObject:
@@ -131,6 +138,10 @@ def iso_time(seconds: float | None) -> str | None:
 
 def json_safe(value: Any) -> Any:
     """Return a value that any JSON parser takes: no lone surrogate, no NaN, other kinds of thing as text."""
+    if isinstance(value, Hint):
+        return Hint(
+            value.action, encodable(value.text), **{key: encodable(arg) for key, arg in value.args.items()}
+        )
     if isinstance(value, str):
         return encodable(value)
     if value is None or isinstance(value, (bool, int)):

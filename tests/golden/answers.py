@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from concord import KnowledgeBase
+from concord.cli.words import in_words
 from concord.core.errors import KBError
 from concord.types import Answer, Hit
 from golden.queries import GoldenQuery
@@ -27,7 +28,7 @@ def ask(knowledge: KnowledgeBase, query: GoldenQuery) -> Record:
     try:
         return record_of(knowledge.search(query.text, **_as_given(query.options)))
     except KBError as fault:
-        return {"outcome": type(fault).__name__, "note": fault.message}
+        return {"outcome": type(fault).__name__, "note": in_words(fault.message)}
 
 
 def _as_given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,8 +52,8 @@ def record_of(answer: Answer) -> Record:
 
 
 def _said(answer: Answer) -> str:
-    degraded = [f"degraded: {one.strategy} {one.reason}" for one in answer.degraded]
-    return " | ".join([answer.note or "", *answer.suggestions, *answer.searched, *degraded])
+    degraded = [f"degraded: {one.strategy} {in_words(one.reason)}" for one in answer.degraded]
+    return " | ".join([in_words(answer.note) or "", *answer.suggestions, *answer.searched, *degraded])
 
 
 def _shown(hit: Hit) -> Sequence[Any]:

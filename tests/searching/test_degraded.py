@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from concord.cli.words import in_words
 from concord.core import plugins
 from concord.core.config import Paths
 from concord.core.errors import BackendDown, BadValue, EmbedderDown
@@ -116,7 +117,7 @@ def test_before_anything_is_embedded_words_answer_and_the_answer_says_so(tmp_pat
     with opened("memory", tmp_path) as kb:
         kb.add(plant(tmp_path / "docs"), embed=False)
         answer = kb.search("deploy")
-        assert "kb sync" in reasons(answer)["semantic"]
+        assert "sync" in reasons(answer)["semantic"]
         assert answer.hits
         assert kb.search("deploy", mode="fts5").degraded == ()
 
@@ -138,4 +139,4 @@ def test_an_empty_knowledge_base_says_what_to_do(tmp_path: Path):
     with opened("memory", tmp_path) as kb:
         answer = kb.search("anything")
     assert answer.hits == ()
-    assert "kb add" in (answer.note or "")
+    assert "`kb add PATH`" in in_words(answer.note)

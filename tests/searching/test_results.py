@@ -152,4 +152,4 @@ def test_an_effort_above_the_most_in_the_settings_is_lowered_and_the_answer_says
         made.add(plant(tmp_path / "docs"))
         assert (made.search("deploy").note or "").startswith("search.ef_search was lowered to 200")
         assert made.search("deploy", ef_search=100).note is None
-        assert (made.search("deploy", ef_search=300).note or "").startswith("--ef-search was lowered")
+        assert (made.search("deploy", ef_search=300).note or "").startswith("ef search was lowered")

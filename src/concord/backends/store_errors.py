@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from concord.core.errors import BadValue, ModelMismatch, NotFound, ReadOnlyStore, StoreBusy, VectorsElsewhere
+from concord.core.errors import (
+    Action,
+    BadValue,
+    Hint,
+    ModelMismatch,
+    NotFound,
+    ReadOnlyStore,
+    StoreBusy,
+    VectorsElsewhere,
+)
 from concord.types import Identity, Source
 
 _GONE = "it may have been removed meanwhile"
@@ -12,7 +21,7 @@ def name_taken(source: Source) -> BadValue:
     """Say that another source has this name or prefix."""
     return BadValue(
         f"another source is called {source.name!r} or has the prefix {source.prefix!r}",
-        hint="give another --name",
+        hint=Hint(Action.NAME, "give {name}"),
     )
 
 
@@ -37,7 +46,8 @@ def no_source(source_id: str) -> NotFound:
 def read_only(path: str) -> ReadOnlyStore:
     """Say that a store on disk can only be read."""
     return ReadOnlyStore(
-        f"{path} is read-only", hint="change its permissions or its folder's, or use another --store"
+        f"{path} is read-only",
+        hint=Hint(Action.STORE, "change its permissions or its folder's, or use another {store}"),
     )
 
 
@@ -56,25 +66,29 @@ def unprepared() -> BadValue:
 def vectors_gone(identity: Identity | None) -> ModelMismatch:
     """Say that there are no vectors of the model to search with, or no longer."""
     name = identity.name if identity else "the model"
-    return ModelMismatch(f"the index holds no vectors of {name}, or no longer", hint="`kb models list`")
+    return ModelMismatch(f"the index holds no vectors of {name}, or no longer", hint=Hint(Action.MODELS_LIST))
 
 
 def unknown_space(identity: Identity) -> NotFound:
     """Say that a model has no vectors."""
-    return NotFound(f"there are no vectors of {identity.name}", hint="`kb models list` shows what there is")
+    return NotFound(
+        f"there are no vectors of {identity.name}",
+        hint=Hint(Action.MODELS_LIST, "{models_list} shows what there is"),
+    )
 
 
 def space_in_use(identity: Identity) -> BadValue:
     """Say that the vectors to be removed are those that searches use."""
     return BadValue(
-        f"searches use {identity.name}, so it cannot be removed", hint="`kb models use` another one first"
+        f"searches use {identity.name}, so it cannot be removed",
+        hint=Hint(Action.MODELS_USE, "{models_use} another one first"),
     )
 
 
 def none_anywhere(asked: str) -> VectorsElsewhere:
     """Say that vectors are looked for in one place and meant to be in another, and that neither has any."""
     return VectorsElsewhere(
-        f"no vector has been sent to {asked or 'the store itself'} yet: `kb sync`",
+        Hint(Action.SYNC, f"no vector has been sent to {asked or 'the store itself'} yet: {{sync}}"),
         hint="or set vectors.url to where they are",
     )
 
@@ -82,8 +96,11 @@ def none_anywhere(asked: str) -> VectorsElsewhere:
 def kept_by_another(home: str) -> VectorsElsewhere:
     """Say that the vectors outside belong to the store that this one was copied from."""
     return VectorsElsewhere(
-        f"the vectors in {home} are those of the store that this one was copied from:"
-        " `kb sync` sends its own",
+        Hint(
+            Action.SYNC,
+            f"the vectors in {home} are those of the store that this one was copied from:"
+            " {sync} sends its own",
+        ),
         hint="nothing is embedded anew for that",
     )
 
@@ -92,6 +109,8 @@ def kept_elsewhere(home: str, asked: str) -> VectorsElsewhere:
     """Say that a store's vectors are in one place, and looked for in another."""
     kept, wanted = (url or "the store itself" for url in (home, asked))
     return VectorsElsewhere(
-        f"the vectors are kept in {kept}, not in {wanted}: `kb migrate` brings them there",
+        Hint(
+            Action.MIGRATE, f"the vectors are kept in {kept}, not in {wanted}: {{migrate}} brings them there"
+        ),
         hint="or set vectors.url to where they are",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from concord.core.errors import BadValue, ModelMismatch
+from concord.core.errors import Action, BadValue, Hint, ModelMismatch
 from concord.types import FLOAT_BYTES, Identity, Vector
 
 _LENGTH_TOLERANCE = 1e-3  # a unit vector rounded to float32 is off by 1e-7; to float16, by 5e-4
@@ -59,7 +59,10 @@ def check_identity(stored: Identity | None, asked: Identity) -> None:
         maker = _describe(stored) if stored else "an unknown model"
         raise ModelMismatch(
             f"the index holds vectors of {maker}, not of {_describe(asked)}",
-            hint="choose that model again, or build the new one's vectors beside them: `kb models add`",
+            hint=Hint(
+                Action.MODELS_ADD,
+                "choose that model again, or build the new one's vectors beside them: {models_add}",
+            ),
         )
 
 

@@ -80,11 +80,12 @@ def refuse(sentence: str) -> NoReturn:
 def settings_of(flags: Flags) -> Settings:
     """Resolve the settings under the global flags; what is odd about them is said on stderr."""
     from concord.cli import output
+    from concord.cli.words import in_words
     from concord.core.config import load_settings
 
     settings = load_settings({"store.url": flags.store, "org": flags.org})
     for warning in settings.warnings:
-        output.talk(f"warning: {warning}")
+        output.talk(f"warning: {in_words(warning)}")
     return settings
 
 

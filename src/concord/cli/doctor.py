@@ -10,6 +10,7 @@ from concord.cli import output
 from concord.cli.command import Flags, command, opened
 from concord.cli.faults import NOTHING_FOUND
 from concord.cli.progress import progress_shown
+from concord.cli.words import in_words
 
 if TYPE_CHECKING:
     from concord.ops.doctor import Diagnosis
@@ -41,8 +42,8 @@ def doctor(flags: Flags, fix: bool, as_json: bool) -> int:
 
 def _show(found: Diagnosis) -> None:
     for finding in found.fixed:
-        output.emit(f"fixed: {finding.message}")
+        output.emit(f"fixed: {in_words(finding.message)}")
     for finding in found.findings:
-        output.emit(f"{finding.fault}: {finding.message}\n  {finding.hint}")
+        output.emit(f"{finding.fault}: {in_words(finding.message)}\n  {in_words(finding.hint)}")
     if not found.findings:
         output.talk(f"all is well: {', '.join(found.checks)}")

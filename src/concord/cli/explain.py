@@ -12,6 +12,7 @@ from concord.cli.arithmetic import arithmetic, number
 from concord.cli.command import Flags, command, opened
 from concord.cli.hits import missing
 from concord.cli.search import request_options, take_mode
+from concord.cli.words import in_words
 from concord.visible import one_line
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def explain(flags: Flags, query: str, reference: str, as_json: bool, **given: An
 def _lines(told: Explanation) -> Iterator[str]:
     known = told.known
     yield f"{one_line(told.citation)}  {one_line(told.document.title)}"
-    yield told.why
+    yield in_words(told.why)
     yield ""
     yield output.table(("strategy", "rank", "score", ""), (_row(one, known) for one in known.strategy_ranks))
     if known.words:
@@ -62,7 +63,7 @@ def _lines(told: Explanation) -> Iterator[str]:
 
 def _row(one: StrategyRank, known: Known) -> tuple[str, str, str, str]:
     if one.reason:
-        remark = one.reason
+        remark = in_words(one.reason)
     elif one.rank is None:
         remark = f"not among its first {known.depth:,}"
     else:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from concord.cli import output
+from concord.cli.words import in_words
 from concord.core.errors import KBError, nearest
 
 NOTHING_FOUND = 1
@@ -55,7 +56,7 @@ def _report(fault: Exception, *, as_json: bool) -> int:
 def _sentence(fault: Exception) -> tuple[str, str | None]:
     """Return what happened and what to do about it."""
     if isinstance(fault, KBError):
-        return fault.message, fault.hint
+        return in_words(fault.message), in_words(fault.hint)
     if isinstance(fault, click.NoSuchOption):
         return f"there is no option {fault.option_name!r}", _meant(fault)
     if isinstance(fault, click.UsageError):

@@ -10,6 +10,7 @@ import click
 from msgspec import Struct
 
 from concord.cli import output
+from concord.cli.words import in_words
 from concord.text.scripts import MARKS
 from concord.text.tokens import pattern
 from concord.visible import one_line
@@ -167,7 +168,7 @@ def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Callable[
 
 def missing(answer: Answer) -> Iterator[str]:
     """Yield who had no part in an answer, and why."""
-    return (f"without {one.strategy}: {one.reason}" for one in answer.degraded)
+    return (f"without {one.strategy}: {in_words(one.reason)}" for one in answer.degraded)
 
 
 def _doubt(answer: Answer) -> str:
@@ -198,5 +199,5 @@ def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
     if explain:
         yield "took " + ", ".join(f"{stage} {took:.1f} ms" for stage, took in answer.timings_ms.items())
     if answer.note:
-        yield f"note: {answer.note}"
+        yield f"note: {in_words(answer.note)}"
     yield from (f"try: {suggestion}" for suggestion in answer.suggestions)

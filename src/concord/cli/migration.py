@@ -10,6 +10,7 @@ from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse
 from concord.cli.faults import SOME_FAILED
 from concord.cli.progress import progress_shown
+from concord.cli.words import in_words
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
@@ -89,9 +90,11 @@ def _vectors(knowledge: KnowledgeBase, as_json: bool) -> int:
             f"✓ vectors are kept in {place}: {done.reused:,} sent again, {done.embedded:,} embedded anew"
         )
         if done.pending:
-            output.talk(f"{done.pending:,} chunks are left ({done.degraded or 'no model'}): `kb sync`")
+            output.talk(
+                f"{done.pending:,} chunks are left ({in_words(done.degraded) or 'no model'}): `kb sync`"
+            )
     for left in moved.left:
-        output.talk(f"what was sent to {left.home.url} is still there, with its texts: {left.why}")
+        output.talk(f"what was sent to {left.home.url} is still there, with its texts: {in_words(left.why)}")
         again = "the next `kb migrate` tries again to delete it; by hand,"
         when = "where that is gone," if left.home.is_anothers else again
         output.talk(f"  {when} delete the points there whose `store` is {left.home.key}")

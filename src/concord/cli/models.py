@@ -12,6 +12,7 @@ from concord.cli import output
 from concord.cli.command import Flags, command, group, opened
 from concord.cli.faults import SOME_FAILED
 from concord.cli.progress import progress_shown
+from concord.cli.words import in_words
 from concord.visible import one_line
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def backfill(flags: Flags, as_json: bool) -> int:
             f" in {done.took_s:.1f} s"
         )
         if done.pending:
-            output.talk(f"{done.pending:,} chunks are left without a vector: {done.degraded}")
+            output.talk(f"{done.pending:,} chunks are left without a vector: {in_words(done.degraded)}")
     return SOME_FAILED if done.pending else 0
 
 
@@ -192,7 +193,7 @@ def _made(done: EmbeddingReport) -> str:
     made = f"embedded {done.embedded:,} chunks, {done.reused:,} more were known already"
     if not done.pending:
         return made
-    why = f" ({one_line(done.degraded)})" if done.degraded else ""
+    why = f" ({one_line(in_words(done.degraded))})" if done.degraded else ""
     return f"{made}; {done.pending:,} left{why}: run it again"
 
 

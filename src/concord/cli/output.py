@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 import click
 
+from concord.cli.words import in_words
 from concord.visible import one_line
 
 
@@ -37,7 +38,7 @@ def emit_json(value: Any) -> None:
     """Write JSON to stdout: indented for eyes, one line for programs, all ASCII where the locale wants it."""
     from concord.wire import to_text
 
-    text = to_text(value, indent=2 if is_terminal(sys.stdout) else None)
+    text = to_text(in_words(value), indent=2 if is_terminal(sys.stdout) else None)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     emit(text if encoding.lower().replace("-", "") == "utf8" else _ascii_json(text))
 

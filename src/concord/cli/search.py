@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse, tags_option
 from concord.cli.faults import NOTHING_FOUND
+from concord.cli.words import WORDS
 from concord.search.fuse import FUSIONS
 from concord.types import DOCUMENT_TYPES, MODES, Answer, Mode, Request
 
@@ -129,8 +130,9 @@ def _scoped(request: Request, within: str, knowledge: KnowledgeBase) -> Request:
 def _show(answer: Answer, *, as_json: bool) -> None:
     explain = answer.request.explain
     if as_json:
-        from concord.wire import answer_to_json
+        from concord.wire import answer_in_words, answer_to_json
 
+        answer = answer_in_words(answer, WORDS)
         output.emit_json(answer_to_json(answer, max_tokens=answer.request.max_tokens, explain=explain))
         return
     from concord.cli.hits import show

@@ -11,6 +11,7 @@ from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse, tags_option
 from concord.cli.faults import SOME_FAILED
 from concord.cli.progress import progress_shown
+from concord.cli.words import in_words
 from concord.core.reports import FILE_COUNTS, sentence
 from concord.visible import one_line
 
@@ -129,7 +130,7 @@ def _watch(flags: Flags, sources: tuple[str, ...], *, embed: bool, as_json: bool
 
 
 def _one_line(report: SyncReport) -> str:
-    failed = f" · failed {len(report.failed):,}: {report.failed[0].reason}" if report.failed else ""
+    failed = f" · failed {len(report.failed):,}: {in_words(report.failed[0].reason)}" if report.failed else ""
     left = f" · {report.pending:,} chunks left to embed" if report.pending else ""
     return _first_line(report) + left + failed
 
@@ -187,7 +188,9 @@ def _further_lines(report: SyncReport) -> Iterator[str]:
         yield from _named([one_line(sentence(one)) for one in report.partly_read])
     if report.failed:
         yield f"failed {len(report.failed):,}:"
-        yield from (f"  {one_line(failure.path)}: {one_line(failure.reason)}" for failure in report.failed)
+        yield from (
+            f"  {one_line(failure.path)}: {one_line(in_words(failure.reason))}" for failure in report.failed
+        )
     if report.embedded or report.reused:
         yield f"embedded {report.embedded:,} chunks, {report.reused:,} more were known already"
     if report.overflowed:
@@ -196,7 +199,7 @@ def _further_lines(report: SyncReport) -> Iterator[str]:
             ": a lower ingest.chunk_tokens suits it better"
         )
     if report.pending:
-        why = f" ({one_line(report.degraded)})" if report.degraded else ""
+        why = f" ({one_line(in_words(report.degraded))})" if report.degraded else ""
         yield f"{report.pending:,} chunks left to embed{why}: `kb sync`"
 
 

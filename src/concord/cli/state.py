@@ -10,6 +10,7 @@ import click
 
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, settings_of
+from concord.cli.words import in_words
 from concord.visible import one_line
 
 if TYPE_CHECKING:
@@ -87,12 +88,12 @@ def _facts(state: Stats) -> Iterator[tuple[str, str]]:
         said = ", ".join(f"{count:,} {opinion}" for opinion, count in state.feedback.items())
         yield "feedback", f"{said} (`kb calibrate` learns from it)"
     for problem in state.problems:
-        yield "to do", problem
+        yield "to do", in_words(problem)
 
 
 def _index(state: VectorIndexState, vectors: int) -> str:
     if state.absent:
-        return f"none ({state.absent}): every vector is compared"
+        return f"none ({in_words(state.absent)}): every vector is compared"
     return f"{state.covered:,} of {vectors:,} vectors ({_bytes(state.size_bytes)})"
 
 

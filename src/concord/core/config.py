@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from concord.core.errors import BadValue, UnknownSetting, did_you_mean
+from concord.core.errors import Action, BadValue, Hint, UnknownSetting, did_you_mean, joined
 from concord.core.settings import SETTINGS, TABLE, Setting
 
 Origin = Literal["default", "file", "environment", "flag", "implied"]
@@ -182,7 +182,7 @@ def find_setting(key: str) -> Setting:
     """
     if setting := TABLE.get(key):
         return setting
-    hint = did_you_mean(key, TABLE, "`kb config` lists them all")
+    hint = did_you_mean(key, TABLE, Hint(Action.CONFIG, "{config} lists them all"))
     raise UnknownSetting(f"there is no setting {key!r}", hint=hint)
 
 
@@ -241,5 +241,5 @@ def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def _stranger_warning(name: str, named: Mapping[str, str]) -> str:
-    hint = did_you_mean(name, named, "see `kb config`")
-    return f"the environment variable {name} is no setting of ours ({hint})"
+    hint = did_you_mean(name, named, Hint(Action.CONFIG, "see {config}"))
+    return joined("", f"the environment variable {name} is no setting of ours (", hint, ")")

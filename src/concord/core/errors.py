@@ -1,4 +1,6 @@
-"""Every error a user can meet: a class, a sentence, a hint. Faces print both; nobody parses text.
+"""Every error a user can meet: a class, a sentence, a hint. Interfaces print both; nobody parses text.
+
+A hint that names something to do is a Hint: each interface has its own words for an action.
 
 KBError
 ├─ UsageError                   the request cannot be carried out as asked
@@ -29,11 +31,103 @@ KBError
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from concord.types import Identity
+
+
+class Action(StrEnum):
+    """What a hint may name: something to do, or an argument to give. Values are placeholders in its text."""
+
+    ADD = "add"  # a folder or file
+    ADD_ALL_FILES = "add_all_files"  # of any name
+    BEGIN = "begin"  # with an empty knowledge base
+    SYNC = "sync"
+    REMOVE = "remove"  # the argument `source`
+    REMOVE_WITH_NOTES = "remove_with_notes"  # the argument `source`
+    LIST = "list"
+    LIST_NOTES = "list_notes"
+    NOTE = "note"
+    NOTE_REMOVE = "note_remove"
+    NOTE_EXPORT = "note_export"
+    STATS = "stats"
+    DOCTOR = "doctor"
+    REPAIR = "repair"
+    BACKUP = "backup"
+    BACKFILL = "backfill"
+    MIGRATE = "migrate"
+    MIGRATE_TO = "migrate_to"  # the argument `url`
+    MODELS_LIST = "models_list"
+    MODELS_ADD = "models_add"
+    MODELS_USE = "models_use"
+    CALIBRATE = "calibrate"
+    FEEDBACK = "feedback"
+    CONFIG = "config"
+    UPGRADE = "upgrade"  # the argument `package`
+    REINSTALL = "reinstall"  # the argument `package`
+    STORE = "store"
+    ORG = "org"
+    HOME = "home"  # the folder of all that is ours
+    NAME = "name"
+    LIMIT = "limit"
+    MODE = "mode"
+    WORDS_ONLY = "words_only"
+    DEADLINE = "deadline"
+    EF_SEARCH = "ef_search"
+    INCLUDE_SUPERSEDED = "include_superseded"
+    FORCE = "force"
+
+
+_ACTION = re.compile(r"\{(\w+)\}")
+_PLAIN = {action: action.replace("_", " ") for action in Action}
+
+
+class Hint(str):
+    """Text that names actions, such as "{sync} embeds them, and so does {repair}".
+
+    As a string it names them in plain words, for those who call us as a library; `worded` puts them in the
+    words of an interface. An f-string makes plain text of it: `joined` does not.
+    """
+
+    action: Action  # the first thing to do
+    args: Mapping[str, str]  # what it is to be done to
+    text: str  # with a placeholder for each action
+
+    def __new__(cls, action: Action, text: str = "", **args: str) -> Hint:
+        """Return a hint; without text it is the name of the action alone."""
+        text = text or f"{{{action}}}"
+        hint = super().__new__(cls, _filled(text, _PLAIN, {}))
+        hint.action, hint.args, hint.text = action, args, text
+        return hint
+
+
+def worded(value: Any, words: Mapping[Action, str]) -> Any:
+    """Return a text that may be a hint, or JSON that may hold some, in the words of an interface."""
+    if isinstance(value, Hint):
+        return _filled(value.text, words, value.args)
+    if isinstance(value, dict):
+        return {key: worded(item, words) for key, item in value.items()}
+    return [worded(item, words) for item in value] if isinstance(value, list) else value
+
+
+def joined(separator: str, *texts: str) -> str:
+    """Return texts as one, which is a hint if one of them is."""
+    hints = [text for text in texts if isinstance(text, Hint)]
+    whole = separator.join(text.text if isinstance(text, Hint) else text for text in texts)
+    if not hints:
+        return whole
+    return Hint(hints[0].action, whole, **{name: arg for hint in hints for name, arg in hint.args.items()})
+
+
+def _filled(text: str, words: Mapping[Action, str], args: Mapping[str, str]) -> str:
+    """Return a text with words in its placeholders; other braces, as in a file's name, stay as they are."""
+    return _ACTION.sub(
+        lambda place: words[Action(place[1])].format_map(args) if place[1] in _PLAIN else place[0], text
+    )
 
 
 class KBError(Exception):

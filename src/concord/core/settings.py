@@ -299,7 +299,7 @@ SETTINGS: tuple[Setting, ...] = (
         0.5,
         "how much the second look counts: 0 leaves the order as it is, 1 leaves it to the reranker alone",
         "up to 0.5 cosine moved nDCG@10 by less than 0.01, at 1 it cost up to 0.06;"
-        " `kb eval` tells what another model does",
+        " an evaluation tells what another model does",
         minimum=0,
         maximum=1,
     ),
@@ -341,7 +341,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "sync.rescan_s",
         600.0,
-        "how often `kb sync --watch` looks at everything anew, besides what it is notified of; 0 is never",
+        "how often a sync that watches looks at everything anew, besides what it is notified of; 0 is never",
         "notices can be lost, a rescan loses nothing; of 50,000 files it takes two seconds",
         minimum=0,
     ),
@@ -360,20 +360,20 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "serve.host",
         "127.0.0.1",
-        "the address that `kb serve` listens on",
+        "the address that the HTTP server listens on",
         "only this machine; any other address needs a token",
     ),
     Setting(
         "serve.port",
         8420,
-        "the port that `kb serve` listens on; 0 is any free one",
+        "the port that the HTTP server listens on; 0 is any free one",
         "seldom taken",
         minimum=0,
     ),
     Setting(
         "serve.hosts",
         "",
-        "further names, separated by commas, under which `kb serve` is reached",
+        "further names, separated by commas, under which the HTTP server is reached",
         "requests for any other name are refused: a web page could have sent them",
     ),
     Setting(
@@ -386,14 +386,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "serve.max_bytes",
         4_000_000,
-        "the longest request that `kb serve` takes",
+        "the longest request that the HTTP server takes",
         "room for a long note in any script, not for filling the memory",
         minimum=1000,
     ),
     Setting(
         "serve.max_connections",
         100,
-        "how many connections `kb serve` has at once; further ones are told to come back",
+        "how many connections the HTTP server has at once; further ones are told to come back",
         "each agent holds one or two",
         minimum=1,
     ),

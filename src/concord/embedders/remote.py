@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from concord.core.errors import EmbedderDown, TextsRefused
+from concord.core.errors import Action, EmbedderDown, Hint, TextsRefused
 from concord.embedders import estimate
 from concord.embedders.http import Refused, Server
 from concord.embedders.prefixes import Manners, manners_of
@@ -101,7 +101,7 @@ class RemoteEmbedder:
         if refusals:
             raise TextsRefused(
                 f"{self._server.name} refuses {len(refusals):,} of {len(texts):,} texts: {refusals[0]}",
-                hint="they are found by words; the next `kb sync` tries them again",
+                hint=Hint(Action.SYNC, "they are found by words; the next {sync} tries them again"),
                 vectors=vectors,
             )
         return [vector for vector in vectors if vector is not None]

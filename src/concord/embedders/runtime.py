@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from concord import onnx_models
-from concord.core.errors import BadValue, EmbedderDown
+from concord.core.errors import Action, BadValue, EmbedderDown, Hint
 from concord.embedders.tokenizer import ModelTokenizer
 from concord.native import native_code
 from concord.onnx_models import INPUTS, faults_as, physical_cores, session_options, strange_inputs
@@ -104,7 +104,7 @@ class TextEncoder:
         if not 0 < length < np.inf:  # also refuses a length that is not a number
             raise EmbedderDown(
                 f"the model {self._blueprint.name} returned a vector without a direction",
-                hint="the model file may be damaged: kb doctor checks it",
+                hint=Hint(Action.DOCTOR, "the model file may be damaged: {doctor} checks it"),
             )
         return (mean / length).astype("<f4").tobytes()
 
@@ -171,4 +171,6 @@ def _session_options(blueprint: Blueprint, threads: int) -> Any:
 
 
 def _down(name: str, reason: str) -> EmbedderDown:
-    return EmbedderDown(f"the model {name} does not run: {reason}", hint="kb doctor checks the model")
+    return EmbedderDown(
+        f"the model {name} does not run: {reason}", hint=Hint(Action.DOCTOR, "{doctor} checks the model")
+    )

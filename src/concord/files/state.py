@@ -20,7 +20,7 @@ from msgspec import Struct, field, to_builtins
 
 from concord import __version__
 from concord.core import plugins
-from concord.core.errors import Unreadable
+from concord.core.errors import Action, Hint, Unreadable
 from concord.core.storage import Catalog
 from concord.files.freshness import is_settled, may_be_another
 from concord.files.opening import open_of_source
@@ -137,7 +137,11 @@ def check_disk(source: Source, documents: Iterable[str], memo: Memo) -> None:
         raise Unreadable(
             f"{source.path} looks unmounted: it was on the disk mounted at {memo.mount}, is on the one"
             f" at {mount_point(source)} now, and none of its files is there",
-            hint=f"mount it again, or `kb remove {source.name}`; its index is kept until then",
+            hint=Hint(
+                Action.REMOVE,
+                "mount it again, or {remove}; its index is kept until then",
+                source=source.name,
+            ),
         )
 
 

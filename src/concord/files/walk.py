@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from concord.core.errors import BadValue, NotFound, Unreadable, UsageError
+from concord.core.errors import Action, BadValue, Hint, NotFound, Unreadable, UsageError
 from concord.files.freshness import storable_ns
 from concord.files.ignore import (
     SECRET_FILES,
@@ -96,18 +96,24 @@ def walk_source(source: Source, max_bytes: int) -> Iterator[Found | Skipped]:
     if not os.path.lexists(path):
         raise Unreadable(
             f"{path} is not there any more",
-            hint=f"put it back, or `kb remove {source.name}`; its index is kept until then",
+            hint=Hint(
+                Action.REMOVE, "put it back, or {remove}; its index is kept until then", source=source.name
+            ),
         )
     if (real := os.path.realpath(path)) != path:  # it had no links when it was added
         raise Unreadable(
             f"{path} is not what was added: a link leads from there to {real} now",
-            hint=f"put it back, or `kb remove {source.name}`, then `kb add` what is meant; its index is kept"
-            " until then",
+            hint=Hint(
+                Action.REMOVE,
+                "put it back, or {remove}, then {add} with what is meant; its index is kept until then",
+                source=source.name,
+            ),
         )
     if os.path.isdir(path) != (source.kind == "directory"):
         was, now = ("file", "folder") if source.kind == "file" else ("folder", "file")
         raise Unreadable(
-            f"{path} was a {was} and is a {now} now", hint=f"`kb remove {source.name}`, then add it anew"
+            f"{path} was a {was} and is a {now} now",
+            hint=Hint(Action.REMOVE, "{remove}, then add it anew", source=source.name),
         )
     try:
         return _walk_unlinked(path, source.patterns, max_bytes)

@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from concord.core.batches import batched
-from concord.core.errors import BadValue, NotFound
+from concord.core.errors import Action, BadValue, Hint, NotFound
 from concord.core.protocols import Embedder
 from concord.core.storage import Catalog, Store
 from concord.files.freshness import storable_ns
@@ -110,9 +110,13 @@ def edit_note(document_id: str, changes: Mapping[str, Json], tools: NoteTools) -
     catalog = tools.store.catalog
     old = catalog.document(document_id)
     if old is None:
-        raise NotFound(f"there is no note {document_id!r}", hint="`kb list notes --json` gives the ids")
+        raise NotFound(
+            f"there is no note {document_id!r}", hint=Hint(Action.LIST_NOTES, "{list_notes} gives the ids")
+        )
     if old.type != "note":
-        raise BadValue(f"{old.path} is a file, not a note", hint="edit the file and run `kb sync`")
+        raise BadValue(
+            f"{old.path} is a file, not a note", hint=Hint(Action.SYNC, "edit the file and run {sync}")
+        )
     note = _with_lists(replace(_as_given(note_of(old, catalog)), **changes))
     text = _text(note)
     kept = KeptNote(old.id, note, time.time(), old.superseded_by)
@@ -132,7 +136,9 @@ def remove_note(reference: str, store: Store) -> RemovedNote:
     catalog = store.catalog
     document = find_document(reference, catalog)
     if document.type != "note":
-        raise BadValue(f"{document.path} is a file, not a note", hint="delete the file and run `kb sync`")
+        raise BadValue(
+            f"{document.path} is a file, not a note", hint=Hint(Action.SYNC, "delete the file and run {sync}")
+        )
     older = [] if document.superseded_by else catalog.superseded(document.id)
     catalog.delete_documents([document.id])
     store.tend(silent)
@@ -231,7 +237,7 @@ def _text(note: Note) -> str:
     said = NoteText(note.content, note.summary, note.context, note.highlights, note.aliases, note.details)
     text = clean(note_text(said), paged=False).strip()
     if not text:
-        raise BadValue("a note needs some text", hint='kb note "what to remember"')
+        raise BadValue("a note needs some text", hint=Hint(Action.NOTE, "give {note} something to remember"))
     return text
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.core.errors import BackendDown, BadValue, NotFound, UsageError
+from concord.core.errors import Action, BackendDown, BadValue, Hint, NotFound, UsageError, joined
 from concord.core.reports import Removal
 from concord.types import Source, Trust, silent
 
@@ -153,10 +153,11 @@ def new_source(
     names = {source.name for source in existing}
     if name in names:
         raise BadValue(
-            f"a source called {name!r} exists already", hint="give another --name, or `kb sync` that one"
+            f"a source called {name!r} exists already",
+            hint=Hint(Action.NAME, "give {name}, or {sync} that one"),
         )
     if name == NOTES_NAME and path.name != NOTES_NAME:
-        raise BadValue(f"{name!r} is what your notes are called", hint="give another --name")
+        raise BadValue(f"{name!r} is what your notes are called", hint=Hint(Action.NAME, "give {name}"))
     return Source(
         id=_new_id(),
         name=name or _first_free(_tails(path), lambda tried: tried not in names),
@@ -183,8 +184,8 @@ def find_source(name: str, sources: Sequence[Source]) -> Source:
     for source in sources:
         if path is not None and path == source.path:
             return source
-    known = ", ".join(source.name for source in sources) or "none yet: `kb add PATH`"
-    raise NotFound(f"there is no source called {name!r}", hint=f"sources: {known}")
+    known = ", ".join(source.name for source in sources) or Hint(Action.ADD, "none yet: {add}")
+    raise NotFound(f"there is no source called {name!r}", hint=joined(": ", "sources", known))
 
 
 def holder(path: str | os.PathLike[str], sources: Sequence[Source]) -> Source | None:
@@ -307,6 +308,9 @@ def _refuse_to_lose(source: Source, notes: int) -> None:
     if notes:
         raise UsageError(
             f"what {source.name!r} holds is in no file: {_counted(notes)} would be gone for good",
-            hint="`kb note --remove ID` removes one; `kb note --export notes.jsonl` saves them all, "
-            f"then `kb remove {source.name} --force`",
+            hint=Hint(
+                Action.NOTE_REMOVE,
+                "{note_remove} removes one; {note_export} saves them all, then {remove_with_notes}",
+                source=source.name,
+            ),
         )

@@ -18,8 +18,10 @@ from msgspec.structs import replace
 
 from concord.core.batches import batched
 from concord.core.errors import (
+    Action,
     BadValue,
     ExtractionError,
+    Hint,
     MissingExtra,
     NotFound,
     NotIndexable,
@@ -109,7 +111,9 @@ def _as_stored(source: Source, catalog: Catalog) -> Source:
     for stored in catalog.sources():
         if stored.id == source.id:
             return stored
-    raise NotFound(f"the source {source.name!r} was removed meanwhile", hint="`kb add` indexes it again")
+    raise NotFound(
+        f"the source {source.name!r} was removed meanwhile", hint=Hint(Action.ADD, "{add} indexes it again")
+    )
 
 
 def _embed_source(source: Source, tools: SyncTools) -> EmbeddingReport:

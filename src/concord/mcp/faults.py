@@ -11,7 +11,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
 
 from concord.core.errors import BadValue, KBError, nearest, shown
-from concord.mcp.wording import for_tools
+from concord.mcp.words import in_words
 from concord.visible import one_line
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ def refused(fault: KBError) -> CallToolResult:
 
     It is text alone: structured content has to fit the tool's output schema, and clients drop what does not.
     """
-    message, hint = for_tools(fault.message), for_tools(fault.hint or "")
+    message, hint = in_words(fault.message), in_words(fault.hint or "")
     text = one_line(f"Error ({type(fault).__name__}): {message}" + ("" if message.endswith("?") else ".")) + (
         "\n" + one_line(f"Hint: {hint}") if hint else ""
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from concord.mcp import render
-from concord.mcp.wording import for_tools
+from concord.mcp.words import WORDS
 from concord.reading.budget import (
     BYTES_PER_TOKEN,
     SLIGHT,
@@ -23,7 +23,7 @@ from concord.reading.budget import (
 )
 from concord.types import Answer
 from concord.visible import one_line
-from concord.wire import JsonObject, answer_to_json, frame_of, with_left_out
+from concord.wire import JsonObject, answer_in_words, answer_to_json, frame_of, with_left_out
 
 LEFT_OUT = "{} did not fit into the token budget: raise max_tokens, or narrow the query"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 29  # the sentence, its number, and what joins it to another note
@@ -61,9 +61,10 @@ def pack_answer(answer: Answer, max_tokens: int, *, is_brief: bool = False) -> R
     Beside a result that is likely an answer, a brief one has only a few of those that hardly are.
     """
     max_bytes = max_tokens * BYTES_PER_TOKEN
+    answer = answer_in_words(answer, WORDS)
     is_guess = _is_guess(answer)
     answer = _brief(answer) if is_brief and not is_guess else answer
-    wire = answer_to_json(_in_tool_words(_guessed(answer) if is_guess else answer))
+    wire = answer_to_json(_guessed(answer) if is_guess else answer)
     wire |= {"timings_ms": {}, "agreement_scores": {}}
     results, texts = wire["results"], [one["text"] for one in wire["results"]]
     for one in results:
@@ -111,14 +112,6 @@ def _brief(answer: Answer) -> Answer:
     kept = [answer.hits[at] for at in worth_telling([hit.score for hit in answer.hits])]
     note = with_left_out(answer.note, WEAK, len(answer.hits) - len(kept))
     return replace(answer, hits=tuple(kept), note=note)
-
-
-def _in_tool_words(answer: Answer) -> Answer:
-    return replace(
-        answer,
-        note=for_tools(answer.note) if answer.note else None,
-        degraded=tuple(replace(one, reason=for_tools(one.reason)) for one in answer.degraded),
-    )
 
 
 def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]) -> Costs:

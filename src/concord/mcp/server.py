@@ -39,7 +39,7 @@ from concord.mcp.jobs import Cancelled, Job
 from concord.mcp.packing import Reply
 from concord.mcp.server_state import ServerState
 from concord.mcp.table import INSTRUCTIONS, OTHER_S, TOOLS, Row
-from concord.mcp.wording import for_tools
+from concord.mcp.words import in_words
 from concord.visible import one_line
 
 ORG = "concord.org"  # where the HTTP face leaves a token's organisation in the request's scope
@@ -217,4 +217,5 @@ def _by_citation(citation: str) -> str:
 
 
 def _sentence(fault: KBError) -> str:
-    return one_line(for_tools(f"{fault.message} ({fault.hint})" if fault.hint else fault.message))
+    message, hint = in_words(fault.message), in_words(fault.hint)
+    return one_line(f"{message} ({hint})" if hint else message)

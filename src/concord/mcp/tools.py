@@ -16,7 +16,7 @@ from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.resources import cited_by
 from concord.mcp.roots import permitted, roots_of
 from concord.mcp.server_state import ServerState
-from concord.mcp.wording import for_tools
+from concord.mcp.words import in_words
 from concord.reading.budget import BYTES_PER_TOKEN, json_length, utf8_length
 from concord.text.moments import moment
 from concord.visible import one_line
@@ -199,9 +199,7 @@ def still_removing(job: Job, moving: Job) -> Reply:
 def stats(state: ServerState, kb: KnowledgeBase, asked: given.StatsArguments) -> Reply:
     """Tell how much is stored and whether all is well."""
     found = kb.stats()
-    stored, problems = report_to_json(found), [for_tools(problem) for problem in found.problems]
-    if (index := stored["vector_index"]) and index["absent"]:
-        index["absent"] = for_tools(index["absent"])
+    stored, problems = in_words(report_to_json(found)), in_words([*found.problems])
     wire = {
         **stored,
         "health": {
@@ -269,7 +267,7 @@ def _how_far(job: Job, moving: Job) -> str:
 
 def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
     """Return one flat report, however many sources there were."""
-    failed = [{**one, "reason": for_tools(one["reason"])} for one in wire.get("failed", [])]
+    failed = in_words(wire.get("failed", []))
     return {
         "state": "done",
         "source": wire["source"],
@@ -277,7 +275,7 @@ def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
         "skipped": wire.get("skipped", {}),
         "failed": failed[:MOST_FAILURES],
         "failed_total": len(failed),
-        "degraded": next((for_tools(report.degraded) for report in reports if report.degraded), None),
+        "degraded": next((in_words(report.degraded) for report in reports if report.degraded), None),
         "generation": wire.get("generation"),
         "progress": None,
         "note": None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from concord.core.errors import BadValue, NotFound, UsageError
+from concord.core.errors import Action, BadValue, Hint, NotFound, UsageError
 from concord.core.protocols import Progress
 from concord.core.reports import Backup
 from concord.core.storage import SelfCopying, Store
@@ -27,11 +27,18 @@ def back_up(store: Store, path: str | os.PathLike[str], progress: Progress) -> B
     if not isinstance(inner, SelfCopying):
         raise UsageError(
             "only a store in SQLite can be copied to a file while it is in use",
-            hint="`kb migrate --to sqlite:///folder` copies any store; PostgreSQL has pg_dump, for superusers"
-            " and roles with BYPASSRLS alone: docs/postgresql.md",
+            hint=Hint(
+                Action.MIGRATE_TO,
+                "{migrate_to} copies any store; PostgreSQL has pg_dump, for superusers and roles with"
+                " BYPASSRLS alone: docs/postgresql.md",
+                url="sqlite:///folder",
+            ),
         )
     if not inner.is_begun:
-        raise NotFound("there is nothing to copy: nothing was ever kept here", hint="check --store and --org")
+        raise NotFound(
+            "there is nothing to copy: nothing was ever kept here",
+            hint=Hint(Action.STORE, "check {store} and {org}"),
+        )
     target = os.path.realpath(os.path.expanduser(path))  # a link stays one
     if os.path.isdir(target):
         raise BadValue(f"{target} is a folder", hint=f"name a file: {os.path.join(target, 'kb-backup.db')}")

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from concord.core.errors import KBError, Unreadable
+from concord.core.errors import Action, Hint, KBError, Unreadable, joined
 from concord.core.protocols import Embedder, Progress
 from concord.core.reports import CheckName, FaultName, Finding, SourceSummary, Stats, SyncReport
 from concord.core.storage import Catalog, Store
@@ -125,7 +125,7 @@ def _sources(tools: DoctorTools) -> Iterator[Finding]:
             closed = [*_closed(source, tools.max_bytes)]
             check_disk(source, catalog.file_states(source.id), read_memo(catalog.memo(source.id)))
         except Unreadable as fault:
-            yield Finding("sources", f"{source.name}: {fault.message}", fault.hint or "")
+            yield Finding("sources", joined(": ", source.name, fault.message), fault.hint or "")
             continue
         if closed:
             said = f"{source.name}: {len(closed):,} files or folders cannot be read: {_some(closed)}"
@@ -156,7 +156,7 @@ def _files(tools: DoctorTools) -> Iterator[Finding]:
     gone = [document.path for _, document in _ghosts(tools.store())]
     if gone:
         said = f"{len(gone):,} documents whose file is gone: {_some(gone)}"
-        yield Finding("ghosts", said, "`kb sync` forgets them, and so does `kb doctor --fix`", True)
+        yield Finding("ghosts", said, Hint(Action.SYNC, "{sync} forgets them, and so does {repair}"), True)
 
 
 def _ghosts(store: Store) -> Iterator[tuple[Source, Document]]:
@@ -176,7 +176,7 @@ def _vectors(tools: DoctorTools) -> Iterator[Finding]:
     waiting = counts.chunks - counts.vectors
     if waiting > 0:
         said = f"{waiting:,} of {counts.chunks:,} chunks have no vector and are found by words alone"
-        yield Finding("embedding", said, "`kb sync` embeds them, and so does `kb doctor --fix`", True)
+        yield Finding("embedding", said, Hint(Action.SYNC, "{sync} embeds them, and so does {repair}"), True)
 
 
 def _provider(tools: DoctorTools) -> Iterator[Finding]:
@@ -185,14 +185,15 @@ def _provider(tools: DoctorTools) -> Iterator[Finding]:
     theirs = tools.store().vectors.identity()
     if embedder is None:
         if theirs is not None:
-            hint = "set embed.provider, or search with --fts-only"
+            hint = Hint(Action.WORDS_ONLY, "set embed.provider, or search with {words_only}")
             yield Finding("model", f"no provider is set, but {theirs.model} made the vectors", hint)
         return
     embedder.embed_query("Is anybody there?")
     mine = embedder.identity
     if theirs is not None and theirs != mine:
         said = f"the vectors are of {theirs.name}, but the model that opens is {mine.name}"
-        yield Finding("model", said, "`kb models add` builds vectors of a model beside those that are there")
+        hint = Hint(Action.MODELS_ADD, "{models_add} builds vectors of a model beside those that are there")
+        yield Finding("model", said, hint)
 
 
 def _machine(tools: DoctorTools) -> Iterator[Finding]:
@@ -204,12 +205,14 @@ def _machine(tools: DoctorTools) -> Iterator[Finding]:
     free, wanted = shutil.disk_usage(folder).free, LEAST_FREE_BYTES + size
     if free < wanted:
         said = f"{free / 1e6:,.0f} MB are free on the disk of {folder}; {wanted / 1e6:,.0f} MB may be needed"
-        yield Finding("disk", said, "free some space, or move the store with --store")
+        yield Finding("disk", said, Hint(Action.STORE, "free some space, or use another {store}"))
     memory = available_memory()
     if memory is not None and memory < LEAST_MEMORY_BYTES:
         wanted = LEAST_MEMORY_BYTES
         said = f"{memory / 1e6:,.0f} MB of memory are free; the model may need {wanted / 1e6:,.0f} MB"
-        yield Finding("memory", said, "close other programs, or search with --fts-only")
+        yield Finding(
+            "memory", said, Hint(Action.WORDS_ONLY, "close other programs, or search with {words_only}")
+        )
 
 
 def _file(tools: DoctorTools) -> Path | None:
@@ -273,9 +276,10 @@ def stats(store: Store, org: str, url: str) -> Stats:
 
 def _problems(documents: int, pending: int) -> Iterator[str]:
     if not documents:
-        yield "nothing is indexed yet: `kb add PATH` indexes a folder, `kb note` keeps a note"
+        yield Hint(Action.ADD, "nothing is indexed yet: {add} indexes a folder, {note} keeps a note")
     if pending:
-        yield f"{pending:,} chunks are left to embed, and found by words alone until then: `kb sync`"
+        left = f"{pending:,} chunks are left to embed, and found by words alone until then"
+        yield Hint(Action.SYNC, f"{left}: {{sync}}")
 
 
 def _size(path: str) -> int | None:

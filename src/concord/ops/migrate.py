@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from concord.core.batches import batched
-from concord.core.errors import BadValue, NotFound, ReadOnlyStore
+from concord.core.errors import Action, BadValue, Hint, NotFound, ReadOnlyStore
 from concord.core.protocols import Progress
 from concord.core.storage import Store
 from concord.files.state import finished_at, finished_copy, unfinished_copy
@@ -54,10 +54,14 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
     started = time.monotonic()
     if origin.unique_id() == target.unique_id():
         raise BadValue(
-            "the target is this store itself", hint="`kb migrate` without --to moves the vectors of a store"
+            "the target is this store itself",
+            hint=Hint(Action.MIGRATE, "{migrate} alone moves the vectors of a store"),
         )
     if not origin.catalog.sources():  # more likely a slip than a knowledge base
-        raise NotFound("there is nothing to migrate: this store is empty", hint="check --store and --org")
+        raise NotFound(
+            "there is nothing to migrate: this store is empty",
+            hint=Hint(Action.STORE, "check {store} and {org}"),
+        )
     _drop_or_refuse_strangers(origin, target)
     with ExitStack() as held:
         for source in origin.catalog.sources():

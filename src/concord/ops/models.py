@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from concord.core.errors import BadValue, EmbedderDown, NotFound
+from concord.core.errors import Action, BadValue, EmbedderDown, Hint, NotFound, joined
 from concord.core.protocols import Embedder, Progress
 from concord.core.storage import Store
 from concord.index.embedding import EmbeddingReport, embed_space
@@ -155,7 +155,10 @@ class Models:
         fitting = _numbered(int(name), spaces) if name.isdecimal() else _named(name, spaces, by_part=by_part)
         if len(fitting) > 1:
             several = ", ".join(space.identity.name for space in fitting)
-            raise BadValue(f"{name!r} fits several models: {several}", hint="`kb models list` numbers them")
+            raise BadValue(
+                f"{name!r} fits several models: {several}",
+                hint=Hint(Action.MODELS_LIST, "{models_list} numbers them"),
+            )
         if not fitting:
             known = ", ".join(f"{one.identity.name} ({number})" for number, one in enumerate(spaces, 1))
             hint = f"there are: {known or 'none yet'}"
@@ -175,8 +178,12 @@ class Models:
         self._store.tend(progress)
         if done.pending > done.refused and not force:
             raise EmbedderDown(
-                f"{done.pending:,} chunks have no vector of {target.identity.name} yet: {done.degraded}",
-                hint="try again when it answers, or --force: the next `kb sync` embeds them",
+                joined(
+                    ": ",
+                    f"{done.pending:,} chunks have no vector of {target.identity.name} yet",
+                    done.degraded or "",
+                ),
+                hint=Hint(Action.FORCE, "try again when it answers, or {force}: the next {sync} embeds them"),
             )
         return done
 
@@ -198,7 +205,7 @@ class Models:
             if embedder.identity != space.identity:
                 raise BadValue(
                     f"the model is {embedder.identity.name} now, its vectors are of {space.identity.name}",
-                    hint="`kb models add` builds vectors of the new one",
+                    hint=Hint(Action.MODELS_ADD, "{models_add} builds vectors of the new one"),
                 )
             yield embedder
 

@@ -13,7 +13,7 @@ from contextlib import closing
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from concord.core.errors import BadValue, KBError
+from concord.core.errors import Action, BadValue, Hint, KBError
 from concord.core.protocols import Embedder, Progress
 from concord.core.storage import Store
 from concord.core.vector_storage import OutsideVectors
@@ -22,7 +22,7 @@ from concord.text.document import embeddable_text
 from concord.types import Home, Identity
 
 MOVED_AT_ONCE = 512  # vectors
-_UNFINISHED = "some vectors are yet to be made in the new place, by `kb sync` or `kb models add`"
+_UNFINISHED = Hint(Action.SYNC, "some vectors are yet to be made in the new place, by {sync} or {models_add}")
 _ANOTHERS = "this store is a copy, and the one that it was made of may need it"
 
 
@@ -61,8 +61,12 @@ def move_vectors(
     if tools.new is None and not store.ledger.home().url and not store.ledger.left():
         raise BadValue(
             "there is nothing to move: vectors are in the store itself, and vectors.url names no other place",
-            hint="`kb migrate --to URL` copies everything to another store; KB_VECTORS_URL=http://HOST:6333"
-            " moves the vectors to Qdrant",
+            hint=Hint(
+                Action.MIGRATE_TO,
+                "{migrate_to} copies everything to another store; vectors.url = http://HOST:6333 moves the"
+                " vectors to Qdrant",
+                url="URL",
+            ),
         )
     _change_home(store, tools.new)
     for space in store.spaces.all():

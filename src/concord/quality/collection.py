@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from concord.core.config import Resolved, Settings
-from concord.core.errors import BadValue, EmbedderDown, NotFound
+from concord.core.errors import BadValue, EmbedderDown, NotFound, joined
 from concord.core.protocols import Embedder, Progress
 from concord.core.storage import Store
 from concord.index.embedding import EmbeddingReport
@@ -209,7 +209,11 @@ def complete(embedding: EmbeddingReport) -> None:
     """
     if embedding.pending:
         raise EmbedderDown(
-            f"{embedding.pending:,} chunks of the collection could not be embedded: {embedding.degraded}",
+            joined(
+                ": ",
+                f"{embedding.pending:,} chunks of the collection could not be embedded",
+                embedding.degraded or "",
+            ),
             hint="try again: what has been embedded is kept",
         )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from concord.core.errors import BadValue
+from concord.core.errors import Action, BadValue, Hint
 from concord.core.protocols import Progress
 from concord.quality.collection import Collection
 from concord.quality.evaluate import Outcome, ask, ask_own
@@ -76,7 +76,9 @@ def _check(judged: int, tools: Tools) -> None:
     if judged < LEAST:
         raise BadValue(
             f"{judged} judged queries are too few to calibrate with",
-            hint=f"judge {LEAST} or more: in qrels/*.tsv of a folder, or with `kb feedback`",
+            hint=Hint(
+                Action.FEEDBACK, f"judge {LEAST} or more: in qrels/*.tsv of a folder, or with {{feedback}}"
+            ),
         )
     if tools.similarity is None:
         raise BadValue(

@@ -7,7 +7,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from concord.core.errors import BadValue, NotFound, shown
+from concord.core.errors import Action, BadValue, Hint, NotFound, shown
 from concord.core.reports import DocumentSlice
 from concord.core.storage import Catalog
 from concord.files.freshness import Files
@@ -16,7 +16,7 @@ from concord.text.citations import Citation, citation_of, cite, extent, parse_ci
 from concord.text.clean import encodable
 from concord.types import Chunk, Document, Filter, Source
 
-LISTED = "`kb list SOURCE` shows what is indexed"
+LISTED = Hint(Action.LIST, "{list} shows what is indexed")
 MOST_SHOWN = 200  # characters of a reference: a path may be long
 MOST_SUGGESTED = 3  # documents that may be meant by a path that none has
 MOST_COMPARED = 20_000  # paths: to compare more takes longer than to ask for a list
@@ -44,7 +44,7 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = 
     document, citation, chunk_id = _resolve(reference, catalog)
     chunks = catalog.chunks_of(document.id)
     if not chunks:
-        raise NotFound(f"{document.path} holds no text", hint="`kb sync` may index it anew")
+        raise NotFound(f"{document.path} holds no text", hint=Hint(Action.SYNC, "{sync} may index it anew"))
     meant = list(range(len(chunks))) if whole else _meant(chunks, citation, chunk_id)
     if not meant:
         raise _nothing_there(reference, citation, document, chunks)

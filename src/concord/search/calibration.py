@@ -18,7 +18,7 @@ from msgspec import DecodeError, Struct, ValidationError, convert, field, json
 from msgspec.structs import replace
 
 from concord.core.config import Paths
-from concord.core.errors import BadValue
+from concord.core.errors import Action, BadValue, Hint
 from concord.types import Identity
 
 if TYPE_CHECKING:
@@ -159,7 +159,9 @@ def save_calibration(calibration: Calibration, identity: Identity, folder: Path)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # a store may be made in it later
         replace_file(path, json.format(json.encode(calibration), indent=1) + b"\n")
     except OSError as error:
-        raise BadValue(f"cannot write {path}: {error}", hint="make room, or set KB_HOME elsewhere") from error
+        raise BadValue(
+            f"cannot write {path}: {error}", hint=Hint(Action.HOME, "make room, or set {home} elsewhere")
+        ) from error
     _read.cache_clear()  # two fits within one tick of the clock are of the same time
     return path
 
@@ -197,7 +199,9 @@ def _read(path: str, mtime_ns: int, size: int) -> Calibration:
         with open(path, "rb") as file:
             return parsed(json.decode(file.read()))
     except DecodeError as error:
-        raise BadValue(f"{path} is not JSON: {error}", hint="fit it anew with `kb calibrate`") from error
+        raise BadValue(
+            f"{path} is not JSON: {error}", hint=Hint(Action.CALIBRATE, "fit it anew with {calibrate}")
+        ) from error
 
 
 def parsed(data: object) -> Calibration:
@@ -239,4 +243,6 @@ def _check(head: Head, known: tuple[str, ...]) -> None:
 
 
 def _malformed(what: str) -> BadValue:
-    return BadValue(f"the calibration {what}", hint="fit it anew with `kb calibrate`, or remove it")
+    return BadValue(
+        f"the calibration {what}", hint=Hint(Action.CALIBRATE, "fit it anew with {calibrate}, or remove it")
+    )

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from concord.core.errors import Action, Hint
 from concord.reading.locate import Located, locate
 from concord.search.blend import Contribution
 from concord.search.calibration import Calibration, contributions
@@ -242,7 +243,7 @@ def _objections(chunk: Chunk, located: Located, filter: Filter, tools: Tools) ->
         return
     document = located.document
     if located.files.is_deleted(document):
-        yield "its file has been deleted, and `kb sync` has not been run since"
+        yield Hint(Action.SYNC, "its file has been deleted, and {sync} has not been run since")
     if not filter.include_superseded and not passes(Filter()):
         yield f"it has been superseded by {document.superseded_by}"
     against = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.core.errors import Action, Hint, joined
 from concord.core.reports import partly_read, sentence
 from concord.search.fallback import STEPS, Fallback
 from concord.search.fuse import Candidates, rrf_scores
@@ -34,13 +35,20 @@ STEP_NOTES: dict[Step, str] = {
 CLAMPED = f"was lowered to {MAX_EF_SEARCH}: more costs time and finds nothing more"
 ONLY_EXCLUDES = "a query that only excludes has nothing to look for, so it was read as words"
 FOREIGN = "if the query is in another language than the documents, ask in theirs"
-EMPTY = "the knowledge base is empty: index a folder with `kb add PATH`, or search one with `--in PATH`"
+EMPTY = Hint(Action.BEGIN, "the knowledge base is empty: {begin}")
 NO_WORD = "there is no word in the query to look for"
 NOTHING = "nothing found, not even by parts of words: try other or fewer words"
-UNEMBEDDED = "nothing found: no passage has a vector yet, by which meaning is found; `kb sync` makes them"
+UNEMBEDDED = Hint(
+    Action.SYNC, "nothing found: no passage has a vector yet, by which meaning is found; {sync} makes them"
+)
 NO_TIME = "nothing found; similar words could not be looked for in the time allowed (search.partial_ms)"
-ALL_SUPERSEDED = "every document has been superseded; --include-superseded searches those as well"
-MATCHES_SUPERSEDED = "all that was found has been superseded; --include-superseded shows it"
+ALL_SUPERSEDED = Hint(
+    Action.INCLUDE_SUPERSEDED,
+    "every document has been superseded; {include_superseded} searches those as well",
+)
+MATCHES_SUPERSEDED = Hint(
+    Action.INCLUDE_SUPERSEDED, "all that was found has been superseded; {include_superseded} shows it"
+)
 IN_THE_QUERY = "a date mentioned in a text belongs in the query"
 
 
@@ -58,7 +66,7 @@ def notes(said: Said) -> str | None:
     """Return the note on an answer; None where there is nothing to say."""
     found = _on_hits(said) if said.answer.hits else iter([_why_empty(said)])
     unread = _on_unread_pages(said.answer)
-    return "; ".join(filter(None, [*found, unread, _on_lowered_effort(said)])) or None
+    return joined("; ", *filter(None, [*found, unread, _on_lowered_effort(said)])) or None
 
 
 def _on_hits(said: Said) -> Iterator[str | None]:
@@ -123,7 +131,9 @@ def _on_copies(answer: Answer, query: Query) -> str | None:
     copies = sum(len(hit.also_at) for hit in answer.hits)
     if not copies or len(answer.hits) == query.limit or answer.total_hits < query.candidates:
         return None
-    return f"copies of these texts took {copies} of the places looked at: a larger --top looks further"
+    return Hint(
+        Action.LIMIT, f"copies of these texts took {copies} of the places looked at: {{limit}} looks further"
+    )
 
 
 def _on_unread_pages(answer: Answer) -> str | None:
@@ -135,8 +145,8 @@ def _on_unread_pages(answer: Answer) -> str | None:
 
 def _on_lowered_effort(said: Said) -> str | None:
     asked, key = said.answer.request.ef_search, "search.ef_search"
-    name, effort = ("--ef-search", asked) if asked else (key, said.tools.settings[key])
-    return f"{name} {CLAMPED}" if effort > MAX_EF_SEARCH else None
+    name, effort = (Hint(Action.EF_SEARCH), asked) if asked else (key, said.tools.settings[key])
+    return joined(" ", name, CLAMPED) if effort > MAX_EF_SEARCH else None
 
 
 def _why_empty(said: Said) -> str:
@@ -179,18 +189,19 @@ def _nothing_stored(sources: Sequence[Source]) -> str:
     if not waiting:
         return EMPTY
     names = ", ".join(source.name for source in waiting)
-    note = f"nothing is indexed yet of {names}: `kb sync` brings in what can be read and names the rest"
-    return note + _only_like(waiting)
+    note = f"nothing is indexed yet of {names}: {{sync}} brings in what can be read and names the rest"
+    return joined("", Hint(Action.SYNC, note), _only_like(waiting))
 
 
 def _only_like(sources: Sequence[Source]) -> str:
-    """Return the end of a sentence that says of which sources only some files are taken."""
+    """Return the end of a hint that says of which sources only some files are taken."""
     chosen = [
         f"of {source.name} only files like {', '.join(source.patterns)}"
         for source in sources
         if source.patterns
     ]
-    return f"; {', '.join(chosen)} are taken: `kb add PATH --pattern '**'` takes all" if chosen else ""
+    takes_all = f"; {', '.join(chosen)} are taken: {{add_all_files}} takes all"
+    return Hint(Action.ADD_ALL_FILES, takes_all) if chosen else ""
 
 
 def _all_left_out(said: Said) -> str | None:
@@ -210,7 +221,7 @@ def _all_left_out(said: Said) -> str | None:
             if deleted == 1
             else f"all {deleted} passages found are in files"
         )
-        return f"{what} deleted since: `kb sync` brings the index up to date"
+        return Hint(Action.SYNC, f"{what} deleted since: {{sync}} brings the index up to date")
     return None
 
 
@@ -220,14 +231,14 @@ def _no_document(filter: Filter, sources: Sequence[Source], tools: Tools) -> str
     if filter.since is not None and filter.until is not None and filter.since > filter.until:
         return "no document can match the filter: it begins after it ends"
     catalog = tools.store.catalog
-    more = _only_like([source for source in sources if source.id == filter.source_id])
-    more += about_tags(filter.tags, sources, catalog) if filter.tags else ""
+    taken = _only_like([source for source in sources if source.id == filter.source_id])
+    more = about_tags(filter.tags, sources, catalog) if filter.tags else ""
     if filter.path is not None:
         more += f"; {known_beginnings(sources)}, and a folder is all that lies below it"
     if (filter.since, filter.until) != (None, None):
         count = catalog.count_documents(replace(filter, since=None, until=None))
         more += f"; without the dates, {count:,} would: {IN_THE_QUERY}" if count else ""
-    return f"no document matches the filter: {_described(filter, sources)}{more}"
+    return joined("", f"no document matches the filter: {_described(filter, sources)}", taken, more)
 
 
 def _described(filter: Filter, sources: Sequence[Source]) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from concord.core.errors import Action, Hint, joined
 from concord.files.freshness import Files
 from concord.search.boost import boost
 from concord.search.calibration import Calibration
@@ -253,8 +254,10 @@ def _without_vectors(candidates: Candidates, query: Query, store: Store) -> list
     counts = store.catalog.counts()
     if (pending := counts.chunks - counts.vectors) > 0:
         in_all = f" ({pending:,} of {counts.chunks:,} in all)" if pending > waiting else ""
-        return [Degraded("vectors", f"{what} no vector yet{in_all}: `kb sync` makes them")]
-    return [Degraded("vectors", f"{what} no vector any more: `kb doctor` says what helps")]
+        return [Degraded("vectors", Hint(Action.SYNC, f"{what} no vector yet{in_all}: {{sync}} makes them"))]
+    return [
+        Degraded("vectors", Hint(Action.DOCTOR, f"{what} no vector any more: {{doctor}} says what helps"))
+    ]
 
 
 def _with_notes(
@@ -303,7 +306,7 @@ def _search_at_generation(request: Request, tools: Tools) -> Answer:
     reason = (
         f"the index is at generation {reached}, not yet at {wanted}: what was changed since may be missing"
     )
-    note = f"{answer.note}; {reason}" if answer.note else reason
+    note = joined("; ", answer.note, reason) if answer.note else reason
     return replace(answer, degraded=(*answer.degraded, Degraded("generation", reason)), note=note)
 
 
@@ -336,7 +339,7 @@ def progressive(request: Request, mode: Mode, ask: Callable[[Request], Answer]) 
         answer = preliminary(ask(replace(request, mode="fts5")))
         note = f"found by words alone; {_FOLLOWS}" if answer.hits else f"words alone find nothing; {_FOLLOWS}"
         if answer.note and answer.hits:  # why words found nothing may not hold for the final answer
-            note = f"{answer.note}; {note}"
+            note = joined("; ", answer.note, note)
         degraded = (*answer.degraded, PENDING)
         yield Progressive(
             "preliminary",

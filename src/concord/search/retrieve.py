@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.core.errors import BackendDown, DeadlinePassed, Unavailable, reason_of
+from concord.core.errors import Action, BackendDown, DeadlinePassed, Hint, Unavailable, joined, reason_of
 from concord.search.deadline import Deadline, Task
 from concord.search.legs import LEXICAL, NAMES
 from concord.search.tools import Tools
@@ -170,8 +170,10 @@ def _refuse_without_words(retrieved: Retrieved, mode: Mode) -> None:
     has_found = any(ranked.found for ranked in retrieved.lists)
     if mode != "semantic" and broken and (len(broken) == len(LEXICAL) or not has_found):
         raise BackendDown(
-            f"the knowledge base cannot be searched by words: {broken[0].reason}",
-            hint="ask again with a longer --deadline-ms; `kb stats` tells whether the store is well",
+            joined(": ", "the knowledge base cannot be searched by words", broken[0].reason),
+            hint=Hint(
+                Action.DEADLINE, "ask again with a longer {deadline}; {stats} tells whether the store is well"
+            ),
         )
 
 
@@ -182,9 +184,10 @@ def _refuse_without_meaning(retrieved: Retrieved, absent: Degraded | None) -> No
     ]
     if not failures:
         return
-    message = f"the knowledge base cannot be searched by meaning: {failures[0].reason}"
+    message = joined(": ", "the knowledge base cannot be searched by meaning", failures[0].reason)
     if failures[0] is not absent and "semantic" not in retrieved.timings_ms:  # asked, and not answered yet
         raise DeadlinePassed(
-            message, hint="ask again with a longer --deadline-ms, or by words as well (--mode auto)"
+            message,
+            hint=Hint(Action.DEADLINE, "ask again with a longer {deadline}, or by words as well ({mode})"),
         )
-    raise Unavailable(message, hint="ask by words as well (--mode auto)")
+    raise Unavailable(message, hint=Hint(Action.MODE, "ask by words as well ({mode})"))

@@ -25,7 +25,7 @@ from concord.backends.memory.bm25 import InvertedIndex
 from concord.backends.memory.contents import Contents, Held
 from concord.backends.memory.store import MemoryStore
 from concord.backends.organisations_beside import organisations_beside
-from concord.core.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
+from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, SchemaTooNew
 from concord.core.filesystem import replace_file, sweep_drafts
 from concord.text.organisations import check_org
 from concord.types import Access, Chunk, ChunkId, Document, Feedback, Home, Identity, Source, Vector
@@ -252,7 +252,7 @@ def _read(path: Path) -> Saved:
         version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("version")
         if version is not None and int(bytes(version)) > VERSION:
             raise SchemaTooNew(
-                f"{path} was written by a newer program", hint="pip install --upgrade concord-kb"
+                f"{path} was written by a newer program", hint=Hint(Action.UPGRADE, package="concord-kb")
             )
         saved = msgspec.json.decode(data, type=Saved)
         if loose := next(_loose_ends(saved), None):
@@ -317,5 +317,6 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except OSError as fault:
         raise BackendDown(
-            f"{path} cannot be used: {fault.strerror}", hint="check the folder, or use another --store"
+            f"{path} cannot be used: {fault.strerror}",
+            hint=Hint(Action.STORE, "check the folder, or use another {store}"),
         ) from fault

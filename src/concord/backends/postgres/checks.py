@@ -14,6 +14,7 @@ from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.hnsw import has_vectors, hnsw_state
 from concord.backends.postgres.schema import GUARDED, MAY_ADD_POSTINGS, is_vector_table, vector_table
 from concord.backends.postgres.space_rows import count_vectors, find_space
+from concord.core.errors import Action, Hint, joined
 from concord.core.reports import FaultName, Finding, VectorIndexState
 
 NO_DOCUMENT = """
@@ -172,7 +173,7 @@ def _index_state(connection: Connection, org: int) -> VectorIndexState:
     if dimension > upkeep.MOST_DIMENSIONS:
         why = f"pgvector indexes up to {upkeep.MOST_DIMENSIONS:,} dimensions"
     elif index and has_vectors(connection, table, org, least):
-        why = f"missing: {index.cure}"
+        why = joined(": ", "missing", index.cure)
     else:
         why = f"from {least:,} vectors on"
     return VectorIndexState(0, 0, why)
@@ -200,4 +201,4 @@ def _holds(connection: Connection, statement: str, org: int) -> bool:
 
 
 def _repairable(fault: FaultName, message: str, repair: str) -> Finding:
-    return Finding(fault, message, f"`kb doctor --fix` {repair}", is_repairable=True)
+    return Finding(fault, message, Hint(Action.REPAIR, f"{{repair}} {repair}"), is_repairable=True)

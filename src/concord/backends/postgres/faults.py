@@ -13,7 +13,17 @@ from concord.backends import sql_faults
 from concord.backends.postgres.connection_errors import crowded, why_refused
 from concord.backends.sql_faults import Explanations
 from concord.core.call_limit import limit_ms
-from concord.core.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError
+from concord.core.errors import (
+    Action,
+    BackendDown,
+    BadValue,
+    CorruptStore,
+    Hint,
+    KBError,
+    StoreBusy,
+    StoreError,
+    joined,
+)
 
 _DENIED = re.compile(r"permission denied for (table|schema) (\S+)")
 _ENDED = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.IdleSessionTimeout)
@@ -59,13 +69,16 @@ def _busy(fault: Exception, server: str) -> KBError:
 
 
 def _late(fault: Exception, server: str) -> KBError:
-    more = "allow a search more time with --deadline-ms"
+    more: str = Hint(Action.DEADLINE, "allow a search more time with {deadline}")
     if limit_ms() is None:  # nothing of ours: the server's own limit, for the role or the database
         more = "raise statement_timeout, which is not ours: ALTER ROLE … SET statement_timeout = 0"
     return StoreBusy(
         f"PostgreSQL at {server} broke off what took too long: {_first_line(fault)}",
-        hint="it is slow, or somebody keeps a table locked (pg_stat_activity tells who): try again later, or"
-        f" {more}",
+        hint=joined(
+            ", or ",
+            "it is slow, or somebody keeps a table locked (pg_stat_activity tells who): try again later",
+            more,
+        ),
     )
 
 
@@ -101,8 +114,11 @@ def _no_extension(fault: Exception, server: str) -> KBError:
 def _altered(fault: Exception, server: str) -> KBError:
     return CorruptStore(
         f"the tables in PostgreSQL at {server} are not as they were made: {_first_line(fault)}",
-        hint="restore them from a backup, or try `kb note --export notes.jsonl`, then drop the kb_ tables and"
-        " run `kb add` again: all but notes is built from your files",
+        hint=Hint(
+            Action.NOTE_EXPORT,
+            "restore them from a backup, or try {note_export}, then drop the kb_ tables and run {add} again:"
+            " all but notes is built from your files",
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from psycopg import errors
 
 from concord.backends.postgres.connections import Connection
+from concord.core.errors import Action, Hint
 
 _LOOK = """
 SELECT pg_get_userbyid(t.relowner),
@@ -33,8 +34,10 @@ class HnswState(NamedTuple):
     def cure(self) -> str:
         """Who builds it, and how."""
         if self.is_ours_to_build:
-            return "`kb sync` builds it, and so does `kb doctor --fix`"
-        return f"the tables belong to the role {self.owner}: `kb sync` as that role builds it"
+            return Hint(Action.SYNC, "{sync} builds it, and so does {repair}")
+        return Hint(
+            Action.SYNC, f"the tables belong to the role {self.owner}: {{sync}} as that role builds it"
+        )
 
 
 def hnsw_state(connection: Connection, table: str) -> HnswState | None:

@@ -14,7 +14,7 @@ from concord.backends.postgres.connection_errors import is_crowded
 from concord.backends.postgres.connections import Connection, connect
 from concord.backends.postgres.faults import translated
 from concord.backends.postgres.location import Location
-from concord.core.errors import CorruptStore, SchemaTooNew, StoreError
+from concord.core.errors import Action, CorruptStore, Hint, SchemaTooNew, StoreError
 
 _LOCK = 0x6B62636F  # one migration at a time, whoever starts it
 
@@ -186,7 +186,7 @@ def _version(connection: Connection, location: Location) -> int:
     if version > VERSION:
         raise SchemaTooNew(
             f"PostgreSQL at {location.server} has schema {version}; this program knows up to {VERSION}",
-            hint="pip install --upgrade concord-kb",
+            hint=Hint(Action.UPGRADE, package="concord-kb"),
         )
     return version
 

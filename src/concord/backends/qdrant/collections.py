@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from concord.backends.qdrant.connection import Connection
-from concord.core.errors import BackendDown
+from concord.core.errors import Action, BackendDown, Hint
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -117,15 +117,18 @@ class Collections:
             shape = _shape(client, self.base) if client.collection_exists(self.base) else None
         if shape and shape[0] != dimension:
             raise BackendDown(
-                f"the collection {self.base} at {self._connection.url} is of {shape[0]} dimensions, and none"
-                f" is there for the {dimension} of these vectors: `kb migrate` sends them again",
+                Hint(
+                    Action.MIGRATE,
+                    f"the collection {self.base} at {self._connection.url} is of {shape[0]} dimensions, and"
+                    f" none is there for the {dimension} of these vectors: {{migrate}} sends them again",
+                ),
                 hint="nothing is embedded anew for that",
             )
         if shape:
             raise BackendDown(
                 f"the collection {self.base} at {self._connection.url} compares by {shape[1]},"
                 f" not by {COSINE}",
-                hint="`kb migrate` sends the vectors to one that is made for them",
+                hint=Hint(Action.MIGRATE, "{migrate} sends the vectors to one that is made for them"),
             )
 
     def there(self, dimensions: Collection[int]) -> list[str]:

@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from concord.core.errors import BackendDown, BadValue, MissingExtra
+from concord.core.errors import Action, BackendDown, BadValue, Hint, MissingExtra
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -114,7 +114,10 @@ class Connection:
             )
         if status == 404 and said and "collection" in said.lower():
             return BackendDown(
-                f"Qdrant at {self.url} has not got the collection any more: `kb migrate` sends it again",
+                Hint(
+                    Action.MIGRATE,
+                    f"Qdrant at {self.url} has not got the collection any more: {{migrate}} sends it again",
+                ),
                 hint="nothing is embedded anew for that",
             )
         return BackendDown(

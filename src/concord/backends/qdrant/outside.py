@@ -17,7 +17,7 @@ from concord.backends.qdrant.spaces import QdrantSpaces
 from concord.backends.qdrant.vectors import WRITE_WAIT_S, QdrantVectors
 from concord.backends.store_errors import kept_by_another, kept_elsewhere
 from concord.core.batches import batched
-from concord.core.errors import BackendDown, MissingExtra, StoreBusy
+from concord.core.errors import Action, BackendDown, Hint, MissingExtra, StoreBusy
 from concord.core.reports import Finding
 from concord.types import Chunk, ChunkId, Document, Home, Identity
 
@@ -87,11 +87,13 @@ class QdrantOutsideVectors:
             compared = compare(self, home, identity)
             if compared.found < compared.marked:
                 said = f"holds {compared.found:,} vectors of the {compared.marked:,} that were sent there"
-                yield Finding("outside", f"{self.home} {said}", "`kb migrate` sends all of them again")
+                hint = Hint(Action.MIGRATE, "{migrate} sends all of them again")
+                yield Finding("outside", f"{self.home} {said}", hint)
             if compared.strays:
                 said = f"holds {len(compared.strays):,} vectors of passages that this store does not know"
-                hint = (
-                    "an older state of the store was put back: `kb migrate` deletes them, and sends its own"
+                hint = Hint(
+                    Action.MIGRATE,
+                    "an older state of the store was put back: {migrate} deletes them, and sends its own",
                 )
                 yield Finding("outside", f"{self.home} {said}", hint)
 

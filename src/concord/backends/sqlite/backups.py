@@ -18,7 +18,7 @@ from concord.backends.sqlite import schema
 from concord.backends.sqlite.connections import Connection, Readers, closed_on_failure, snapshot
 from concord.backends.sqlite.faults import DAMAGE, translated
 from concord.backends.sqlite.ledger import part_from_original
-from concord.core.errors import BackendDown, BadValue, CorruptStore
+from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint
 from concord.core.filesystem import sync_to_disk
 from concord.core.protocols import Progress
 
@@ -151,4 +151,6 @@ def _check_sound(target: Connection, path: str) -> None:
     """Refuse a copy that nothing could be restored from."""
     fault = target.execute("PRAGMA quick_check(1)").get
     if fault != "ok":
-        raise CorruptStore(f"the store is damaged: {fault}; {path} was left as it is", hint=DAMAGE)
+        raise CorruptStore(
+            f"the store is damaged: {fault}; {path} was left as it is", hint=Hint(Action.NOTE_EXPORT, DAMAGE)
+        )

@@ -15,6 +15,7 @@ from concord.backends.sqlite.connections import Connection, Readers, Writer
 from concord.backends.sqlite.faults import DAMAGE
 from concord.backends.sqlite.ledger import home_url
 from concord.backends.sqlite.vec_table import all_keys, find_space, lacks_sentinel, vec_exists, vec_name
+from concord.core.errors import Action, Hint
 from concord.core.reports import FaultName, Finding
 
 # Until then, a write-ahead log with several writers could damage the file (sqlite.org/wal.html, "WAL-reset").
@@ -74,7 +75,7 @@ def _version(connection: Connection) -> Finding | None:
     return Finding(
         "sqlite",
         f"SQLite {version} can damage a store that two processes write; {wanted} is the first that cannot",
-        "pip install --upgrade apsw",
+        Hint(Action.UPGRADE, package="apsw"),
     )
 
 
@@ -87,7 +88,7 @@ def _integrity(connection: Connection) -> Finding | None:
     if all(_WRONG_INDEX.match(complaint) for complaint in complaints):
         repair = f"builds all indexes anew; if this is found again, {DAMAGE}"
         return _repairable("integrity", f"indexes of the file do not match its tables: {said}", repair)
-    return Finding("integrity", f"the file is damaged: {said}", DAMAGE)
+    return Finding("integrity", f"the file is damaged: {said}", Hint(Action.NOTE_EXPORT, DAMAGE))
 
 
 def _complaints(connection: Connection) -> list[str]:
@@ -173,7 +174,11 @@ def _model(connection: Connection) -> Finding | None:
     space = find_space(connection, None)
     if space is None or space.identity is not None or not vec_exists(connection, space.key):
         return None
-    return Finding("model", "it is not known which model made the vectors", "`kb backfill` makes them anew")
+    return Finding(
+        "model",
+        "it is not known which model made the vectors",
+        Hint(Action.BACKFILL, "{backfill} makes them anew"),
+    )
 
 
 _CONTENT: tuple[Callable[[Connection], Finding | None], ...] = (
@@ -202,4 +207,4 @@ def _count(connection: Connection, condition: str) -> int:
 
 
 def _repairable(fault: FaultName, message: str, repair: str) -> Finding:
-    return Finding(fault, message, f"`kb doctor --fix` {repair}", is_repairable=True)
+    return Finding(fault, message, Hint(Action.REPAIR, f"{{repair}} {repair}"), is_repairable=True)

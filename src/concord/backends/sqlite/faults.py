@@ -9,10 +9,11 @@ import apsw
 
 from concord.backends import sql_faults
 from concord.backends.sql_faults import Explanations
-from concord.core.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy
+from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, KBError, StoreBusy
 
-ANEW = "move it away and run `kb add` again: all but notes is built from your files"
-DAMAGE = f"restore it from a backup, or try `kb note --export notes.jsonl`, then {ANEW}"
+# Texts of hints.
+ANEW = "move it away and run {add} again: all but notes is built from your files"
+DAMAGE = f"restore it from a backup, or try {{note_export}}, then {ANEW}"
 
 
 def translated(path: str) -> AbstractContextManager[None]:
@@ -30,13 +31,13 @@ def _busy(fault: Exception, path: str) -> KBError:
 
 
 def _corrupt(fault: Exception, path: str) -> KBError:
-    return CorruptStore(f"{path} is damaged: {fault}", hint=DAMAGE)
+    return CorruptStore(f"{path} is damaged: {fault}", hint=Hint(Action.NOTE_EXPORT, DAMAGE))
 
 
 def _not_a_database(fault: Exception, path: str) -> KBError:
     return CorruptStore(
         f"{path} is not a database",
-        hint=f"choose another place for the store, restore it from a backup, or {ANEW}",
+        hint=Hint(Action.ADD, f"choose another place for the store, restore it from a backup, or {ANEW}"),
     )
 
 
@@ -57,7 +58,9 @@ def _io(fault: Exception, path: str) -> KBError:
 
 
 def _folder(path: str) -> KBError:
-    return CorruptStore(f"{path} is a folder, not a database", hint="move it away, or use another --store")
+    return CorruptStore(
+        f"{path} is a folder, not a database", hint=Hint(Action.STORE, "move it away, or use another {store}")
+    )
 
 
 def _read_only(fault: Exception, path: str) -> KBError:
@@ -82,7 +85,7 @@ def _out_of_memory(fault: Exception, path: str) -> KBError:
 
 def _no_extension(fault: Exception, path: str) -> KBError:
     return BackendDown(
-        f"sqlite-vec cannot be loaded: {fault}", hint="pip install --force-reinstall sqlite-vec"
+        f"sqlite-vec cannot be loaded: {fault}", hint=Hint(Action.REINSTALL, package="sqlite-vec")
     )
 
 

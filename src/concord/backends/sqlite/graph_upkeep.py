@@ -27,7 +27,7 @@ from concord.backends.sqlite.graph_table import (
 )
 from concord.backends.sqlite.ledger import home_url
 from concord.backends.sqlite.vec_table import SpaceRow, all_spaces, count_vectors, find_space, vec_exists
-from concord.core.errors import StoreBusy
+from concord.core.errors import Action, Hint, StoreBusy
 from concord.core.reports import Finding, VectorIndexState
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Graphs:
         if not is_installed():
             return VectorIndexState(0, 0, f"usearch is not installed: {INSTALL}")
         if found.row is None or not self._is_whole(found.row):
-            return VectorIndexState(0, 0, "missing or damaged: `kb sync` builds it")
+            return VectorIndexState(0, 0, Hint(Action.SYNC, "missing or damaged: {sync} builds it"))
         return VectorIndexState(max(0, found.vectors - found.unindexed), found.row.size)
 
     def check(self) -> list[Finding]:
@@ -135,7 +135,7 @@ class Graphs:
             said = f"the vector index lacks {state.unindexed:,} vectors and has {state.dead:,} deleted ones"
         else:
             return None
-        return said, "`kb sync` builds it anew, and so does `kb doctor --fix`", True
+        return said, Hint(Action.SYNC, "{sync} builds it anew, and so does {repair}"), True
 
     def _states(self) -> list[_State]:
         with self._readers.connection() as connection, snapshot(connection):

@@ -20,7 +20,7 @@ from concord.backends.sqlite.connections import (
 from concord.backends.sqlite.faults import ANEW, translated
 from concord.backends.sqlite.location import Location
 from concord.backends.sqlite.opened_file import forget_begun
-from concord.core.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
+from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, SchemaTooNew
 
 _POLL_S = 0.01
 
@@ -144,17 +144,20 @@ def _checked_version(state: _State, location: Location) -> int:
         return 0
     if state.application_id != schema.APPLICATION_ID:
         raise CorruptStore(
-            f"{location.path} is the database of another program", hint="use another --store, or move it away"
+            f"{location.path} is the database of another program",
+            hint=Hint(Action.STORE, "use another {store}, or move it away"),
         )
     if state.version > VERSION:
         raise SchemaTooNew(
             f"{location.path} has schema {state.version}; this program knows up to {VERSION}",
-            hint="pip install --upgrade concord-kb",
+            hint=Hint(Action.UPGRADE, package="concord-kb"),
         )
     if state.version < 1:  # tables that were copied by another tool, without what the file says of itself
         raise CorruptStore(
             f"{location.path} does not say which schema its tables have",
-            hint=f"copy the whole file with `kb backup`, restore it from a backup, or {ANEW}",
+            hint=Hint(
+                Action.BACKUP, f"copy the whole file with {{backup}}, restore it from a backup, or {ANEW}"
+            ),
         )
     return state.version
 
@@ -165,7 +168,7 @@ def _check_org(connection: Connection, location: Location) -> None:
     if owner != location.org:
         raise BadValue(
             f"{location.path} belongs to the organisation {owner!r}, not to {location.org!r}",
-            hint="give each organisation its own name, or its own --store",
+            hint=Hint(Action.STORE, "give each organisation its own name, or its own {store}"),
         )
 
 
@@ -176,5 +179,5 @@ def _make_folder(location: Location) -> None:
     except OSError as fault:
         raise BackendDown(
             f"{folder} cannot be made: {fault.strerror}",
-            hint="use another --store, or make it yourself",
+            hint=Hint(Action.STORE, "use another {store}, or make it yourself"),
         ) from fault

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from concord.core.errors import BackendDown, CorruptStore
+from concord.core.errors import Action, BackendDown, CorruptStore, Hint
 
 _MARK = "-begun"
 _MEANING = b"The database of this name is in use. If it is empty, it was cut off, and is not a new one.\n"
@@ -94,8 +94,11 @@ class OpenedFile:
         if now is None or not os.path.getsize(self._path):
             raise BackendDown(
                 f"{self._path} is gone: it was moved or deleted while it was open",
-                hint="put it back, or begin a new one: restart this program, then `kb add`; "
-                "nothing is kept until then",
+                hint=Hint(
+                    Action.ADD,
+                    "put it back, or begin a new one: restart this program, then {add}; nothing is kept until"
+                    " then",
+                ),
             )
 
     def _file_id(self) -> FileId | None:
@@ -113,6 +116,9 @@ class OpenedFile:
         if os.path.lexists(self._path + _MARK):
             raise CorruptStore(
                 f"{self._path} is empty, and held a store before",
-                hint="restore it from a backup, or delete it and run `kb add` again: all but notes is built"
-                " from your files, and notes may be in a file of `kb note --export`",
+                hint=Hint(
+                    Action.ADD,
+                    "restore it from a backup, or delete it and run {add} again: all but notes is built from"
+                    " your files, and notes may be in a file of {note_export}",
+                ),
             )

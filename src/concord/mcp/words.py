@@ -1,0 +1,52 @@
+"""What a hint names, in words for a model: tools and arguments. What no tool does is for a person to run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from concord.core.errors import Action, worded
+
+WORDS: dict[Action, str] = {
+    Action.ADD: "kb_add_source",
+    Action.ADD_ALL_FILES: "kb_add_source with patterns ['**']",
+    Action.BEGIN: "index a folder with kb_add_source",
+    Action.SYNC: "kb_sync",
+    Action.REMOVE: "kb_remove_source with source {source!r}",
+    Action.REMOVE_WITH_NOTES: "`kb remove {source} --force`",
+    Action.LIST: "kb_list",
+    Action.LIST_NOTES: "kb_list with source 'notes'",
+    Action.NOTE: "kb_note",
+    Action.NOTE_REMOVE: "`kb note --remove ID`",
+    Action.NOTE_EXPORT: "`kb note --export notes.jsonl`",
+    Action.STATS: "kb_stats",
+    Action.DOCTOR: "`kb doctor`",
+    Action.REPAIR: "`kb doctor --fix`",
+    Action.BACKUP: "`kb backup`",
+    Action.BACKFILL: "`kb backfill`",
+    Action.MIGRATE: "`kb migrate`",
+    Action.MIGRATE_TO: "`kb migrate --to {url}`",
+    Action.MODELS_LIST: "`kb models list`",
+    Action.MODELS_ADD: "`kb models add`",
+    Action.MODELS_USE: "`kb models use`",
+    Action.CALIBRATE: "`kb calibrate`",
+    Action.FEEDBACK: "`kb feedback`",
+    Action.CONFIG: "`kb config`",
+    Action.UPGRADE: "pip install --upgrade {package}",
+    Action.REINSTALL: "pip install --force-reinstall {package}",
+    Action.STORE: "store (store.url)",
+    Action.ORG: "organisation (org)",
+    Action.HOME: "KB_HOME",
+    Action.NAME: "another name",
+    Action.LIMIT: "a larger limit",
+    Action.MODE: "mode auto",
+    Action.WORDS_ONLY: "mode fts5",
+    Action.DEADLINE: "deadline_ms",
+    Action.EF_SEARCH: "search.ef_search",
+    Action.INCLUDE_SUPERSEDED: "include_superseded",
+    Action.FORCE: "`--force`",
+}
+
+
+def in_words(value: Any) -> Any:
+    """Return a text, or JSON with texts in it, in which hints name tools."""
+    return worded(value, WORDS)
