@@ -12,11 +12,11 @@ from tokenizers import Tokenizer
 
 from benchmarks.synthetic import cache_folder
 from concord.config import load_settings
-from concord.embedders import pack_file
-from concord.embedders.bundled import MODEL, WINDOW, pack_path
-from concord.embedders.bundled_network import Network
-from concord.embedders.runtime import BATCH_TOKENS, Blueprint, batches, open_session
-from concord.embedders.tokenizer import ModelTokenizer
+from concord.embed import pack_file
+from concord.embed.bundled import MODEL, WINDOW, pack_path
+from concord.embed.bundled_network import Network
+from concord.embed.runtime import BATCH_TOKENS, Blueprint, batches, open_session
+from concord.embed.tokenizer import ModelTokenizer
 from concord.onnx_models import physical_cores
 
 Ids = NDArray[np.int64]

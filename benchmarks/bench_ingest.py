@@ -29,8 +29,8 @@ from benchmarks.measure import (
     sized,
 )
 from benchmarks.synthetic import write_markdown
-from concord.embedders import pack_file
-from concord.embedders.bundled import pack_path
+from concord.embed import pack_file
+from concord.embed.bundled import pack_path
 
 FILES = sized(500, 5)
 ROUNDS = sized(3, 2)

@@ -42,7 +42,7 @@ from benchmarks.measure import (
 from benchmarks.synthetic import DIMENSION, SEED, Floats, cache_folder, filled_store, questions, unit_rows
 from concord.backends.sqlite.graph_search import LEAST
 from concord.backends.sqlite.store import SQLiteStore
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 from concord.errors import KBError
 from concord.knowledge import KnowledgeBase
 from concord.types import ChunkId, Document, DocumentType, Filter, Piece, Source, silent

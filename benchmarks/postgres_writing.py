@@ -17,7 +17,7 @@ from benchmarks.postgres_lab import ORG, VECTORS, points, session
 from benchmarks.server_time import clock_with_server
 from benchmarks.synthetic import SEED, batches_of_texts, documents_of
 from concord.backends.postgres.store import PostgresStore
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 from concord.indexing.document_groups import is_full
 from concord.indexing.embedding import EMBED_BATCH
 from concord.storage import Store

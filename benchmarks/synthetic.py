@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from benchmarks.measure import Clock, Cost, cost_of, sized, together
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.store import SQLiteStore
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 from concord.storage import Store
 from concord.types import ChunkId, Document, Piece, Source, Vector
 

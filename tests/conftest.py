@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 import needs
 from concord import KnowledgeBase
 from concord.cli.main import main
-from concord.embedders import bundled
+from concord.embed import bundled
 from concord.search import passages
 from support import postgres_server
 from support.kb_command import Kb, Run

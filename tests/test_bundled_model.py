@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 from numpy.typing import NDArray
 
-from concord.embedders import bundled, bundled_network, model_cache, pack_file, precision
-from concord.embedders.bundled import BundledEmbedder
-from concord.embedders.precision import SENTENCES, Trial
-from concord.embedders.runtime import batches
-from concord.embedders.token_starts import ByteLevelStarts
-from concord.embedders.tokenizer import ModelTokenizer
+from concord.embed import bundled, bundled_network, model_cache, pack_file, precision
+from concord.embed.bundled import BundledEmbedder
+from concord.embed.precision import SENTENCES, Trial
+from concord.embed.runtime import batches
+from concord.embed.token_starts import ByteLevelStarts
+from concord.embed.tokenizer import ModelTokenizer
 from concord.errors import EmbedderDown
 from concord.search.blend import MOSTLY_KNOWN
 from concord.search.legs import QueryVectors
@@ -287,7 +287,7 @@ def test_without_a_place_to_write_the_model_is_built_in_memory(tmp_path: Path, p
 def test_processes_that_build_at_once_all_get_a_whole_model(tmp_path: Path):
     script = (
         "import sys; from concord.config import Paths\n"
-        "from concord.embedders.bundled import BundledEmbedder\n"
+        "from concord.embed.bundled import BundledEmbedder\n"
         "options = {'embed.precision': 'exact', 'embed.threads': 1}\n"
         "embedder = BundledEmbedder(options, Paths('', sys.argv[1], ''))\n"
         "sys.stdout.write(embedder.embed_query('same').hex())"
@@ -359,7 +359,7 @@ def test_a_machine_without_a_verdict_tries_again(copied: Path):
 EMBED = """
 import os, sys
 from concord.config import Paths
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 assert BundledEmbedder({"embed.precision": "exact"}, Paths("", sys.argv[1], "")).embed_query("anything")
 print(os.environ.get("ORT_DISABLE_TELEMETRY"))
 """

@@ -13,7 +13,7 @@ import pytest
 
 import concord
 from concord import KnowledgeBase, Note, plugins
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError
 from concord.protocols import Strategy
 from concord.search.deadline import FAILURES, Deadline

@@ -11,7 +11,7 @@ import pytest
 
 from concord import KnowledgeBase, Note, plugins
 from concord.backends.sqlite.lexical import SQLiteLexical
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown, Unavailable
 from concord.types import Answer, Vector
 from concord.wire import explanation_to_json

@@ -18,8 +18,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from concord import plugins
 from concord.config import find_paths
-from concord.embedders import bundled, bundled_network, pack_file
-from concord.embedders.onnx_file import FLOAT, INT64, Graph
+from concord.embed import bundled, bundled_network, pack_file
+from concord.embed.onnx_file import FLOAT, INT64, Graph
 from concord.errors import BadValue, EmbedderDown, KBError
 from concord.protocols import Embedder
 from concord.types import Vector

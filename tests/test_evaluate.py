@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.errors import BadValue
 from concord.indexing import embedding
 from concord.indexing.reading_files import READER_VERSION

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note, plugins
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.search.blend import WEIGHTS
 from concord.search.calibration import Cuts, Head, Heads
 from concord.search.judge import (

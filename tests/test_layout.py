@@ -16,7 +16,7 @@ GROUND = {
 }  # fmt: skip
 PURE = {"text"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share
-ADAPTERS = {"extractors", "embedders", "backends"}
+ADAPTERS = {"extractors", "embed", "backends"}
 PIPELINES = {
     "backfill", "clients", "doctor", "files", "indexing", "ingest", "model_trial",
     "models", "moving", "note_files", "notes", "outside_vectors", "quality", "reading",
@@ -131,7 +131,7 @@ def test_a_pure_module_has_no_clock_no_files_and_no_network(path: Path):
 STARTERS = {"Thread", "Timer", "ThreadPoolExecutor", "start_new_thread", "to_thread", "run_in_executor"}
 THREADED = [
     "backends/postgres/plain_words.py",
-    "embedders/remote.py",
+    "embed/remote.py",
     "extractors/sandbox.py",
     "mcp/bases.py",
     "mcp/jobs.py",

@@ -19,7 +19,7 @@ from mcp.client import Client
 
 from concord import plugins
 from concord.cli.main import main
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.errors import BadValue, EmbedderDown, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, silent

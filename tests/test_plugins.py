@@ -18,11 +18,11 @@ from concord.backends.postgres.store import PostgresStore
 from concord.backends.qdrant.outside import QdrantOutsideVectors
 from concord.backends.sqlite.location import locate as locate_sqlite
 from concord.backends.sqlite.store import SQLiteStore
-from concord.embedders.bundled import BundledEmbedder
-from concord.embedders.hashing import HashingEmbedder
-from concord.embedders.ollama import open_ollama
-from concord.embedders.onnx import OnnxEmbedder
-from concord.embedders.openai import open_openai
+from concord.embed.bundled import BundledEmbedder
+from concord.embed.hashing import HashingEmbedder
+from concord.embed.ollama import open_ollama
+from concord.embed.onnx import OnnxEmbedder
+from concord.embed.openai import open_openai
 from concord.errors import BadValue, MissingExtra, UnknownName
 from concord.extractors.book import BookExtractor
 from concord.extractors.cards import CardsExtractor
@@ -124,7 +124,7 @@ def test_a_name_that_nobody_has_is_answered_with_those_that_exist(kind: str):
     [
         ("backends", "postgresql", "concord.backends.postgres.store", "pip install 'concord-kb[postgres]'"),
         ("backends", "postgres", "concord.backends.postgres.store", "pip install 'concord-kb[postgres]'"),
-        ("embedders", "onnx", "concord.embedders.onnx", "pip install concord-kb"),
+        ("embedders", "onnx", "concord.embed.onnx", "pip install concord-kb"),
         ("embedders", "faraway", "faraway.embedder", "pip install faraway"),
     ],
 )
@@ -154,7 +154,7 @@ def outsider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(
         site / "outsider.py",
         "from concord.backends.memory.store import MemoryStore\n"
-        "from concord.embedders.hashing import HashingEmbedder\n"
+        "from concord.embed.hashing import HashingEmbedder\n"
         "from concord.text.terms import word_match\n"
         "from concord.types import Extracted, Identity, RankedList\n\n"
         "class Loud(HashingEmbedder):\n"
@@ -298,7 +298,7 @@ def test_a_strategy_that_nobody_brings_is_an_error_with_its_cure(outsider: Path,
 def test_our_own_parts_cannot_be_replaced_by_an_entry_point(outsider: Path):
     rows = "[concord.embedders]\nhashing = outsider:Loud\n"
     write(outsider / "outsider-1.0.dist-info" / "entry_points.txt", rows)
-    assert plugins.load("embedders", "hashing").__module__ == "concord.embedders.hashing"
+    assert plugins.load("embedders", "hashing").__module__ == "concord.embed.hashing"
 
 
 def test_asking_for_our_own_part_looks_at_no_entry_points(monkeypatch: pytest.MonkeyPatch):

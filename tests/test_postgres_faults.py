@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from concord.cli.main import main
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown, StoreBusy
 from concord.indexing import document_groups
 from concord.knowledge import KnowledgeBase

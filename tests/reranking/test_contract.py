@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord import plugins
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.protocols import Reranker
 from concord.search.rerank import weighed
 from concord.types import ChunkId

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from concord.embedders.onnx_file import FLOAT, INT64, Graph
+from concord.embed.onnx_file import FLOAT, INT64, Graph
 from concord.types import Candidate, ChunkId, Ranked
 
 TEXTS: dict[ChunkId, str] = {

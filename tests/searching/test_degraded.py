@@ -9,7 +9,7 @@ import pytest
 
 from concord import plugins
 from concord.config import Paths
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.errors import BackendDown, BadValue, EmbedderDown
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, Vector
@@ -66,7 +66,7 @@ def test_without_the_embedding_provider_words_answer_and_the_answer_says_so(
 @pytest.mark.parametrize(
     ("provider", "hashing", "says"),
     [
-        ("none", "concord.embedders.hashing:HashingEmbedder", "no embedding provider"),
+        ("none", "concord.embed.hashing:HashingEmbedder", "no embedding provider"),
         ("hashing", "searching.test_degraded:Other", "built with hashing/hashing-256, not hashing/other"),
         ("hashing", "searching.test_degraded:Gone", "the model's folder is gone"),
     ],

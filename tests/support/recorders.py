@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from concord import ingest, plugins
 from concord.backends.memory.store import MemoryStore
 from concord.config import Paths
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown
 from concord.extractors.reader import SandboxedReader
 from concord.indexing.reading_files import ReadLimits

@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from concord.embedders import estimate
-from concord.embedders.http import Refused, Server
-from concord.embedders.prefixes import Manners, manners_of
+from concord.embed import estimate
+from concord.embed.http import Refused, Server
+from concord.embed.prefixes import Manners, manners_of
 from concord.errors import EmbedderDown, TextsRefused
 from concord.text.clean import encodable
 from concord.types import Identity, Vector

@@ -23,8 +23,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from concord.embedders.onnx_file import FLOAT, INT32, INT64, Graph
-from concord.embedders.pack_file import Pack
+from concord.embed.onnx_file import FLOAT, INT32, INT64, Graph
+from concord.embed.pack_file import Pack
 
 Precision = Literal["exact", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("exact", "int8")

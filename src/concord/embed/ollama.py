@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from concord.embedders.http import Refused, Server
-from concord.embedders.remote import Dialect, RemoteEmbedder
+from concord.embed.http import Refused, Server
+from concord.embed.remote import Dialect, RemoteEmbedder
 from concord.errors import EmbedderDown
 
 if TYPE_CHECKING:

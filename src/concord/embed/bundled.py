@@ -8,15 +8,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from concord.embedders import pack_file
-from concord.embedders.token_starts import ByteLevelStarts
-from concord.embedders.tokenizer import ModelTokenizer
+from concord.embed import pack_file
+from concord.embed.token_starts import ByteLevelStarts
+from concord.embed.tokenizer import ModelTokenizer
 from concord.errors import EmbedderDown
 from concord.types import Identity, Vector
 
 if TYPE_CHECKING:
     from concord.config import Paths
-    from concord.embedders.runtime import TextEncoder
+    from concord.embed.runtime import TextEncoder
 
 MODEL = "granite-embedding-30m-english"
 WINDOW = 512
@@ -80,7 +80,7 @@ class BundledEmbedder:
 
     @cached_property
     def _encoder(self) -> TextEncoder:
-        from concord.embedders.bundled_network import Network  # late: counting tokens needs no numpy
+        from concord.embed.bundled_network import Network  # late: counting tokens needs no numpy
 
         return Network(self._options, self._cache_dir, self._tokenizer, pack_path).encoder()
 

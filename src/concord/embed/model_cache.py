@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from concord.embedders.onnx_file import GRAPH_FILE, WEIGHTS_FILE, Graph
+from concord.embed.onnx_file import GRAPH_FILE, WEIGHTS_FILE, Graph
 
 _SEAL = "seal.json"
 

@@ -16,7 +16,7 @@ from itertools import accumulate
 
 from tokenizers.models import Model
 
-from concord.embedders.tokenizer import ModelTokenizer
+from concord.embed.tokenizer import ModelTokenizer
 from concord.text.clean import encodable
 
 # Unicode's White_Space, spelled out: Python's \s has four control characters more.

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from concord.durable import replace_file
-from concord.embedders.runtime import TextEncoder
+from concord.embed.runtime import TextEncoder
 from concord.onnx_models import runtime
 from concord.types import Vector
 

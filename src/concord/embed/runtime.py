@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from concord import onnx_models
-from concord.embedders.tokenizer import ModelTokenizer
+from concord.embed.tokenizer import ModelTokenizer
 from concord.errors import BadValue, EmbedderDown
 from concord.native import native_code
 from concord.onnx_models import INPUTS, faults_as, physical_cores, session_options, strange_inputs

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from concord.embedders import encoder, model_cache, pack_file, precision
-from concord.embedders.bundled import MODEL, WINDOW
-from concord.embedders.encoder import PRECISIONS, Precision
-from concord.embedders.onnx_file import Graph
-from concord.embedders.runtime import Blueprint, TextEncoder
-from concord.embedders.tokenizer import ModelTokenizer
+from concord.embed import encoder, model_cache, pack_file, precision
+from concord.embed.bundled import MODEL, WINDOW
+from concord.embed.encoder import PRECISIONS, Precision
+from concord.embed.onnx_file import Graph
+from concord.embed.runtime import Blueprint, TextEncoder
+from concord.embed.tokenizer import ModelTokenizer
 from concord.errors import EmbedderDown
 
 SHA256 = "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"

@@ -19,9 +19,9 @@ from typing import Any
 from msgspec import Struct
 
 from concord.config import Paths
-from concord.embedders.prefixes import prefix_version
-from concord.embedders.runtime import Blueprint, Pooling, TextEncoder
-from concord.embedders.tokenizer import ModelTokenizer
+from concord.embed.prefixes import prefix_version
+from concord.embed.runtime import Blueprint, Pooling, TextEncoder
+from concord.embed.tokenizer import ModelTokenizer
 from concord.errors import BadValue, EmbedderDown
 from concord.onnx_models import find_model, model_file, read_json, read_window
 from concord.types import Identity, Vector
