@@ -33,7 +33,7 @@ print("done")
 
 HUNG = """
 import threading
-from concord import native
+from concord.embed import native
 from concord.search import deadline
 
 begun = threading.Event()

@@ -1,174 +1,218 @@
-"""Any ONNX sentence encoder: texts in, vectors of length 1 out. May be used by several threads at once."""
+"""What all models in ONNX form have in common, whatever they compute: their directory, and their session.
+
+A directory is given as such, or by the name of a model that is on this machine. Nothing is ever downloaded.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
-import numpy as np
-from msgspec import Struct
-from numpy.typing import NDArray
+from concord.config import Paths
+from concord.errors import BadValue, KBError
 
-from concord import onnx_models
-from concord.embed.tokenizer import ModelTokenizer
-from concord.errors import BadValue, EmbedderDown
-from concord.native import native_code
-from concord.onnx_models import INPUTS, faults_as, physical_cores, session_options, strange_inputs
-from concord.types import Vector
-
-Pooling = Literal["cls", "mean"]
-Floats = NDArray[np.float32]
-Ids = NDArray[np.int64]
-
-# Tokens in a batch, padding included. 2,048 is no faster (16.0 against 16.6 chunks per CPU second) and takes
-# 26 MB more.
-BATCH_TOKENS = 1024
-_OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")  # in order of preference
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # what is made from text alone
+_PADDING_NAMES = ("<pad>", "[PAD]")
+_MODEL_FILES = ("model.onnx", "onnx/model.onnx")
+_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)?")  # of a model, as it is published: MODEL or ORG/MODEL
+_DEFAULT_WINDOW = 512  # of nearly every published encoder
+_LARGEST_WINDOW = 1 << 20  # a tokenizer without a limit names one of thirty digits
+_TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+_SILENT = "ORT_DISABLE_TELEMETRY"  # onnxruntime's own variable, heeded only while it is loaded
+_ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are not for users
 # How long a thread of onnxruntime spins for more work, in microseconds. On a busy machine its own default
 # cost a third of the throughput and made a query 1.5 times as slow; without any, an idle machine was a fifth
 # slower.
 _SPIN_US = "20"
 
-
-class Blueprint(Struct, frozen=True):
-    """What must be known of a model to run it. Nothing is read until it is needed."""
-
-    name: str
-    model: Callable[[], Path | bytes]  # the ONNX file, or its contents
-    window: int  # tokens, special ones included
-    pooling: Pooling = "mean"  # for a model that returns a vector for each token
-    is_optimised: bool = False  # then onnxruntime need not look for operators that it could fuse
+Error = Callable[[str], KBError]
 
 
-class TextEncoder:
-    """A model that turns texts into vectors. Loads at first use; closed, it loads again."""
+class Sought(NamedTuple):
+    """The directory of a model; where it was looked for, if nothing was found."""
 
-    def __init__(self, blueprint: Blueprint, tokenizer: ModelTokenizer, threads: int) -> None:
-        self._blueprint = blueprint
-        self._tokenizer = tokenizer
-        self._threads = threads or physical_cores()
-        self._loading = threading.Lock()
-        self._session: Any = None
-        self.overflowed = 0  # texts that were longer than the window
+    directory: Path | None
+    places: tuple[Path, ...]
 
     @property
-    def is_warm(self) -> bool:
-        """Whether the next text will not have to wait for a load."""
-        return self._tokenizer.is_loaded and self._session is not None
-
-    def close(self) -> None:
-        """Free the session; the tokenizer belongs to the caller."""
-        with self._loading:
-            self._session = None
-
-    def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector a text. A text longer than the window becomes the mean of its parts.
-
-        Raises:
-            EmbedderDown: the model cannot be loaded or run, or what it returns is no vector.
-        """
-        with native_code():
-            windows = [self._tokenizer.windows(text, self._blueprint.window) for text in texts]
-        self.overflowed += sum(len(rows) > 1 for rows in windows)
-        vectors = iter(self._encode([row for rows in windows for row in rows]))
-        return [self._to_vector([next(vectors) for _ in rows]) for rows in windows]
-
-    def _encode(self, rows: Sequence[Sequence[int]]) -> list[Floats]:
-        vectors: dict[int, Floats] = {}
-        for batch in batches([len(row) for row in rows], BATCH_TOKENS):
-            ids, mask = padded([rows[index] for index in batch], self._tokenizer.padding)
-            with native_code():
-                states = self._run(ids, mask)
-            vectors.update(zip(batch, states, strict=True))
-        return [vectors[index] for index in range(len(rows))]
-
-    def _run(self, ids: Ids, mask: Ids) -> Floats:
-        session = self._opened_session()
-        feed = dict(zip(INPUTS, (ids, mask, np.zeros_like(ids)), strict=True))
-        with faults_as(partial(_down, self._blueprint.name)):
-            states: Floats = onnx_models.run_session(session, feed, _OUTPUTS)
-        return states if states.ndim == 2 else pooled(states, mask, self._blueprint.pooling)
-
-    def _opened_session(self) -> Any:
-        with self._loading:
-            if self._session is None:
-                self._session = open_session(self._blueprint, self._threads)
-            return self._session
-
-    def _to_vector(self, parts: Sequence[Floats]) -> Vector:
-        mean = np.sum([part / np.linalg.norm(part) for part in parts], axis=0) if len(parts) > 1 else parts[0]
-        length = float(np.linalg.norm(mean))
-        if not 0 < length < np.inf:  # also refuses a length that is not a number
-            raise EmbedderDown(
-                f"the model {self._blueprint.name} returned a vector without a direction",
-                hint="the model file may be damaged: kb doctor checks it",
-            )
-        return (mean / length).astype("<f4").tobytes()
+    def told(self) -> str:
+        """The places, for a sentence."""
+        return ", ".join(map(str, self.places))
 
 
-def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Group rows of like length, so that little is padding, into batches of at most `budget` tokens.
-
-    The longest come first: a batch that needs too much memory fails at once, not after an hour.
-    """
-    batch: list[int] = []
-    for index in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > budget:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch
+def find_model(name: str, paths: Paths) -> Sought:
+    """Look for a model: a directory, or a name under our own `models` and in Hugging Face's cache."""
+    given = Path(os.path.expanduser(name))  # pathlib's own raises for a stranger's ~
+    if name and given.is_dir():
+        return Sought(given, ())
+    if not _NAME.fullmatch(name):
+        return Sought(None, (given,) if name else ())
+    own, hub = Path(paths.models, name), Path(paths.hub, f"models--{name.replace('/', '--')}")
+    whole = (home for home in (own, *_snapshots(hub)) if not model_file(home)[1])
+    return Sought(next(whole, None), (given.absolute(), own, hub))
 
 
-def padded(rows: Sequence[Sequence[int]], padding: int) -> tuple[Ids, Ids]:
-    """Return the rows as one matrix, filled up on the right, and a mask of what is text."""
-    width = max(map(len, rows))
-    ids = np.full((len(rows), width), padding, np.int64)
-    mask = np.zeros((len(rows), width), np.int64)
-    for index, row in enumerate(rows):
-        ids[index, : len(row)] = row
-        mask[index, : len(row)] = 1
-    return ids, mask
+def _snapshots(repository: Path) -> list[Path]:
+    """Return the versions of a model that Hugging Face's programs have downloaded, the current one first."""
+    try:
+        current = (repository / "refs/main").read_text("ascii").strip()
+    except (OSError, ValueError):
+        current = ""
+    return sorted((repository / "snapshots").glob("*"), key=lambda home: (home.name != current, home.name))
 
 
-def pooled(states: Floats, mask: Ids, pooling: Pooling) -> Floats:
-    """Make one vector of the vectors of a text's tokens."""
-    if pooling == "cls":
-        return states[:, 0]
-    weights = mask[:, :, None].astype(np.float32)
-    means: Floats = (states * weights).sum(axis=1) / weights.sum(axis=1)
-    return means
+def model_file(directory: Path) -> tuple[Path, str]:
+    """Return where a directory's model is, and the name of what it cannot do without and has not."""
+    places = [directory / name for name in _MODEL_FILES]
+    model = next((place for place in places if place.is_file()), places[0])
+    needed = (model, directory / "tokenizer.json")
+    return model, next((path.name for path in needed if not path.is_file()), "")
 
 
-def open_session(blueprint: Blueprint, threads: int) -> Any:
-    """Load a model.
+def read_json(path: Path) -> dict[str, Any]:
+    """Return what one of a model's files says; a file that is not there says nothing.
 
     Raises:
-        EmbedderDown: onnxruntime cannot load it.
-        BadValue: it wants an input that is not made from text alone.
+        BadValue: it cannot be read.
     """
-    model = blueprint.model()
-    with faults_as(partial(_down, blueprint.name)):
-        session = onnx_models.open_session(model, _session_options(blueprint, threads))
-    if strange := strange_inputs(session):
-        raise BadValue(
-            f"the model {blueprint.name} wants the input {', '.join(strange)}",
-            hint=f"use a sentence encoder whose inputs are among {', '.join(INPUTS)}",
-        )
-    return session
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as fault:
+        raise BadValue(f"{path} cannot be read: {fault}", hint="mend or remove the file") from fault
+    return content if isinstance(content, dict) else {}
 
 
-def _session_options(blueprint: Blueprint, threads: int) -> Any:
-    options = session_options(threads)
+def read_window(directory: Path) -> int:
+    """Return how many tokens a model reads: the smallest number that its files name.
+
+    Raises:
+        BadValue: one of them cannot be read.
+    """
+    named = (
+        _positions(read_json(directory / "config.json")),
+        read_json(directory / "tokenizer_config.json").get("model_max_length"),
+        read_json(directory / "sentence_bert_config.json").get("max_seq_length"),
+    )
+    numbers = (int(limit) for limit in named if isinstance(limit, int | float))
+    return min((number for number in numbers if 0 < number < _LARGEST_WINDOW), default=_DEFAULT_WINDOW)
+
+
+def padding_id(tokenizer: Any) -> int:
+    """Return the token that fills rows up, which few tokenizers name and most have."""
+    if tokenizer.padding:
+        return int(tokenizer.padding["pad_id"])
+    known = (tokenizer.token_to_id(name) for name in _PADDING_NAMES)
+    return next((number for number in known if number is not None), 0)
+
+
+def _positions(config: Mapping[str, Any]) -> Any:
+    positions = config.get("max_position_embeddings")
+    if isinstance(positions, int) and "roberta" in str(config.get("model_type", "")):
+        return positions - 1 - int(config.get("pad_token_id", 1))  # they begin after the one for padding
+    return positions
+
+
+def runtime() -> Any:
+    """Return onnxruntime. It is imported here alone, because it has to be silenced first.
+
+    From 1.29 on it keeps a device id and a record of events in the user's home, and sends them to its makers;
+    its own function that turns this off comes too late. If the user has set the variable, that stands.
+    """
+    os.environ.setdefault(_SILENT, "1")
+    import onnxruntime  # late: counting tokens must not pay for it
+
+    return onnxruntime
+
+
+class Session:
+    """A loaded network, of which one call runs at a time.
+
+    What onnxruntime has to say against it is raised as an error of the caller's, made from its first line.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: Path | bytes,
+        threads: int,
+        error: Error,
+        *,
+        is_fused: bool = False,
+        folder: str = "",
+        weights: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Load a network from its file or its contents; its weights may be in a folder, or at hand as arrays.
+
+        Raises:
+            BadValue: it wants an input that is not made from text alone.
+        """
+        options = _session_options(threads, is_fused=is_fused, folder=folder)
+        self._values = _values(weights or {})  # as long as the session, which does not copy them
+        options.add_external_initializers(list(self._values), list(self._values.values()))
+        source = model if isinstance(model, bytes) else str(model)
+        self._error = error
+        with _faults_as(error):
+            self._session = runtime().InferenceSession(source, options, ["CPUExecutionProvider"])
+        self._inputs = [given.name for given in self._session.get_inputs()]
+        self._outputs = [str(given.name) for given in self._session.get_outputs()]
+        if strange := sorted(set(self._inputs).difference(INPUTS)):
+            raise BadValue(
+                f"the model {name} wants the input {', '.join(strange)}",
+                hint=f"use a model whose inputs are among {', '.join(INPUTS)}",
+            )
+
+    def run(self, feed: Mapping[str, Any], preferred: Sequence[str]) -> Any:
+        """Return one output: the first preferred one that there is, else the first. It gets what it wants."""
+        output = next((name for name in preferred if name in self._outputs), self._outputs[0])
+        with _faults_as(self._error):
+            return self._session.run([output], {name: feed[name] for name in self._inputs})[0]
+
+
+def _session_options(threads: int, *, is_fused: bool, folder: str) -> Any:
+    options = runtime().SessionOptions()
+    options.intra_op_num_threads = threads or physical_cores()
+    options.inter_op_num_threads = 1
+    options.log_severity_level = _ERRORS_ONLY
     options.add_session_config_entry("session.intra_op.spin_duration_us", _SPIN_US)
-    if blueprint.is_optimised:
-        options.graph_optimization_level = onnx_models.runtime().GraphOptimizationLevel.ORT_ENABLE_BASIC
+    if is_fused:  # then onnxruntime need not look for operators that it could fuse
+        options.graph_optimization_level = runtime().GraphOptimizationLevel.ORT_ENABLE_BASIC
+    if folder:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
     return options
 
 
-def _down(name: str, reason: str) -> EmbedderDown:
-    return EmbedderDown(f"the model {name} does not run: {reason}", hint="kb doctor checks the model")
+def _values(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    make = runtime().OrtValue.ortvalue_from_numpy
+    return {name: make(array.copy(order="C")) for name, array in arrays.items()}
+
+
+@contextmanager
+def _faults_as(error: Error) -> Iterator[None]:
+    try:
+        yield
+    except _fault_kinds() as fault:
+        raise error(str(fault).splitlines()[0]) from fault
+
+
+@cache
+def _fault_kinds() -> tuple[type[Exception], ...]:
+    """Return onnxruntime's errors, which share no class of their own."""
+    state = vars(runtime().capi.onnxruntime_pybind11_state)
+    return tuple(kind for kind in state.values() if isinstance(kind, type) and issubclass(kind, Exception))
+
+
+def physical_cores() -> int:
+    """Return how many cores this process may use; two threads of one core only get in each other's way."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    try:
+        return len({Path(_TOPOLOGY.format(cpu)).read_text("ascii") for cpu in allowed})
+    except OSError:
+        return len(allowed)
