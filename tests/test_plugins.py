@@ -20,9 +20,8 @@ from concord.backends.sqlite.location import locate as locate_sqlite
 from concord.backends.sqlite.store import SQLiteStore
 from concord.embed.bundled import BundledEmbedder
 from concord.embed.hashing import HashingEmbedder
-from concord.embed.ollama import open_ollama
 from concord.embed.onnx import OnnxEmbedder
-from concord.embed.openai import open_openai
+from concord.embed.remote import OllamaEmbedder, OpenAIEmbedder
 from concord.errors import BadValue, MissingExtra, UnknownName
 from concord.extractors.book import BookExtractor
 from concord.extractors.cards import CardsExtractor
@@ -59,8 +58,8 @@ from support.small_library import library
 EMBEDDERS: Sequence[Callable[..., Embedder]] = (
     BundledEmbedder,
     OnnxEmbedder,
-    open_ollama,
-    open_openai,
+    OllamaEmbedder,
+    OpenAIEmbedder,
     HashingEmbedder,
 )
 STORES: Sequence[type[Store]] = (SQLiteStore, MemoryStore, PostgresStore, JsonStore)

@@ -15,7 +15,7 @@ import pytest
 
 from concord import plugins
 from concord.embed.hashing import HashingEmbedder
-from concord.embed.prefixes import manners_of
+from concord.embed.prefixes import prefixes_of
 from concord.embed.remote import RemoteEmbedder
 from concord.errors import BadValue, EmbedderDown, TextsRefused
 from concord.knowledge import KnowledgeBase
@@ -103,7 +103,7 @@ def test_ollama_is_told_the_prefixes_and_how_long_to_keep_the_model(server: Embe
         "keep_alive": 600,
     }
     assert query["input"] == ["search_query: a cat"]
-    assert ollama.identity.prefix_version == manners_of("nomic-embed-text:v1.5").version != ""
+    assert ollama.identity.prefix_version == prefixes_of("nomic-embed-text:v1.5").version != ""
 
 
 def test_a_dimension_that_is_known_is_not_asked_for(remote: Open, server: EmbeddingServer):

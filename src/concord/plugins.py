@@ -12,8 +12,8 @@ TABLES: dict[str, dict[str, str]] = {
     "embedders": {
         "bundled": "concord.embed.bundled:BundledEmbedder",
         "onnx": "concord.embed.onnx:OnnxEmbedder",
-        "ollama": "concord.embed.ollama:open_ollama",
-        "openai": "concord.embed.openai:open_openai",
+        "ollama": "concord.embed.remote:OllamaEmbedder",
+        "openai": "concord.embed.remote:OpenAIEmbedder",
         "hashing": "concord.embed.hashing:HashingEmbedder",
     },
     "backends": {

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from concord.config import Paths
 from concord.embed.native import native_code
-from concord.embed.prefixes import prefix_version
+from concord.embed.prefixes import Prefixes
 from concord.embed.runtime import INPUTS, Session, find_model, model_file, read_json, read_window
 from concord.embed.tokenizer import ModelTokenizer
 from concord.errors import BadValue, EmbedderDown
@@ -154,7 +154,7 @@ class OnnxEmbedder(Encoder):
     def identity(self) -> Identity:
         """Who made the vectors; a model whose directory does not say its dimension is asked for a vector."""
         dimension = self._card.dimension or len(super()._embed([""])[0]) // _FLOAT_BYTES
-        version = prefix_version(self._card.query_prefix, self._card.document_prefix)
+        version = Prefixes(self._card.query_prefix, self._card.document_prefix).version
         return Identity("onnx", f"{self._card.name}-{self._fingerprint()}", dimension, version)
 
     @property

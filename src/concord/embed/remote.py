@@ -1,4 +1,4 @@
-"""An embedder whose model runs in a server: small batches go out, and vectors are looked at before use.
+"""Models that run in a server, in the dialect of Ollama or of OpenAI: small batches, vectors looked at.
 
 A batch that fails is halved until the text that it fails for stands alone. Then a harmless word is tried: if
 that fails as well, the server is at fault and not the text. A text that is longer than the model reads is cut
@@ -12,16 +12,18 @@ import re
 import sys
 import threading
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from concord.embed import estimate
 from concord.embed.http import Refused, Server
-from concord.embed.prefixes import Manners, manners_of
-from concord.errors import EmbedderDown, TextsRefused
+from concord.embed.prefixes import prefixes_of
+from concord.errors import BadValue, EmbedderDown, TextsRefused
 from concord.text.clean import encodable
 from concord.types import Identity, Vector
+
+if TYPE_CHECKING:
+    from concord.config import Paths
 
 PROBE = "a"  # a text that no model refuses
 # For a request with documents. A query has one try: its user is waiting, and words can answer.
@@ -33,17 +35,14 @@ _NOT_THE_TEXT = (401, 403, 404, 405, 429)  # a key, a model or an address that i
 _TOO_LONG = re.compile(
     r"context|too (long|large|many)|exceed|maximum|less than \d+ tokens|input length", re.I
 )
-_TOO_LARGE = 413
-
-
-class Dialect(NamedTuple):
-    """The requests and answers of one kind of server."""
-
-    provider: str
-    path: str
-    request: Callable[[str, Sequence[str]], dict[str, Any]]  # model and texts → body
-    numbers: Callable[[Any], list[Any]]  # answer → a list of numbers a text
-    absent: Callable[[Server, str, Refused], EmbedderDown]  # why a request for this model was not understood
+_TOO_LARGE, _NOT_FOUND, _KEY_REFUSED = 413, 404, (401, 403)
+# Subword tokenizers cut a long word into pieces and a Chinese or Japanese character into one or two. For each
+# token of the bundled model's own tokenizer this counts 0.98 on this project's documentation and 0.90 on its
+# source code; a chunk that is cut a little too long for a model is embedded in parts.
+_TOKEN = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+    r"|[A-Za-z]{1,5}|\d{1,3}|[^\W\d_]{1,2}|[^\w\s]|_|\n\s*|\s{2,}"
+)
 
 
 class _Unfit(Exception):
@@ -55,20 +54,38 @@ class _Unfit(Exception):
 
 
 class RemoteEmbedder:
-    """Reads `embed.batch`, `embed.concurrency` and `embed.dimension` (0: not known, the server is asked)."""
+    """Reads `embed.batch`, `embed.concurrency` and `embed.dimension` (0: not known, the server is asked).
 
-    def __init__(self, dialect: Dialect, model: str, server: Server, options: Mapping[str, Any]) -> None:
-        self._dialect = dialect
+    A dialect fills in what a request and its answer look like.
+    """
+
+    provider = path = ""
+
+    def __init__(self, model: str, server: Server, options: Mapping[str, Any]) -> None:
         self._model = model
         self._server = server
-        self._manners: Manners = manners_of(model)
+        self._prefixes = prefixes_of(model)
         self._batch = int(options.get("embed.batch") or 10)
         self._concurrency = int(options.get("embed.concurrency") or 1)
         self._dimension = int(options.get("embed.dimension") or 0)
         self._asking = threading.Lock()
-        self._has_been_asked = False
-        self.max_tokens = self._manners.window
+        self.max_tokens = self._prefixes.window
         self.overflowed = 0
+        self.is_warm = (
+            False  # once the server has been asked: nothing is loaded here, and it may answer or not
+        )
+
+    def request(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Return the body of a request for the vectors of texts."""
+        raise NotImplementedError
+
+    def numbers(self, answer: Any) -> list[Any]:
+        """Return a list of numbers for each text; any KeyError, TypeError or the like says there are none."""
+        raise NotImplementedError
+
+    def misunderstood(self, fault: Refused) -> EmbedderDown:
+        """Return why the server would refuse any text."""
+        raise NotImplementedError
 
     @property
     def identity(self) -> Identity:
@@ -79,12 +96,12 @@ class RemoteEmbedder:
         """
         with self._asking:
             if not self._dimension:
-                self._dimension = len(self._one(PROBE, tries=TRIES)) // 4
-        return Identity(self._dialect.provider, self._model, self._dimension, self._manners.version)
+                self._dimension = len(self._single(PROBE, tries=TRIES)) // 4
+        return Identity(self.provider, self._model, self._dimension, self._prefixes.version)
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Return the offset at which each token may begin: the model's own tokenizer is not here."""
-        return estimate.token_starts(text)
+        return [match.start() for match in _TOKEN.finditer(text)]
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector a text, in order.
@@ -93,9 +110,9 @@ class RemoteEmbedder:
             TextsRefused: the server refuses some of them; the vectors of the others come with it.
             EmbedderDown: it does not answer or answers nonsense.
         """
-        prefixed = [self._manners.document + text for text in texts]
+        prefixed = [self._prefixes.document + text for text in texts]
         batches = [prefixed[at : at + self._batch] for at in range(0, len(prefixed), self._batch)]
-        results = [result for several in self._at_once(batches) for result in several]
+        results = [result for batch in self._at_once(batches) for result in batch]
         refusals = [str(result) for result in results if isinstance(result, _Unfit)]
         vectors = [None if isinstance(result, _Unfit) else result for result in results]
         if refusals:
@@ -108,16 +125,11 @@ class RemoteEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query; a text longer than the window is averaged over its parts."""
-        return self._one(self._manners.query + text, tries=1)
+        return self._single(self._prefixes.query + text, tries=1)
 
     def warm(self) -> None:
         """Let the server load its model now."""
-        self._one(PROBE, tries=1)
-
-    @property
-    def is_warm(self) -> bool:
-        """Whether the server has been asked yet: nothing is loaded here, and it may answer or not."""
-        return self._has_been_asked
+        self._single(PROBE, tries=1)
 
     def close(self) -> None:
         """Close the connections."""
@@ -154,43 +166,36 @@ class RemoteEmbedder:
         return first + [result for few in rest for result in self._isolating(few)]
 
     def _alone(self, text: str, fault: _Unfit) -> Vector | _Unfit:
-        if fault.is_long and len(text) >= 2 * _SHORTEST_HALF:
+        if _is_divisible(text, fault):
             try:
-                vector = self._halved(text, TRIES)
+                vector = self._mean_of_halves(text, TRIES)
             except _Unfit as other:
                 return other
             self.overflowed += 1
             return vector
-        try:
-            self._vectors([PROBE], TRIES)
-        except _Unfit as worse:
-            raise EmbedderDown(f"{self._server.name} does not work: {worse}", hint=_CHECK) from fault
+        self._single(PROBE, TRIES)  # raises where the server is at fault
         return fault
 
-    def _one(self, text: str, tries: int) -> Vector:
+    def _single(self, text: str, tries: int) -> Vector:
+        try:
+            return self._vector(text, tries)
+        except _Unfit as fault:
+            hint = "look at the server's own log"
+            raise EmbedderDown(f"{self._server.name} does not work: {fault}", hint=hint) from fault
+
+    def _vector(self, text: str, tries: int) -> Vector:
         try:
             return self._vectors([text], tries)[0]
         except _Unfit as fault:
-            if not fault.is_long or len(text) < 2 * _SHORTEST_HALF:
-                raise EmbedderDown(f"{self._server.name} does not work: {fault}", hint=_CHECK) from fault
-        try:
-            return self._halved(text, tries)
-        except _Unfit as fault:
-            raise EmbedderDown(f"{self._server.name} does not work: {fault}", hint=_CHECK) from fault
+            if not _is_divisible(text, fault):
+                raise
+        return self._mean_of_halves(text, tries)
 
-    def _halved(self, text: str, tries: int) -> Vector:
-        """Return the mean of what the two halves of a text come to; each may be too long as well."""
+    def _mean_of_halves(self, text: str, tries: int) -> Vector:
         middle = len(text) // 2
         middle = text.rfind(" ", middle // 2, middle) + 1 or middle
-        parts: list[Vector] = []
-        for half in (text[:middle], text[middle:]):
-            try:
-                parts += self._vectors([half], tries)
-            except _Unfit as fault:
-                if not fault.is_long or len(half) < 2 * _SHORTEST_HALF:
-                    raise
-                parts.append(self._halved(half, tries))
-        return unit([sum(pair) for pair in zip(*map(_floats, parts), strict=True)])
+        halves = [_floats(self._vector(half, tries)) for half in (text[:middle], text[middle:])]
+        return unit([sum(pair) for pair in zip(*halves, strict=True)])
 
     def _vectors(self, texts: Sequence[str], tries: int) -> list[Vector]:
         """Ask for the vectors of texts once, and look at each.
@@ -199,30 +204,110 @@ class RemoteEmbedder:
             _Unfit: at least one of the texts has none.
             EmbedderDown: whatever the texts were, there would be none.
         """
-        self._has_been_asked = True
-        sendable = [encodable(text) for text in texts]
+        self.is_warm = True
+        body = self.request([encodable(text) for text in texts])
         try:
-            answer = self._server.ask(
-                self._dialect.path, self._dialect.request(self._model, sendable), tries=tries
-            )
+            answer = self._server.ask(self.path, body, tries=tries)
         except Refused as fault:
             if fault.status in _NOT_THE_TEXT or 300 <= fault.status < 400:
-                raise self._dialect.absent(self._server, self._model, fault) from fault
+                raise self.misunderstood(fault) from fault
             is_long = fault.status == _TOO_LARGE or bool(_TOO_LONG.search(fault.reason))
             raise _Unfit(fault.reason, is_long=is_long) from fault
         return self._believed(answer, len(texts))
 
     def _believed(self, answer: Any, count: int) -> list[Vector]:
         try:
-            rows = self._dialect.numbers(answer)
+            rows = self.numbers(answer)
         except (KeyError, TypeError, IndexError, ValueError) as fault:
             raise _Unfit("the answer holds no embeddings") from fault
         if len(rows) != count:
             raise _Unfit(f"the answer holds {len(rows)} embeddings where {count} are needed")
         vectors = [unit(row) for row in rows]
-        for found in {len(vector) // 4 for vector in vectors} - {self._dimension or len(vectors[0]) // 4}:
-            raise _Unfit(f"a vector has {found} dimensions where {self._dimension} are expected")
+        for size in {len(vector) // 4 for vector in vectors} - {self._dimension or len(vectors[0]) // 4}:
+            raise _Unfit(f"a vector has {size} dimensions where {self._dimension} are expected")
         return vectors
+
+
+class OllamaEmbedder(RemoteEmbedder):
+    """Reads `embed.model`, `embed.url`, `embed.timeout_s` and `embed.keep_alive` as well."""
+
+    provider, path = "ollama", "/api/embed"
+
+    def __init__(self, options: Mapping[str, Any], paths: Paths) -> None:
+        server = Server(
+            str(options.get("embed.url") or "http://127.0.0.1:11434"),
+            name="ollama",
+            timeout_s=float(options.get("embed.timeout_s") or 10),
+            start="start it: `ollama serve`, or set embed.url to where it is",
+        )
+        super().__init__(_tagless(options.get("embed.model") or "nomic-embed-text"), server, options)
+        duration = str(options.get("embed.keep_alive") or "30m")
+        # A bare number is seconds, and must be a number in JSON too.
+        self._keep_alive = int(duration) if duration.lstrip("-").isdecimal() else duration
+
+    def request(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Return a body that has nothing truncated: what is too long is to be an error, not half a text."""
+        return {"model": self._model, "input": texts, "truncate": False, "keep_alive": self._keep_alive}
+
+    def numbers(self, answer: Any) -> list[Any]:
+        """Return the embeddings, which are in the order of the texts."""
+        return list(answer["embeddings"])
+
+    def misunderstood(self, fault: Refused) -> EmbedderDown:
+        """Tell a model that has not been pulled from every other fault."""
+        name, model = self._server.name, self._model
+        if fault.status != _NOT_FOUND:
+            return EmbedderDown(f"{name} refuses: {fault.reason}", hint="is embed.url that of Ollama?")
+        try:
+            pulled = [_tagless(row["name"]) for row in self._server.ask("/api/tags")["models"]]
+        except (Refused, KeyError, TypeError, AttributeError):
+            return EmbedderDown(f"{name} is no Ollama: it knows no /api/embed", hint="check embed.url")
+        if model in pulled:
+            return EmbedderDown(f"{name} cannot embed with {model}: {fault.reason}", hint="update Ollama")
+        others = f"; it has {', '.join(pulled[:5])}" if pulled else ""
+        return EmbedderDown(f"{name} has no model {model}{others}", hint=f"ollama pull {model}")
+
+
+class OpenAIEmbedder(RemoteEmbedder):
+    """Reads `embed.model`, `embed.url`, `embed.key` and `embed.timeout_s` as well.
+
+    Its servers are llama.cpp, vLLM, LM Studio, and hosted ones.
+    """
+
+    provider, path = "openai", "/embeddings"
+
+    def __init__(self, options: Mapping[str, Any], paths: Paths) -> None:
+        model = str(options.get("embed.model") or "")
+        if not model:
+            raise BadValue("embed.model must name the server's model", hint="`GET /v1/models` lists them")
+        server = Server(
+            str(options.get("embed.url") or "http://127.0.0.1:8080/v1"),  # where llama.cpp's server is
+            name="the server",
+            key=str(options.get("embed.key") or ""),
+            timeout_s=float(options.get("embed.timeout_s") or 10),
+            start="start it, or set embed.url to where it is",
+        )
+        super().__init__(model, server, options)
+
+    def request(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Return a body that asks for plain numbers."""
+        return {"model": self._model, "input": texts, "encoding_format": "float"}
+
+    def numbers(self, answer: Any) -> list[Any]:
+        """Return the embeddings in the order of the texts, which the answer numbers."""
+        return [row["embedding"] for row in sorted(answer["data"], key=lambda row: int(row["index"]))]
+
+    def misunderstood(self, fault: Refused) -> EmbedderDown:
+        """Tell a key that is refused from every other fault."""
+        if fault.status in _KEY_REFUSED:
+            return EmbedderDown(
+                f"{self._server.name} refuses the key: {fault.reason}",
+                hint="set embed.key, and embed.url to the address that it is for: it is sent nowhere else",
+            )
+        return EmbedderDown(
+            f"{self._server.name} refuses: {fault.reason}",
+            hint="check embed.url, which ends in /v1, and embed.model",
+        )
 
 
 def unit(numbers: Any) -> Vector:
@@ -238,16 +323,24 @@ def unit(numbers: Any) -> Vector:
         vector = array("f", [number / length for number in numbers])
     except TypeError as fault:
         raise _Unfit("the model returned what are no numbers") from fault
-    if sys.byteorder == "big":
-        vector.byteswap()
-    return vector.tobytes()
+    return _swapped(vector).tobytes()
 
 
 def _floats(vector: Vector) -> array[float]:
-    floats = array("f", vector)
+    return _swapped(array("f", vector))
+
+
+def _swapped(numbers: array[float]) -> array[float]:
+    """Return numbers between this machine's order of bytes and that of vectors, which is little-endian."""
     if sys.byteorder == "big":
-        floats.byteswap()
-    return floats
+        numbers.byteswap()
+    return numbers
 
 
-_CHECK = "look at the server's own log"
+def _is_divisible(text: str, fault: _Unfit) -> bool:
+    return fault.is_long and len(text) >= 2 * _SHORTEST_HALF
+
+
+def _tagless(model: str) -> str:
+    """Return a model's name without the tag that a name without one means."""
+    return str(model).removesuffix(":latest")
