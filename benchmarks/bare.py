@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from benchmarks.synthetic import cache_folder
 from concord.core.config import load_settings
-from concord.embedders import pack_file
-from concord.embedders.bundled import MODEL, WINDOW, pack_path
-from concord.embedders.bundled_network import Network
-from concord.embedders.runtime import BATCH_TOKENS, Blueprint, batches, open_session
-from concord.embedders.tokenizer import ModelTokenizer
-from concord.onnx_models import physical_cores
+from concord.embed import pack
+from concord.embed.bundled import WINDOW, BundledEmbedder
+from concord.embed.onnx import BATCH_TOKENS, batches
 
 Ids = NDArray[np.int64]
 
@@ -26,11 +21,11 @@ class BareModel:
     """A session and a tokenizer, and nothing around them."""
 
     def __init__(self) -> None:
-        path = _model_file()
-        self._session: Any = open_session(
-            Blueprint(MODEL, lambda: path, WINDOW, is_optimised=True), physical_cores()
-        )
-        self._tokenizer = Tokenizer.from_buffer(pack_file.read_tokenizer(pack_path()))
+        embedder = BundledEmbedder({}, load_settings().paths)
+        embedder.warm()
+        session: Any = embedder._session
+        self._session: Any = session._session  # onnxruntime's own
+        self._tokenizer = Tokenizer.from_buffer(pack.read_tokenizer(pack.pack_path()))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(WINDOW)
 
@@ -58,13 +53,3 @@ def _padded(rows: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
         ids[at, : len(row)] = row
         mask[at, : len(row)] = 1
     return ids, mask
-
-
-def _model_file() -> Path:
-    """Return the model's file as the library keeps it, making it when there is none."""
-    cache = Path(load_settings().paths.cache)
-    tokenizer = ModelTokenizer(lambda: pack_file.read_tokenizer(pack_path()))
-    chosen = Network({}, cache, tokenizer, pack_path).chosen_model()
-    if isinstance(chosen, bytes):
-        raise RuntimeError(f"{cache_folder()} cannot be written, so the model has no file to compare with")
-    return chosen

@@ -29,8 +29,7 @@ from benchmarks.measure import (
     sized,
 )
 from benchmarks.synthetic import write_markdown
-from concord.embedders import pack_file
-from concord.embedders.bundled import pack_path
+from concord.embed import pack
 
 FILES = sized(500, 5)
 ROUNDS = sized(3, 2)
@@ -100,7 +99,7 @@ def _bare(folder: Path, texts: Sequence[str]) -> Cost:
 
 
 def _read_count_store(tree: Path, texts: Sequence[str], store: Path) -> None:
-    tokenizer = Tokenizer.from_buffer(pack_file.read_tokenizer(pack_path()))
+    tokenizer = Tokenizer.from_buffer(pack.read_tokenizer(pack.pack_path()))
     for path in tree.rglob("*.md"):
         tokenizer.encode(path.read_text(encoding="utf-8"), add_special_tokens=False)
     with closing(apsw.Connection(str(store))) as connection:

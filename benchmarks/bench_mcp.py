@@ -32,7 +32,7 @@ from mcp.client.stdio import StdioServerParameters
 from benchmarks.measure import processor_s, sized
 from concord import KnowledgeBase
 from concord.core.config import load_settings
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 from concord.types import Document, Piece, Source
 
 SOURCE = str(Path(__file__).parent.parent / "src")

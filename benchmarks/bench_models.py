@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from benchmarks.measure import Cost, Row, at_least, at_most, cost_of, elapsed_ms, milliseconds, p95_ms, sized
 from benchmarks.synthetic import write_markdown
 from concord.core import plugins
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.types import Document, Identity, Piece, Source, Vector, silent
 

@@ -43,7 +43,7 @@ from benchmarks.synthetic import DIMENSION, SEED, Floats, cache_folder, filled_s
 from concord.backends.sqlite.graph_search import LEAST
 from concord.backends.sqlite.store import SQLiteStore
 from concord.core.errors import KBError
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.types import ChunkId, Document, DocumentType, Filter, Piece, Source, silent
 

@@ -14,7 +14,7 @@ from contextlib import closing
 from msgspec.structs import astuple
 
 from benchmarks.synthetic import cache_folder
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 from concord.types import Vector
 
 _TABLE = """CREATE TABLE IF NOT EXISTS vectors (

@@ -20,7 +20,7 @@ from concord.backends.postgres import lexical, vectors
 from concord.backends.postgres.match import Relation
 from concord.backends.postgres.store import PostgresStore
 from concord.backends.postgres.vector_form import Embedding, register_vectors
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.search.understand import prune_limit
 from concord.text.tokens import tokenize

@@ -18,7 +18,7 @@ from benchmarks.server_time import clock_with_server
 from benchmarks.synthetic import SEED, batches_of_texts, documents_of
 from concord.backends.postgres.store import PostgresStore
 from concord.core.storage import Store
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 from concord.index.batch import is_full
 from concord.index.embedding import EMBED_BATCH
 from concord.types import Document, Piece, Source, silent

@@ -29,7 +29,7 @@ from benchmarks.measure import Clock, Cost, cost_of, sized, together
 from concord.backends.sqlite import schema
 from concord.backends.sqlite.store import SQLiteStore
 from concord.core.storage import Store
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 from concord.types import ChunkId, Document, Piece, Source, Vector
 
 SEED = 2026

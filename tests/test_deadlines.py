@@ -16,7 +16,7 @@ from concord import KnowledgeBase, Note
 from concord.core import plugins
 from concord.core.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError
 from concord.core.protocols import Strategy
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.search.deadline import FAILURES, Deadline
 from concord.search.legs import MAX_TOKENS, ExactWords, QueryVectors, RelaxedWords
 from concord.search.pipeline import search

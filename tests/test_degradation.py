@@ -13,7 +13,7 @@ from concord import KnowledgeBase, Note
 from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.core import plugins
 from concord.core.errors import BackendDown, EmbedderDown, Unavailable
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.types import Answer, Vector
 from concord.wire import explanation_to_json
 from support.small_library import NOTES, UNHURRIED, secluded, titles

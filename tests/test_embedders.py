@@ -20,11 +20,11 @@ from concord.core import plugins
 from concord.core.config import find_paths
 from concord.core.errors import BadValue, EmbedderDown, KBError
 from concord.core.protocols import Embedder
-from concord.embedders import bundled, bundled_network, pack_file
-from concord.embedders.onnx_file import FLOAT, INT64, Graph
+from concord.embed import bundled, pack
 from concord.types import Vector
 from support.embedding_server import EmbeddingServer, numbers, serving
 from support.folders import NOWHERE, cached_in
+from support.onnx_file import FLOAT, INT64, Graph
 
 Open = Callable[[], Embedder]
 REMOTE = {"ollama": "", "openai": "/v1"}
@@ -52,8 +52,10 @@ WILD = [
 def own_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real model directory: the bundled network, written out as anybody's model would be."""
     home = tmp_path_factory.mktemp("own")
-    bundled_network.build(bundled.pack_path(), "exact").write(home)
-    tokenizer = Tokenizer.from_buffer(pack_file.read_tokenizer(bundled.pack_path()))
+    (home / "model.onnx").write_bytes(bundled.graph_path("exact").read_bytes())
+    weights = pack.packed(pack.read_pack(pack.pack_path()), "exact")
+    (home / bundled.weights_file("exact")).write_bytes(weights)
+    tokenizer = Tokenizer.from_buffer(pack.read_tokenizer(pack.pack_path()))
     tokenizer.enable_truncation(4)  # as many published tokenizers say; it must not be obeyed
     tokenizer.enable_padding(pad_id=1, pad_token="<pad>", length=32)
     tokenizer.save(str(home / "tokenizer.json"))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from concord import KnowledgeBase
 from concord.core.errors import BadValue
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.index import embedding
 from concord.index.reading import READER_VERSION
 from concord.quality.collection import read_collection

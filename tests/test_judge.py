@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
 from concord.core import plugins
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.search.blend import WEIGHTS
 from concord.search.calibration import Cuts, Head, Heads
 from concord.search.judge import (

@@ -20,7 +20,7 @@ from mcp.client import Client
 from concord.cli.main import main
 from concord.core import plugins
 from concord.core.errors import BadValue, EmbedderDown, NotFound
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, silent
 from support import mcp_session

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import concord
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 from support.folders import cached_in
 
 MODEL = """
 import sys, threading
 from concord.core.config import Paths
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 
 embedder = BundledEmbedder({"embed.precision": "exact"}, Paths("", sys.argv[1], ""))
 embedded = threading.Event()
@@ -33,7 +33,7 @@ print("done")
 
 HUNG = """
 import threading
-from concord import native
+from concord.embed import native
 from concord.search import deadline
 
 begun = threading.Event()

@@ -22,11 +22,10 @@ from concord.core.errors import BadValue, MissingExtra, UnknownName
 from concord.core.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
 from concord.core.storage import Store
 from concord.core.vector_storage import OutsideVectors
-from concord.embedders.bundled import BundledEmbedder
-from concord.embedders.hashing import HashingEmbedder
-from concord.embedders.ollama import open_ollama
-from concord.embedders.onnx import OnnxEmbedder
-from concord.embedders.openai import open_openai
+from concord.embed.bundled import BundledEmbedder
+from concord.embed.hashing import HashingEmbedder
+from concord.embed.onnx import OnnxEmbedder
+from concord.embed.remote import OllamaEmbedder, OpenAIEmbedder
 from concord.extractors.book import BookExtractor
 from concord.extractors.cards import CardsExtractor
 from concord.extractors.code import CodeExtractor
@@ -59,8 +58,8 @@ from support.small_library import library
 EMBEDDERS: Sequence[Callable[..., Embedder]] = (
     BundledEmbedder,
     OnnxEmbedder,
-    open_ollama,
-    open_openai,
+    OllamaEmbedder,
+    OpenAIEmbedder,
     HashingEmbedder,
 )
 STORES: Sequence[type[Store]] = (SQLiteStore, MemoryStore, PostgresStore, JsonStore)
@@ -124,7 +123,7 @@ def test_a_name_that_nobody_has_is_answered_with_those_that_exist(kind: str):
     [
         ("backends", "postgresql", "concord.backends.postgres.store", "pip install 'concord-kb[postgres]'"),
         ("backends", "postgres", "concord.backends.postgres.store", "pip install 'concord-kb[postgres]'"),
-        ("embedders", "onnx", "concord.embedders.onnx", "pip install concord-kb"),
+        ("embedders", "onnx", "concord.embed.onnx", "pip install concord-kb"),
         ("embedders", "faraway", "faraway.embedder", "pip install faraway"),
     ],
 )
@@ -154,7 +153,7 @@ def outsider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(
         site / "outsider.py",
         "from concord.backends.memory.store import MemoryStore\n"
-        "from concord.embedders.hashing import HashingEmbedder\n"
+        "from concord.embed.hashing import HashingEmbedder\n"
         "from concord.text.terms import word_match\n"
         "from concord.types import Extracted, Identity, RankedList\n\n"
         "class Loud(HashingEmbedder):\n"
@@ -298,7 +297,7 @@ def test_a_strategy_that_nobody_brings_is_an_error_with_its_cure(outsider: Path,
 def test_our_own_parts_cannot_be_replaced_by_an_entry_point(outsider: Path):
     rows = "[concord.embedders]\nhashing = outsider:Loud\n"
     write(outsider / "outsider-1.0.dist-info" / "entry_points.txt", rows)
-    assert plugins.load("embedders", "hashing").__module__ == "concord.embedders.hashing"
+    assert plugins.load("embedders", "hashing").__module__ == "concord.embed.hashing"
 
 
 def test_asking_for_our_own_part_looks_at_no_entry_points(monkeypatch: pytest.MonkeyPatch):

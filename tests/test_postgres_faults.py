@@ -13,7 +13,7 @@ import pytest
 from concord.cli.main import main
 from concord.core.errors import BackendDown, EmbedderDown, StoreBusy
 from concord.core.storage import Store
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.index import batch
 from concord.knowledge import KnowledgeBase
 from concord.types import Vector, Word

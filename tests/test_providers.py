@@ -15,9 +15,9 @@ import pytest
 
 from concord.core import plugins
 from concord.core.errors import BadValue, EmbedderDown, TextsRefused
-from concord.embedders.hashing import HashingEmbedder
-from concord.embedders.prefixes import manners_of
-from concord.embedders.remote import RemoteEmbedder
+from concord.embed.hashing import HashingEmbedder
+from concord.embed.prefixes import prefixes_of
+from concord.embed.remote import RemoteEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.types import Identity
 from support.embedding_server import WINDOW, EmbeddingServer, numbers, serving
@@ -103,7 +103,7 @@ def test_ollama_is_told_the_prefixes_and_how_long_to_keep_the_model(server: Embe
         "keep_alive": 600,
     }
     assert query["input"] == ["search_query: a cat"]
-    assert ollama.identity.prefix_version == manners_of("nomic-embed-text:v1.5").version != ""
+    assert ollama.identity.prefix_version == prefixes_of("nomic-embed-text:v1.5").version != ""
 
 
 def test_a_dimension_that_is_known_is_not_asked_for(remote: Open, server: EmbeddingServer):
@@ -167,7 +167,7 @@ def test_a_query_is_tried_once_because_somebody_waits(remote: Open, server: Embe
 def test_one_bad_text_stands_alone_and_the_others_get_their_vectors(
     remote: Open, server: EmbeddingServer, status: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("concord.embedders.http.FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("concord.embed.http.FIRST_PAUSE_S", 0.0)
     server.behaviour.poison, server.behaviour.poison_status = "arsenic", status
     texts = [*many(12), "a spoon of arsenic", *many(3)]
     with pytest.raises(TextsRefused, match="1 of 16 texts: I will not read that") as refusal:
@@ -181,7 +181,7 @@ def test_one_bad_text_stands_alone_and_the_others_get_their_vectors(
 def test_a_server_that_refuses_everything_is_down_and_no_text_is_blamed(
     remote: Open, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("concord.embedders.http.FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("concord.embed.http.FIRST_PAUSE_S", 0.0)
     server.behaviour.refuses, server.behaviour.status = 10_000, 500
     with pytest.raises(EmbedderDown, match="does not work: not now") as fault:
         remote(dimension=256, concurrency=1).embed_documents(many(40))

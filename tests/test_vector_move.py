@@ -151,7 +151,7 @@ def test_nothing_is_deleted_before_all_has_arrived(
 
     kb.store.cache.trim(0)  # so that they have to be embedded again
     with monkeypatch.context() as patched:
-        patched.setattr("concord.embedders.hashing.HashingEmbedder.embed_documents", fail)
+        patched.setattr("concord.embed.hashing.HashingEmbedder.embed_documents", fail)
         with opened(tmp_path) as inside:
             done = inside.migrate_vectors()
     assert done.embedding.pending == 2

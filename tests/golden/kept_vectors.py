@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from concord.core.config import Paths
-from concord.embedders.bundled import BundledEmbedder
+from concord.embed.bundled import BundledEmbedder
 from concord.types import Vector
 
 FILE = Path(__file__).parent / "vectors.xz"

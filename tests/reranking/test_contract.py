@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from concord.core import plugins
 from concord.core.protocols import Reranker
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.search.rerank import weighed
 from concord.types import ChunkId
 from reranking.tiny_model import FUSED, QUERY, TEXTS, options, ranking

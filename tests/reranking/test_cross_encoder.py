@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from concord.core.errors import BadValue, KBError, Unavailable
-from concord.onnx_models import read_window
+from concord.embed.runtime import read_window
 from concord.search.cross_encoder import CrossEncoder
 from reranking.tiny_model import DOUBT, FUSED, QUERY, TEXTS, make_model, options, ranking, sigmoid, spoilt
 from support.folders import NOWHERE

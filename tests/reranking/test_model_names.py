@@ -8,7 +8,7 @@ import pytest
 
 from concord.core.config import Paths, find_paths, load_settings
 from concord.core.errors import BadValue
-from concord.onnx_models import find_model
+from concord.embed.runtime import find_model
 from concord.search.cross_encoder import CrossEncoder
 from concord.types import Ranked
 from reranking.tiny_model import FUSED, NOTES, QUERY, TEXTS, make_model, options, spoilt

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from concord.embedders.onnx_file import FLOAT, INT64, Graph
 from concord.types import Candidate, ChunkId, Ranked
+from support.onnx_file import FLOAT, INT64, Graph
 
 TEXTS: dict[ChunkId, str] = {
     1: "the pool holds ten connections",

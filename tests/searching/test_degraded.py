@@ -11,7 +11,7 @@ from concord.cli.words import in_words
 from concord.core import plugins
 from concord.core.config import Paths
 from concord.core.errors import BackendDown, BadValue, EmbedderDown
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.types import Answer, Vector
 from searching.pages import opened, plant
@@ -67,7 +67,7 @@ def test_without_the_embedding_provider_words_answer_and_the_answer_says_so(
 @pytest.mark.parametrize(
     ("provider", "hashing", "says"),
     [
-        ("none", "concord.embedders.hashing:HashingEmbedder", "no embedding provider"),
+        ("none", "concord.embed.hashing:HashingEmbedder", "no embedding provider"),
         ("hashing", "searching.test_degraded:Other", "built with hashing/hashing-256, not hashing/other"),
         ("hashing", "searching.test_degraded:Gone", "the model's folder is gone"),
     ],

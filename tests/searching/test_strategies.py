@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from concord.core import plugins
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.search.legs import CACHE_ENTRIES, CACHE_SECONDS, QueryVectors
 from concord.types import Vector
 from searching.pages import BACKENDS, opened, paths, plant

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from concord.core.config import Paths
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.types import Vector
 
 BOUND_S = 30.0  # a gate that nobody opens is a failed test, not a hung one

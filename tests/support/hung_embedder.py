@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.types import Vector
 
 QUERIES_COME_BACK = threading.Event()  # nobody sets it but a test that is done

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.types import Vector
 
 

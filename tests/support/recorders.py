@@ -16,7 +16,7 @@ from concord.core.protocols import FileReader, Progress
 from concord.core.reports import SyncReport
 from concord.core.storage import Catalog, EmbeddingCache, Journal, LexicalIndex, Store
 from concord.core.vector_storage import VectorIndex, VectorSpaces
-from concord.embedders.hashing import HashingEmbedder
+from concord.embed.hashing import HashingEmbedder
 from concord.extractors.reader import SandboxedReader
 from concord.index.reading import ReadLimits
 from concord.index.sources import register

@@ -31,7 +31,7 @@ class Resolved(Struct, frozen=True):
 
 
 class Paths(Struct, frozen=True):
-    """The three directories that belong to us, and one that does not.
+    """The directories that belong to us, and one that does not.
 
     As text: pathlib is 5 ms, which a search need not pay.
     """
@@ -40,6 +40,7 @@ class Paths(Struct, frozen=True):
     cache: str
     config: str
     hub: str = ""  # where Hugging Face's programs keep the models that they have downloaded
+    user_cache: str = ""  # a cache that all knowledge bases of a user share; empty: `cache` is it
 
     @property
     def models(self) -> str:
@@ -122,9 +123,15 @@ def _implied(values: Mapping[str, Resolved]) -> dict[str, Resolved]:
 
 def find_paths(environment: Mapping[str, str]) -> Paths:
     """Return our directories: under KB_HOME when it is set, else where the platform wants them."""
+    platforms = _platform_paths(environment)
     if home := environment.get("KB_HOME"):
         root = os.path.abspath(os.path.expanduser(home))
-        return Paths(os.path.join(root, "data"), os.path.join(root, "cache"), root, _hub(environment))
+        data, cache = os.path.join(root, "data"), os.path.join(root, "cache")
+        return Paths(data, cache, root, platforms.hub, platforms.cache)
+    return platforms
+
+
+def _platform_paths(environment: Mapping[str, str]) -> Paths:
     if _HAS_XDG:
         return Paths(
             _xdg(environment, "XDG_DATA_HOME", ".local/share"),

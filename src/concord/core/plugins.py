@@ -10,11 +10,11 @@ from concord.core.errors import MissingExtra, UnknownName
 # A part is a row here, a file of its own and a parameter of its contract test.
 TABLES: dict[str, dict[str, str]] = {
     "embedders": {
-        "bundled": "concord.embedders.bundled:BundledEmbedder",
-        "onnx": "concord.embedders.onnx:OnnxEmbedder",
-        "ollama": "concord.embedders.ollama:open_ollama",
-        "openai": "concord.embedders.openai:open_openai",
-        "hashing": "concord.embedders.hashing:HashingEmbedder",
+        "bundled": "concord.embed.bundled:BundledEmbedder",
+        "onnx": "concord.embed.onnx:OnnxEmbedder",
+        "ollama": "concord.embed.remote:OllamaEmbedder",
+        "openai": "concord.embed.remote:OpenAIEmbedder",
+        "hashing": "concord.embed.hashing:HashingEmbedder",
     },
     "backends": {
         "sqlite": "concord.backends.sqlite.store:SQLiteStore",

@@ -180,7 +180,7 @@ def _vectors(tools: DoctorTools) -> Iterator[Finding]:
 
 
 def _provider(tools: DoctorTools) -> Iterator[Finding]:
-    """Whether the embedder answers, and is the one that made the vectors."""
+    """Whether the embedder answers, as it should, and is the one that made the vectors."""
     embedder = tools.embedder()
     theirs = tools.store().vectors.identity()
     if embedder is None:
@@ -189,6 +189,8 @@ def _provider(tools: DoctorTools) -> Iterator[Finding]:
             yield Finding("model", f"no provider is set, but {theirs.model} made the vectors", hint)
         return
     embedder.embed_query("Is anybody there?")
+    if check := getattr(embedder, "check", None):  # of the bundled model it is known what it should return
+        check()
     mine = embedder.identity
     if theirs is not None and theirs != mine:
         said = f"the vectors are of {theirs.name}, but the model that opens is {mine.name}"

@@ -16,20 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from concord.core.batches import batched
 from concord.core.config import Paths
 from concord.core.errors import BadValue, Unavailable
-from concord.native import native_code
-from concord.onnx_models import (
-    INPUTS,
-    faults_as,
-    find_model,
-    model_file,
-    open_session,
-    padding_id,
-    physical_cores,
-    read_window,
-    run_session,
-    session_options,
-    strange_inputs,
-)
+from concord.embed.native import native_code
+from concord.embed.runtime import INPUTS, Session, find_model, model_file, padding_id, read_window
 from concord.search.rerank import weighed
 from concord.text.clean import encodable
 from concord.types import ChunkId, Ranked
@@ -52,7 +40,7 @@ class _Model(NamedTuple):
     """A loaded model: its tokenizer and its network."""
 
     tokenizer: Tokenizer
-    session: Any
+    session: Session
     window: int
 
 
@@ -65,7 +53,7 @@ class CrossEncoder:
         self._weight = float(options["rerank.weight"])
         self._home = str(options.get("rerank.model") or "")
         self._paths = paths
-        self._threads = int(options.get("embed.threads") or 0) or physical_cores()
+        self._threads = int(options.get("embed.threads") or 0)
         self._loading = threading.Lock()
         self._loaded: _Model | None = None
 
@@ -100,8 +88,7 @@ class CrossEncoder:
 
     def _probabilities(self, model: _Model, pairs: Sequence[tuple[str, str]]) -> list[float]:
         feed = _feed(model.tokenizer.encode_batch(list(pairs)))
-        with faults_as(partial(_unavailable, self._home)):
-            logits = run_session(model.session, feed, ["logits"])
+        logits = model.session.run(feed, ["logits"])
         return _to_probabilities(logits, len(pairs), self._home)
 
     def _model(self) -> _Model:
@@ -125,7 +112,8 @@ def _load(home: str, paths: Paths, threads: int) -> _Model:
     if missing:
         raise BadValue(f"there is no {missing} in rerank.model, {home}", hint=_HINT)
     window = read_window(directory)
-    return _Model(_tokenizer(directory / "tokenizer.json", window), _session(model, threads), window)
+    session = Session(str(model), model, threads, partial(_unavailable, str(model)))
+    return _Model(_tokenizer(directory / "tokenizer.json", window), session, window)
 
 
 def _tokenizer(path: Path, window: int) -> Tokenizer:
@@ -141,14 +129,6 @@ def _tokenizer(path: Path, window: int) -> Tokenizer:
     tokenizer.enable_truncation(window, strategy="only_second")
     tokenizer.encode_special_tokens = True
     return tokenizer
-
-
-def _session(path: Path, threads: int) -> Any:
-    with faults_as(partial(_unavailable, str(path))):
-        session = open_session(path, session_options(threads))
-    if strange := strange_inputs(session):
-        raise BadValue(f"the model {path} wants the input {', '.join(strange)}", hint=_HINT)
-    return session
 
 
 def _cut(query: str, model: _Model) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from usearch.index import Index
 
 from concord.core.batches import batched
-from concord.native import native_code
+from concord.embed.native import native_code
 from concord.types import ChunkId, Vector
 
 _LINKS = 16  # of a vector on each level, the usual M

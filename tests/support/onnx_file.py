@@ -1,4 +1,4 @@
-"""An ONNX model file, written by hand.
+"""An ONNX model file, written by hand: tiny models for tests, and the bundled one (scripts/build_model.py).
 
 An ONNX file is a handful of protobuf messages, and writing the few fields that we use takes less than
 depending on the `onnx` package would. Large constants may be kept in a second file: onnxruntime maps it,
@@ -9,22 +9,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-GRAPH_FILE = "model.onnx"
-WEIGHTS_FILE = "weights.bin"
 
 FLOAT, UINT8, INT8, INT32, INT64 = 1, 2, 3, 6, 7  # TensorProto.DataType
 _TYPES = {"float32": FLOAT, "uint8": UINT8, "int8": INT8, "int32": INT32, "int64": INT64}
 _IR_VERSION = 8
 _OPSET = 17
 _MICROSOFT = "com.microsoft"  # onnxruntime's own fused operators
-_PAGE = 4096  # constants begin on a page, so that they can be mapped
-_INLINE_BYTES = 1024  # smaller constants stay in the graph: shapes and axes must be known while it is loaded
 
 Attribute = int | float | str | Sequence[int]
 Array = NDArray[Any]
@@ -47,7 +41,7 @@ class Graph:
     def output(self, name: str, source: str, kind: int, shape: Sequence[str | int]) -> None:
         """Give the result called `source` to the caller under `name`."""
         self._outputs.append(_value(name, kind, shape))
-        self._add("Identity", [source], [name], "", {})
+        self._add("Identity", [source], name, "", {})
 
     def constant(self, name: str, array: Array) -> str:
         """Keep an array in the model and return its name; a second array of the same name is the same one."""
@@ -55,69 +49,43 @@ class Graph:
         return name
 
     def node(self, operator: str, inputs: Sequence[str], **attributes: Attribute) -> str:
-        """Append an operator of the standard with one result, and return the result's name."""
-        return self.nodes(operator, inputs, 1, **attributes)[0]
+        """Append an operator of the standard, and return its result's name."""
+        return self._add(operator, inputs, f"{operator}_{len(self._nodes)}_0", "", attributes)
 
     def fused(self, operator: str, inputs: Sequence[str], **attributes: Attribute) -> str:
-        """Append one of onnxruntime's fused operators and return its result's name."""
-        result = f"{operator}_{len(self._nodes)}"
-        self._add(operator, inputs, [result], _MICROSOFT, attributes)
-        return result
+        """Append one of onnxruntime's fused operators, and return its result's name."""
+        return self._add(operator, inputs, f"{operator}_{len(self._nodes)}", _MICROSOFT, attributes)
 
-    def nodes(self, operator: str, inputs: Sequence[str], results: int, **attributes: Attribute) -> list[str]:
-        """Append an operator of the standard with several results, and return their names."""
-        names = [f"{operator}_{len(self._nodes)}_{index}" for index in range(results)]
-        self._add(operator, inputs, names, "", attributes)
-        return names
-
-    def to_bytes(self) -> bytes:
-        """Return the model as one file."""
-        return self._serialize({})
-
-    def write(self, directory: Path) -> None:
-        """Write the model as two files: the graph, and the large constants that it maps."""
-        with (directory / WEIGHTS_FILE).open("wb") as file:
-            offsets = {
-                name: _append(file, array) for name, array in self.constants.items() if _is_large(array)
-            }
-        (directory / GRAPH_FILE).write_bytes(self._serialize(offsets))
-
-    def _add(
-        self,
-        operator: str,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        domain: str,
-        attributes: Mapping[str, Attribute],
-    ) -> None:
-        self._nodes.append(
-            b"".join(_text(1, name) for name in inputs)
-            + b"".join(_text(2, name) for name in outputs)
-            + _text(4, operator)
-            + b"".join(_bytes(5, _attribute(name, value)) for name, value in attributes.items())
-            + _text(7, domain)
-        )
-
-    def _serialize(self, offsets: Mapping[str, int]) -> bytes:
+    def to_bytes(self, offsets: Mapping[str, int] | None = None, weights_file: str = "") -> bytes:
+        """Return the model as one file; constants with an offset are in another file, at that place."""
         graph = [_bytes(1, node) for node in self._nodes]
         graph.append(_text(2, "encoder"))
-        graph += [_bytes(5, _tensor(name, a, offsets.get(name))) for name, a in self.constants.items()]
+        for name, array in self.constants.items():
+            at = (offsets or {}).get(name)
+            where = None if at is None else {"location": weights_file, "offset": str(at)}
+            graph.append(_bytes(5, _tensor(name, array, where)))
         graph += [_bytes(11, value) for value in self._inputs]
         graph += [_bytes(12, value) for value in self._outputs]
         versions = ((_OPSET, ""), (1, _MICROSOFT))
         opsets = b"".join(_bytes(8, _text(1, domain) + _int(2, version)) for version, domain in versions)
         return _int(1, _IR_VERSION) + _text(2, "concord") + _bytes(7, b"".join(graph)) + opsets
 
-
-def _is_large(array: Array) -> bool:
-    return array.nbytes > _INLINE_BYTES
-
-
-def _append(file: BinaryIO, array: Array) -> int:
-    offset = -(-file.tell() // _PAGE) * _PAGE
-    file.seek(offset)
-    file.write(np.ascontiguousarray(array).data)
-    return offset
+    def _add(
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        result: str,
+        domain: str,
+        attributes: Mapping[str, Attribute],
+    ) -> str:
+        self._nodes.append(
+            b"".join(_text(1, name) for name in inputs)
+            + _text(2, result)
+            + _text(4, operator)
+            + b"".join(_bytes(5, _attribute(name, value)) for name, value in attributes.items())
+            + _text(7, domain)
+        )
+        return result
 
 
 def _varint(number: int) -> bytes:
@@ -159,15 +127,12 @@ def _value(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
     return _text(1, name) + _bytes(2, _bytes(1, _int(1, kind) + _bytes(2, dimensions)))
 
 
-def _tensor(name: str, array: Array, offset: int | None) -> bytes:
+def _tensor(name: str, array: Array, where: Mapping[str, str] | None) -> bytes:
     head = (
         b"".join(_int(1, size) for size in array.shape) + _int(2, _TYPES[array.dtype.name]) + _text(8, name)
     )
-    if offset is None:
+    if where is None:
         return head + _bytes(9, np.ascontiguousarray(array).tobytes())
-    where = {"location": WEIGHTS_FILE, "offset": str(offset), "length": str(array.nbytes)}
-    return (
-        head
-        + b"".join(_bytes(13, _text(1, key) + _text(2, value)) for key, value in where.items())
-        + _int(14, 1)
-    )
+    place = {**where, "length": str(array.nbytes)}
+    entries = (_bytes(13, _text(1, key) + _text(2, value)) for key, value in place.items())
+    return head + b"".join(entries) + _int(14, 1)

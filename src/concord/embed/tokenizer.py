@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from tokenizers import Tokenizer
 
 from concord.core.errors import EmbedderDown
-from concord.onnx_models import padding_id
+from concord.embed.runtime import padding_id
 from concord.text.clean import encodable
 
+# Characters that are tokenised at once: `tokenizers` takes 200 bytes for each. No token crosses the end of a
+# word, so the starts are those of the whole text.
+_STRETCH = 1 << 16
+_WORD_END = re.compile(r"\S(?=[ \n])")
 _PROBE = "a"  # one plain letter: what a model adds around it, it adds around any text
 
 
@@ -56,8 +61,11 @@ class ModelTokenizer:
 
     def starts(self, text: str) -> list[int]:
         """Return where each token of a text begins, special tokens left out."""
-        encoding = self.loaded.encode(encodable(text), add_special_tokens=False)
-        return [start for start, _ in encoding.offsets]
+        encode, starts = self.loaded.encode, list[int]()
+        for begin, stretch in _stretches(encodable(text)):
+            encoding = encode(stretch, add_special_tokens=False)
+            starts += [begin + start for start, _ in encoding.offsets]
+        return starts
 
     def windows(self, text: str, window: int) -> list[list[int]]:
         """Cut a text into as many rows of even length as it needs, each with its special tokens."""
@@ -82,6 +90,16 @@ class ModelTokenizer:
         tokenizer.encode_special_tokens = True
         self._around = _around(tokenizer)
         return tokenizer
+
+
+def _stretches(text: str) -> Iterator[tuple[int, str]]:
+    """Cut a text after words, and return each stretch with its offset."""
+    begin = 0
+    while begin < len(text):
+        word = _WORD_END.search(text, begin + _STRETCH)
+        end = word.end() if word else len(text)
+        yield begin, text[begin:end]
+        begin = end
 
 
 def _around(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:

@@ -18,8 +18,9 @@ from concord.core.errors import BadValue, EmbedderDown
 MOST_BYTES = 64 << 20  # of an answer; ten vectors of 4,096 numbers take 1 MB
 FIRST_PAUSE_S = 0.1  # before the second try; it doubles
 _MAX_IDLE = 4  # connections kept for the next request
-_TOLD = 200  # characters of what a server says about a fault
+_REASON_LENGTH = 200  # characters of what a server says about a fault
 _TRY_AGAIN = (408, 425, 429)
+_EXAMPLE = "for example http://127.0.0.1:11434"
 
 
 class Refused(Exception):
@@ -29,11 +30,6 @@ class Refused(Exception):
         super().__init__(f"{status}: {reason}")
         self.status = status
         self.reason = reason
-
-    @property
-    def may_pass(self) -> bool:
-        """Whether the same request may succeed a moment later."""
-        return self.status >= 500 or self.status in _TRY_AGAIN
 
 
 class Server:
@@ -59,18 +55,15 @@ class Server:
         """
         ends = time.monotonic() + self._timeout_s
         pause = FIRST_PAUSE_S
-        for left in range(tries - 1, -1, -1):
+        while True:
+            tries -= 1
             try:
                 return self._try(path, body, ends)
-            except (Refused, ConnectionError, http.client.HTTPException) as fault:
-                passes = fault.may_pass if isinstance(fault, Refused) else True
-                if not left or not passes or time.monotonic() + pause >= ends:
+            except (Refused, OSError, UnicodeError, http.client.HTTPException) as fault:
+                if not tries or not _may_pass(fault) or time.monotonic() + pause >= ends:
                     raise self._as_ours(fault) from fault
-            except (OSError, UnicodeError) as fault:  # no such host, no time left: a second try takes as long
-                raise self._as_ours(fault) from fault
             time.sleep(pause)
             pause *= 2
-        raise AssertionError("the last try returns or raises")
 
     def close(self) -> None:
         """Close the connections that nobody uses; the next request opens a new one."""
@@ -81,66 +74,40 @@ class Server:
     def _try(self, path: str, body: Mapping[str, Any] | None, ends: float) -> Any:
         data = None if body is None else json.dumps(body).encode()
         closings = self._closings
-        connection, is_new = self._take()
         try:
-            response = self._exchange(connection, path, data, ends)
-        except (ConnectionError, http.client.HTTPException):
-            if is_new:
-                raise
-            # The server closed it while it was idle: that says nothing about the server.
-            connection, _ = self._take(fresh=True)
-            response = self._exchange(connection, path, data, ends)
-        content = self._content(connection, response, ends, closings)
-        if response.status != 200:
+            connection = self._idle.pop()
+            response = self._sent(connection, path, data, ends)
+        except (IndexError, ConnectionError, http.client.HTTPException):
+            # None is kept, or the server closed it while it was idle: that says nothing about the server.
+            connection = self._connection()
+            response = self._sent(connection, path, data, ends)
+        content = _read(connection, response, ends)
+        if response.will_close or len(self._idle) >= _MAX_IDLE or closings != self._closings:
+            connection.close()
+        else:
+            self._idle.append(connection)
+        if response.status != http.HTTPStatus.OK:
             raise Refused(response.status, _reason(content, response.reason))
         try:
             return json.loads(content)
         except ValueError as fault:
             raise EmbedderDown(f"{self.name} answers with what is no JSON", hint=self._start) from fault
 
-    def _exchange(
+    def _connection(self) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._scheme == "https" else http.client.HTTPConnection
+        return kind(self._host, self._port)
+
+    def _sent(
         self, connection: http.client.HTTPConnection, path: str, data: bytes | None, ends: float
     ) -> http.client.HTTPResponse:
         try:
-            connection.timeout = _left(ends)
-            if connection.sock is not None:
-                connection.sock.settimeout(_left(ends))
+            _limit(connection, ends)
             connection.request("GET" if data is None else "POST", self._path + path, data, self._headers)
-            if connection.sock is not None:
-                connection.sock.settimeout(_left(ends))
+            _limit(connection, ends)
             return connection.getresponse()
         except BaseException:
             connection.close()
             raise
-
-    def _content(
-        self,
-        connection: http.client.HTTPConnection,
-        response: http.client.HTTPResponse,
-        ends: float,
-        closings: int,
-    ) -> bytes:
-        """Read what the server sends, and keep the connection for the next request."""
-        try:
-            data = _read(connection, response, ends)
-        except BaseException:
-            connection.close()
-            raise
-        if response.will_close or len(self._idle) >= _MAX_IDLE or closings != self._closings:
-            connection.close()
-        else:
-            self._idle.append(connection)
-        return data
-
-    def _take(self, *, fresh: bool = False) -> tuple[http.client.HTTPConnection, bool]:
-        """Return a connection, and whether it is a new one."""
-        try:
-            if not fresh:
-                return self._idle.pop(), False
-        except IndexError:
-            pass
-        kind = http.client.HTTPSConnection if self._scheme == "https" else http.client.HTTPConnection
-        return kind(self._host, self._port, timeout=self._timeout_s), True
 
     def _as_ours(self, fault: Exception) -> Exception:
         if isinstance(fault, Refused):
@@ -152,6 +119,13 @@ class Server:
             )
         why = getattr(fault, "strerror", None) or str(fault) or type(fault).__name__
         return EmbedderDown(f"{self.name} does not answer: {why}", hint=self._start)
+
+
+def _may_pass(fault: Exception) -> bool:
+    """Whether the same request may succeed a moment later; no such host, or no time left, takes as long."""
+    if isinstance(fault, Refused):
+        return fault.status >= http.HTTPStatus.INTERNAL_SERVER_ERROR or fault.status in _TRY_AGAIN
+    return isinstance(fault, ConnectionError | http.client.HTTPException)
 
 
 def _printable(key: str) -> str:
@@ -180,38 +154,39 @@ def _parts(url: str) -> tuple[str, str, int, str]:
 def _read(connection: http.client.HTTPConnection, response: http.client.HTTPResponse, ends: float) -> bytes:
     """Read an answer to its end, in no more time and no more bytes than are allowed."""
     data = bytearray()
-    while True:
-        if connection.sock is not None:  # it is gone from the connection when the server will close it
-            connection.sock.settimeout(_left(ends))
-        part = response.read1(1 << 16)
-        if not part:
-            if response.length:  # the server broke off
-                raise http.client.IncompleteRead(bytes(data), response.length)
-            response.close()  # read1 does not, and the connection takes no request before
-            return bytes(data)
-        data += part
-        if len(data) > MOST_BYTES or time.monotonic() >= ends:
-            raise TimeoutError("the answer takes too long")
+    try:
+        while part := response.read1(1 << 16):
+            data += part
+            if len(data) > MOST_BYTES:
+                raise TimeoutError("the answer takes too long")
+            _limit(connection, ends)
+        if response.length:  # the server broke off
+            raise http.client.IncompleteRead(bytes(data), response.length)
+    except BaseException:
+        connection.close()
+        raise
+    response.close()  # read1 does not, and the connection takes no request before
+    return bytes(data)
 
 
-def _left(ends: float) -> float:
+def _limit(connection: http.client.HTTPConnection, ends: float) -> None:
+    """Let the next step of a connection take no longer than the time that is left."""
     left = ends - time.monotonic()
     if left <= 0:
         raise TimeoutError("no time is left")
-    return left
+    connection.timeout = left
+    if connection.sock is not None:  # it is gone from the connection when the server will close it
+        connection.sock.settimeout(left)
 
 
 def _reason(data: bytes, phrase: str) -> str:
     """Return what a server says about a fault: most put it under `error`, some under `message`."""
     text = data.decode("utf-8", "replace")
     try:
-        told = json.loads(text)
+        reason = json.loads(text)
     except ValueError:
-        return " ".join(text.split())[:_TOLD] or phrase
+        return " ".join(text.split())[:_REASON_LENGTH] or phrase
     for key in ("error", "message", "detail"):
-        if isinstance(told, dict) and told.get(key):
-            told = told[key]
-    return (told if isinstance(told, str) else json.dumps(told))[:_TOLD]
-
-
-_EXAMPLE = "for example http://127.0.0.1:11434"
+        if isinstance(reason, dict) and reason.get(key):
+            reason = reason[key]
+    return (reason if isinstance(reason, str) else json.dumps(reason))[:_REASON_LENGTH]

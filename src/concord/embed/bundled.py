@@ -1,0 +1,149 @@
+"""The model that comes with the program: IBM granite-embedding-30m-english, 384 dimensions, no download.
+
+Its networks are graphs in `data/`. The weights that they map are written once for each user and precision,
+from the file of the installed package (`embed/pack.py`), whichever process is first; a process that cannot
+write them has them in memory. A loaded network is tried before it is used: see `BundledEmbedder`.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from concord.core.config import Paths
+from concord.core.errors import EmbedderDown
+from concord.core.filesystem import replace_file
+from concord.embed import pack
+from concord.embed.onnx import Card, Encoder, does_not_run
+from concord.embed.pack import Precision
+from concord.embed.runtime import Session
+from concord.embed.tokenizer import ModelTokenizer
+from concord.types import Identity
+
+MODEL = "granite-embedding-30m-english"
+WINDOW = 512
+VERSION = 1  # of the graphs and their weights: raise it when scripts/build_model.py writes others
+
+_DATA = Path(__file__).parent.parent / "data"
+GOLDEN = _DATA / f"{MODEL}-golden.bin"  # the exact vectors of SENTENCES
+SENTENCES = (
+    "how does authentication work",
+    "Requests carry a bearer token in the Authorization header; it expires after fifteen minutes.",
+    "CVE-2024-1234",
+    "def area(radius: float) -> float:\n    return 3.14159 * radius ** 2\n",
+    "The committee met in Zürich on 12 March 1998 and adopted the proposal by nine votes to two.",
+    "Die Zellen wurden bei 37 °C für 24 Stunden inkubiert.",
+    "東京は日本の首都です。",
+    "| name | value |\n|------|------:|\n| k1   |  0.9  |\n",
+)
+WORST_COSINE = 0.98  # to the golden vectors: below it, two precisions would no longer be one model
+_SIZES: Mapping[Precision, int] = {"exact": 64_017_920, "int8": 32_462_336}  # of the files of weights
+# What makes 8-bit products faster than floats by more than a tenth, and exact: without it, x86 adds pairs of
+# them in 16 bits, which overflow (vectors then are a thousandth worse by cosine, not wrong).
+_INT8_FLAGS = {"avx512_vnni", "avx_vnni", "asimddp"}
+
+
+class BundledEmbedder(Encoder):
+    """Reads `embed.threads` (0: one for each core) and `embed.precision` (auto, exact or int8).
+
+    Both precisions have one identity: their vectors differ by less (cosine 0.998) than those of one text and
+    the same text with a comma more. So an index may be moved between machines that chose differently.
+    """
+
+    identity = Identity(provider="bundled", model=MODEL, dimension=384, prefix_version="")
+    max_tokens = WINDOW - 2  # the special tokens around a text
+
+    def __init__(self, options: Mapping[str, Any], paths: Paths) -> None:
+        self._wish = options.get("embed.precision") or "auto"
+        self._threads = int(options.get("embed.threads") or 0)
+        self._folder = Path(paths.user_cache or paths.cache)
+        tokenizer = ModelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
+        super().__init__(Card(MODEL, WINDOW), tokenizer, self._chosen_session)
+
+    def check(self) -> None:
+        """Compare what the model returns here with the vectors that were made when it was built.
+
+        Raises:
+            EmbedderDown: they differ, or the model cannot be loaded.
+        """
+        self.warm()
+        if not self._is_right(None, SENTENCES):
+            raise _wrong("set embed.precision to exact; if that does not help, install onnxruntime anew")
+
+    def _chosen_session(self) -> Session:
+        if self._wish == "int8" or (self._wish == "auto" and has_fast_int8()):
+            if session := self._tried_session("int8"):
+                return session
+            if self._wish == "int8":
+                raise _wrong("set embed.precision to auto or exact")
+        if session := self._tried_session("exact"):
+            return session
+        raise _wrong("install onnxruntime anew")
+
+    def _tried_session(self, precision: Precision) -> Session | None:
+        """Return a network that was seen to be right; None if it is not, even with weights just written.
+
+        Kernels differ from processor to processor, and a file may be damaged: a sentence tells at every load,
+        in the time of a short query.
+        """
+        for is_anew in (False, True):
+            session = self._open(precision, is_anew=is_anew)
+            if self._is_right(session, SENTENCES[:1]):
+                return session
+        return None
+
+    def _open(self, precision: Precision, *, is_anew: bool) -> Session:
+        path = self._folder / weights_file(precision)
+        source: dict[str, Any] = {"folder": str(self._folder)}
+        try:
+            if is_anew or not path.is_file() or path.stat().st_size != _SIZES[precision]:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                replace_file(path, pack.packed(_read_pack(), precision))
+        except OSError:  # read-only, full, no home: all the same to us
+            source = {"weights": dict(pack.weights(_read_pack(), precision))}
+        graph = graph_path(precision).read_bytes()
+        return Session(MODEL, graph, self._threads, does_not_run(MODEL), is_fused=True, **source)
+
+    def _is_right(self, session: Session | None, sentences: Sequence[str]) -> bool:
+        import numpy as np
+
+        golden = np.fromfile(GOLDEN, "<f4").reshape(len(SENTENCES), -1)[: len(sentences)]
+        try:
+            vectors = b"".join(self._embed(sentences, session))
+        except EmbedderDown:  # what it returns is no vector
+            return False
+        cosines = (np.frombuffer(vectors, "<f4").reshape(golden.shape) * golden).sum(axis=1)
+        return bool(cosines.min() > WORST_COSINE)
+
+
+def graph_path(precision: Precision) -> Path:
+    """Return the ONNX graph of a precision, which is without its weights."""
+    return _DATA / f"{MODEL}-{precision}.onnx"
+
+
+def weights_file(precision: Precision) -> str:
+    """Return the name of the file of weights that the graph of a precision maps."""
+    return f"{MODEL}-{precision}-{VERSION}.bin"
+
+
+def has_fast_int8(cpu_info: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether this processor has instructions for 8-bit products; where nobody can tell, it has none."""
+    if sys.platform == "darwin":
+        return platform.machine() == "arm64"  # each of these has them
+    try:
+        with cpu_info.open(encoding="utf-8", errors="replace") as lines:
+            flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    except OSError:
+        return False
+    return not _INT8_FLAGS.isdisjoint(flags.split())
+
+
+def _read_pack() -> pack.Pack:
+    return pack.read_pack(pack.pack_path())
+
+
+def _wrong(hint: str) -> EmbedderDown:
+    return EmbedderDown("the bundled model does not return its own vectors on this machine", hint=hint)

