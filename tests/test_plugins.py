@@ -31,7 +31,7 @@ from concord.extractors.excel import ExcelExtractor
 from concord.extractors.html import HtmlExtractor
 from concord.extractors.mail import MailExtractor
 from concord.extractors.mailbox import MailboxExtractor
-from concord.extractors.manual import ManualExtractor
+from concord.extractors.manpage import ManualExtractor
 from concord.extractors.markdown import MarkdownExtractor
 from concord.extractors.notebook import NotebookExtractor
 from concord.extractors.open_document import OpenDocumentExtractor

@@ -51,7 +51,7 @@ TABLES: dict[str, dict[str, str]] = {
         "rich_text": "concord.extractors.rich_text:RichTextExtractor",
         "mail": "concord.extractors.mail:MailExtractor",
         "mailbox": "concord.extractors.mailbox:MailboxExtractor",
-        "manual": "concord.extractors.manual:ManualExtractor",
+        "manual": "concord.extractors.manpage:ManualExtractor",
     },
     "readers": {
         "files": "concord.extractors.reader:SandboxedReader",
