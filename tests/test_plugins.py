@@ -27,7 +27,6 @@ from concord.errors import BadValue, MissingExtra, UnknownName
 from concord.extractors.book import BookExtractor
 from concord.extractors.cards import CardsExtractor
 from concord.extractors.code import CodeExtractor
-from concord.extractors.excel import ExcelExtractor
 from concord.extractors.html import HtmlExtractor
 from concord.extractors.mail import MailExtractor
 from concord.extractors.mailbox import MailboxExtractor
@@ -39,6 +38,7 @@ from concord.extractors.pdf import PdfExtractor
 from concord.extractors.plain import PlainExtractor
 from concord.extractors.reader import SandboxedReader
 from concord.extractors.rich_text import RichTextExtractor
+from concord.extractors.sheets import SheetExtractor
 from concord.extractors.slides import SlidesExtractor
 from concord.extractors.subtitles import SubtitlesExtractor
 from concord.extractors.word import WordExtractor
@@ -80,7 +80,7 @@ EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     HtmlExtractor,
     PdfExtractor,
     WordExtractor,
-    ExcelExtractor,
+    SheetExtractor,
     MailExtractor,
     MailboxExtractor,
     ManualExtractor,

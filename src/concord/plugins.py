@@ -44,7 +44,7 @@ TABLES: dict[str, dict[str, str]] = {
         "html": "concord.extractors.html:HtmlExtractor",
         "pdf": "concord.extractors.pdf:PdfExtractor",
         "word": "concord.extractors.word:WordExtractor",
-        "excel": "concord.extractors.excel:ExcelExtractor",
+        "sheets": "concord.extractors.sheets:SheetExtractor",
         "slides": "concord.extractors.slides:SlidesExtractor",
         "open_document": "concord.extractors.open_document:OpenDocumentExtractor",
         "book": "concord.extractors.book:BookExtractor",

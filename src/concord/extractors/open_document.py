@@ -1,4 +1,4 @@
-"""Texts, sheets and slides of LibreOffice (OpenDocument) as Markdown: headings, lists, tables and notes.
+"""Texts and slides of LibreOffice (OpenDocument) as Markdown: headings, lists, tables and notes.
 
 They keep no lines, so citations count those of the Markdown, which is what `kb get` shows; a slide is a page.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from concord.errors import Encrypted
 from concord.extractors.markdown import first_heading
-from concord.extractors.markdown_lines import LOWEST_HEADING, MAX_COLUMNS, MarkdownLines
+from concord.extractors.markdown_lines import LOWEST_HEADING, MarkdownLines
 from concord.extractors.office_package import Attributes, Elements, Package, in_pages, opened
 from concord.extractors.plain import MAX_TITLE
 from concord.text.word_lists import listed
@@ -30,7 +30,7 @@ _REPEATED = frozenset({"page-number", "date-time", "footer", "header"})  # frame
 
 
 class OpenDocumentExtractor:
-    """Reads .odt, .ods and .odp."""
+    """Reads .odt and .odp."""
 
     def extract(self, data: bytes, name: str) -> Extracted:
         """Return the document's text.
@@ -68,16 +68,11 @@ class _Body(Elements):
 
     def __init__(self) -> None:
         self.is_slides = False
-        self._is_sheets = False
         self._pages = [MarkdownLines()]
         self._texts: list[str] = []  # open paragraphs and notes, the innermost last
         self._notes = 0  # how many notes are open
         self._gap = ""  # what goes before the next paragraph of a note
         self._tables = 0  # how many tables are open: one inside another is only text
-        self._blanks = 0  # empty cells so far, written only if a filled one follows
-        self._repeats = 1  # how often the open cell is repeated
-        self._has_cell = False  # whether the open cell has text
-        self._cell: list[str] = []  # the text of the open cell
         self._frame = ""  # the purpose of the open frame of a slide
         self._left_out = 0  # how many levels deep in an element that is left out
         self._open = [""]  # the open elements that are not left out, the innermost last
@@ -115,17 +110,10 @@ class _Body(Elements):
     def text(self, text: str) -> None:
         if self._left_out or self._frame in _REPEATED or self._texts[-1:] != ["paragraph"]:
             return
-        if self._tables and not self._has_cell and text.strip():
-            self._begin_cell()
-        if self._tables:
-            self._cell.append(text)
         self._page.text(text)
 
     def begin_slides(self, _: Attributes) -> None:
         self.is_slides = True
-
-    def begin_sheets(self, _: Attributes) -> None:
-        self._is_sheets = True
 
     def begin_slide(self, _: Attributes) -> None:
         if self.is_slides:
@@ -147,11 +135,7 @@ class _Body(Elements):
 
     def _begin_text(self, tag: str) -> None:
         self._texts.append("paragraph")
-        if self._tables:
-            self._cell.append(" ")
         if self._notes:
-            if self._tables and not self._has_cell:  # a comment on a cell comes before its text
-                self._begin_cell()
             self._page.text(self._gap)
             self._gap = " "
         else:
@@ -199,13 +183,10 @@ class _Body(Elements):
         if self._texts[-1:] == ["paragraph"]:
             self._page.open("br", {})
 
-    def begin_table(self, attributes: Attributes) -> None:
+    def begin_table(self, _: Attributes) -> None:
         self._tables += 1
-        if self._tables > 1:
-            return
-        if self._is_sheets:
-            self._page.heading(attributes.get("name", ""))
-        self._page.begin_table()
+        if self._tables == 1:
+            self._page.begin_table()
 
     def end_table(self) -> None:
         self._page.end_block()
@@ -214,44 +195,22 @@ class _Body(Elements):
     def begin_row(self, _: Attributes) -> None:
         if self._tables == 1:
             self._page.begin_row()
-            self._blanks = 0
 
     def end_row(self) -> None:
         if self._tables == 1:
             self._page.end_row()
 
-    def open_cell(self, attributes: Attributes) -> None:
+    def begin_cell(self, _: Attributes) -> None:
         if self._tables == 1:
-            count = attributes.get("number-columns-repeated", "1")
-            self._repeats = min(int(count), MAX_COLUMNS) if count.isdecimal() else 1
-            self._has_cell = False
-
-    def _begin_cell(self) -> None:
-        """Begin the cell that is open, now that it has text; those before it were empty."""
-        for _ in range(min(self._blanks, MAX_COLUMNS)):
             self._page.begin_cell()
-            self._page.end_cell()
-        self._page.begin_cell()
-        self._has_cell, self._blanks = True, 0
-        self._cell.clear()
 
-    def close_cell(self) -> None:
-        if self._tables != 1:
-            return
-        if self._has_cell:
+    def end_cell(self) -> None:
+        if self._tables == 1:
             self._page.end_cell()
-            for _ in range(self._repeats - 1):
-                self._page.begin_cell()
-                self._page.text("".join(self._cell))
-                self._page.end_cell()
-        else:
-            self._blanks += self._repeats
-        self._has_cell = True
 
 
 _START: dict[str, Callable[[_Body, Attributes], None]] = {
     "presentation": _Body.begin_slides,
-    "spreadsheet": _Body.begin_sheets,
     "page": _Body.begin_slide,
     "frame": _Body.begin_frame,
     "p": _Body.begin_paragraph,
@@ -266,8 +225,8 @@ _START: dict[str, Callable[[_Body, Attributes], None]] = {
     "line-break": _Body.line_break,
     "table": _Body.begin_table,
     "table-row": _Body.begin_row,
-    "table-cell": _Body.open_cell,
-    "covered-table-cell": _Body.open_cell,
+    "table-cell": _Body.begin_cell,
+    "covered-table-cell": _Body.begin_cell,
 }
 _END: dict[str, Callable[[_Body], None]] = {
     "frame": _Body.end_frame,
@@ -280,6 +239,6 @@ _END: dict[str, Callable[[_Body], None]] = {
     "list-header": _Body.end_item,
     "table": _Body.end_table,
     "table-row": _Body.end_row,
-    "table-cell": _Body.close_cell,
-    "covered-table-cell": _Body.close_cell,
+    "table-cell": _Body.end_cell,
+    "covered-table-cell": _Body.end_cell,
 }
