@@ -8,9 +8,9 @@ import re
 
 import pytest
 
-from concord.extractors.code import CodeExtractor
-from concord.extractors.markdown import MarkdownExtractor
-from concord.extractors.plain import PlainExtractor
+from concord.extract.code import CodeExtractor
+from concord.extract.markdown import MarkdownExtractor
+from concord.extract.plain import PlainExtractor
 from concord.text.clean import MIN_CHARACTERS, without_encoded
 
 BYTES = random.Random(3).randbytes(3_000)

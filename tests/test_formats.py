@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concord.extractors.formats import Format, Refusal, detect
+from concord.extract.formats import Format, Refusal, detect
 
 
 @pytest.mark.parametrize(

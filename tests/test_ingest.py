@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.errors import BackendDown, BadValue, DeadlinePassed, ExtractionError, MissingExtra, ModelMismatch
-from concord.extractors.reader import SandboxedReader
+from concord.extract.reader import SandboxedReader
 from concord.indexing import document_groups, embedding
 from concord.knowledge import KnowledgeBase
 from concord.outcomes import Failure, PartlyRead

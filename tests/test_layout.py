@@ -16,7 +16,7 @@ GROUND = {
 }  # fmt: skip
 PURE = {"text"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share
-ADAPTERS = {"extractors", "embedders", "backends"}
+ADAPTERS = {"extract", "embedders", "backends"}
 PIPELINES = {
     "backfill", "clients", "doctor", "files", "indexing", "ingest", "model_trial",
     "models", "moving", "note_files", "notes", "outside_vectors", "quality", "reading",
@@ -132,7 +132,7 @@ STARTERS = {"Thread", "Timer", "ThreadPoolExecutor", "start_new_thread", "to_thr
 THREADED = [
     "backends/postgres/plain_words.py",
     "embedders/remote.py",
-    "extractors/sandbox.py",
+    "extract/sandbox.py",
     "mcp/bases.py",
     "mcp/jobs.py",
     "mcp/server_state.py",

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from concord.extractors.manpage import ManualExtractor
-from concord.extractors.reader import SandboxedReader
-from concord.extractors.roff import Roff
+from concord.extract.manpage import ManualExtractor
+from concord.extract.reader import SandboxedReader
+from concord.extract.roff import Roff
 from concord.text.chunk import chunk
 from concord.text.names import names_of
 from concord.text.word_lists import listed

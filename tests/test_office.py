@@ -9,13 +9,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from concord.errors import Damaged, Encrypted, TooLarge
-from concord.extractors.book import BookExtractor
-from concord.extractors.mail import MailExtractor
-from concord.extractors.open_document import OpenDocumentExtractor
-from concord.extractors.reader import SandboxedReader
-from concord.extractors.sheets import SheetExtractor
-from concord.extractors.slides import SlidesExtractor
-from concord.extractors.word import WordExtractor
+from concord.extract.book import BookExtractor
+from concord.extract.mail import MailExtractor
+from concord.extract.open_document import OpenDocumentExtractor
+from concord.extract.reader import SandboxedReader
+from concord.extract.sheets import SheetExtractor
+from concord.extract.slides import SlidesExtractor
+from concord.extract.word import WordExtractor
 from concord.types import Extracted
 from support.kb_command import Kb
 from support.office_samples import (
@@ -193,7 +193,7 @@ def test_entities_are_refused_before_they_unfold():
 def test_a_small_file_that_unfolds_beyond_measure_is_refused(monkeypatch: pytest.MonkeyPatch):
     bomb = make_docx(paragraph(" " * 5_000_000))
     assert len(bomb) < 10_000
-    monkeypatch.setattr("concord.extractors.office_package.MAX_XML_BYTES", 1_000_000)
+    monkeypatch.setattr("concord.extract.package.MAX_XML_BYTES", 1_000_000)
     with pytest.raises(TooLarge, match="unfolds"):
         WordExtractor().extract(bomb, "a.docx")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from concord.errors import Damaged, Encrypted
-from concord.extractors.open_document import OpenDocumentExtractor
+from concord.extract.open_document import OpenDocumentExtractor
 from concord.types import Extracted
 from support.office_samples import make_archive, make_odf
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.extractors.code import CodeExtractor
-from concord.extractors.markdown import MarkdownExtractor
-from concord.extractors.plain import PlainExtractor
+from concord.extract.code import CodeExtractor
+from concord.extract.markdown import MarkdownExtractor
+from concord.extract.plain import PlainExtractor
 from concord.types import Extracted
 
 

@@ -13,7 +13,7 @@ from concord.backends.memory.store import MemoryStore
 from concord.config import Paths
 from concord.embedders.hashing import HashingEmbedder
 from concord.errors import BackendDown, EmbedderDown
-from concord.extractors.reader import SandboxedReader
+from concord.extract.reader import SandboxedReader
 from concord.indexing.reading_files import ReadLimits
 from concord.outcomes import SyncReport
 from concord.protocols import FileReader, Progress

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
-from concord.extractors.decode import HEAD_BYTES, decode
-from concord.extractors.formats import TEXT, Format, detect, extension
+from concord.extract.decode import HEAD_BYTES, decode
+from concord.extract.formats import TEXT, Format, detect, extension
 from concord.text.clean import clean, without_encoded
 from concord.text.headings import is_title
 from concord.text.plain import without_roles

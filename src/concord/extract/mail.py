@@ -14,10 +14,10 @@ from email.message import Message
 from email.parser import BytesParser
 from typing import NamedTuple
 
-from concord.extractors.decode import decode
-from concord.extractors.html import markdown_of
-from concord.extractors.office_package import checked
-from concord.extractors.plain import MAX_TITLE, with_plain_newlines
+from concord.extract.decode import decode
+from concord.extract.html import markdown_of
+from concord.extract.package import checked
+from concord.extract.plain import MAX_TITLE, with_plain_newlines
 from concord.text.clean import clean, without_encoded
 from concord.types import Extracted
 

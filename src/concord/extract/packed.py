@@ -9,8 +9,8 @@ from gzip import BadGzipFile, GzipFile
 from io import BytesIO
 
 from concord.errors import Damaged, NotIndexable
-from concord.extractors.decode import HEAD_BYTES
-from concord.extractors.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
+from concord.extract.decode import HEAD_BYTES
+from concord.extract.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
 
 MAX_UNPACKED = 20_000_000  # bytes; the manual page of bash, a long one, has 400,000
 _ENDING = ".gz"

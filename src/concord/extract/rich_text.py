@@ -9,9 +9,9 @@ import re
 
 from striprtf.striprtf import rtf_to_text
 
-from concord.extractors.markdown_lines import escaped
-from concord.extractors.office_package import checked
-from concord.extractors.plain import MAX_TITLE
+from concord.extract.markdown_writer import escaped
+from concord.extract.package import checked
+from concord.extract.plain import MAX_TITLE
 from concord.text.clean import clean
 from concord.types import Extracted
 

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from concord.extractors.markdown import first_heading
-from concord.extractors.markdown_lines import LOWEST_HEADING, MarkdownLines
-from concord.extractors.office_package import Attributes, Elements, Package, checked, opened
-from concord.extractors.plain import MAX_TITLE
+from concord.extract.markdown import first_heading
+from concord.extract.markdown_writer import LOWEST_HEADING, MarkdownLines
+from concord.extract.package import Attributes, Elements, Package, checked, opened
+from concord.extract.plain import MAX_TITLE
 from concord.text.clean import clean
 from concord.types import Extracted
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from concord.extractors.plain import readable
+from concord.extract.plain import readable
 from concord.text.clean import clean
 from concord.types import Extracted
 

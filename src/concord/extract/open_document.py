@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from concord.errors import Encrypted
-from concord.extractors.markdown import first_heading
-from concord.extractors.markdown_lines import LOWEST_HEADING, MarkdownLines
-from concord.extractors.office_package import Attributes, Elements, Package, in_pages, opened
-from concord.extractors.plain import MAX_TITLE
+from concord.extract.markdown import first_heading
+from concord.extract.markdown_writer import LOWEST_HEADING, MarkdownLines
+from concord.extract.package import Attributes, Elements, Package, in_pages, opened
+from concord.extract.plain import MAX_TITLE
 from concord.text.word_lists import listed
 from concord.types import Extracted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from concord.extractors.roff import JOINED, pairs
+from concord.extract.roff import JOINED, pairs
 from concord.text.word_lists import listed
 
 _PUNCTUATION = frozenset(".,:;)]?!")

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 
 from concord.errors import TooLarge
-from concord.extractors.markdown_lines import MarkdownLines
-from concord.extractors.office_package import Attributes, Elements, Package, in_pages, opened
-from concord.extractors.plain import MAX_TITLE
+from concord.extract.markdown_writer import MarkdownLines
+from concord.extract.package import Attributes, Elements, Package, in_pages, opened
+from concord.extract.plain import MAX_TITLE
 from concord.types import Extracted
 
 MAX_SLIDES = 5_000

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from concord.extractors.plain import with_plain_newlines
+from concord.extract.plain import with_plain_newlines
 from concord.text.word_lists import listed
 
 MAX_ROW = 1_000  # characters; a longer "row" is a page laid out with a table, and becomes paragraphs

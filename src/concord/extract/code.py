@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from concord.extractors.decode import HEAD_BYTES
-from concord.extractors.formats import Format, detect
-from concord.extractors.plain import readable
+from concord.extract.decode import HEAD_BYTES
+from concord.extract.formats import Format, detect
+from concord.extract.plain import readable
 from concord.text.clean import clean
 from concord.types import Extracted
 

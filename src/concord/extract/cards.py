@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from concord.extractors.decode import decode
-from concord.extractors.markdown_lines import escaped
-from concord.extractors.plain import readable, with_plain_newlines
+from concord.extract.decode import decode
+from concord.extract.markdown_writer import escaped
+from concord.extract.plain import readable, with_plain_newlines
 from concord.text.clean import clean
 from concord.types import Extracted
 

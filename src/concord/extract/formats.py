@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from concord.extractors.decode import looks_binary
+from concord.extract.decode import looks_binary
 from concord.types import DocumentType
 
 

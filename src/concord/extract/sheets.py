@@ -11,10 +11,10 @@ from io import BytesIO
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 
 from concord.errors import Damaged, Encrypted
-from concord.extractors.formats import extension
-from concord.extractors.markdown_lines import MAX_COLUMNS, MarkdownLines
-from concord.extractors.office_package import checked, opened
-from concord.extractors.plain import MAX_TITLE
+from concord.extract.formats import extension
+from concord.extract.markdown_writer import MAX_COLUMNS, MarkdownLines
+from concord.extract.package import checked, opened
+from concord.extract.plain import MAX_TITLE
 from concord.text.clean import clean
 from concord.types import Extracted, Json
 

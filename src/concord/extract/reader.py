@@ -6,10 +6,10 @@ from functools import cached_property
 
 from concord import plugins
 from concord.errors import NotIndexable
-from concord.extractors.decode import HEAD_BYTES
-from concord.extractors.formats import Refusal, by_name, detect, extension
-from concord.extractors.packed import unpacked
-from concord.extractors.sandbox import Sandbox
+from concord.extract.decode import HEAD_BYTES
+from concord.extract.formats import Refusal, by_name, detect, extension
+from concord.extract.packed import unpacked
+from concord.extract.sandbox import Sandbox
 from concord.protocols import Extractor
 from concord.types import Extracted
 

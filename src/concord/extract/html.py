@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from concord.errors import Damaged, TooLarge
-from concord.extractors.admonitions import titles_a_box
-from concord.extractors.decode import decode
-from concord.extractors.markdown_lines import Line, MarkdownLines
-from concord.extractors.navigation import blocks_of_links, leads_elsewhere
-from concord.extractors.plain import MAX_TITLE, with_plain_newlines
-from concord.extractors.source_lines import SourceLines
+from concord.extract.admonitions import titles_a_box
+from concord.extract.decode import decode
+from concord.extract.markdown_writer import Line, MarkdownLines
+from concord.extract.navigation import blocks_of_links, leads_elsewhere
+from concord.extract.plain import MAX_TITLE, with_plain_newlines
+from concord.extract.source_lines import SourceLines
 from concord.text.clean import clean
 from concord.text.word_lists import listed
 from concord.types import Extracted, Json

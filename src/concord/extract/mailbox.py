@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 
 from concord.errors import ExtractionError
-from concord.extractors.decode import decode
-from concord.extractors.mail import Mail, read_mail
-from concord.extractors.office_package import MAX_CHARACTERS, checked
-from concord.extractors.plain import MAX_TITLE, with_plain_newlines
+from concord.extract.decode import decode
+from concord.extract.mail import Mail, read_mail
+from concord.extract.package import MAX_CHARACTERS, checked
+from concord.extract.plain import MAX_TITLE, with_plain_newlines
 from concord.text.clean import clean, without_encoded
 from concord.types import Extracted
 

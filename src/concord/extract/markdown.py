@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from concord.extractors.plain import readable
+from concord.extract.plain import readable
 from concord.text.clean import clean
 from concord.text.document import split_front_matter, status_of
 from concord.text.headings import heading_words, is_title, line_words
