@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from concord.errors import Damaged, Encrypted, TooLarge
 from concord.extract.book import BookExtractor
 from concord.extract.mail import MailExtractor
-from concord.extract.open_document import OpenDocumentExtractor
+from concord.extract.ooxml import SlidesExtractor, WordExtractor
+from concord.extract.open_document import OpenDocumentExtractor, SheetExtractor
 from concord.extract.reader import SandboxedReader
-from concord.extract.sheets import SheetExtractor
-from concord.extract.slides import SlidesExtractor
-from concord.extract.word import WordExtractor
 from concord.types import Extracted
 from support.kb_command import Kb
 from support.office_samples import (

@@ -33,15 +33,13 @@ from concord.extract.mailbox import MailboxExtractor
 from concord.extract.manpage import ManualExtractor
 from concord.extract.markdown import MarkdownExtractor
 from concord.extract.notebook import NotebookExtractor
-from concord.extract.open_document import OpenDocumentExtractor
+from concord.extract.ooxml import SlidesExtractor, WordExtractor
+from concord.extract.open_document import OpenDocumentExtractor, SheetExtractor
 from concord.extract.pdf import PdfExtractor
 from concord.extract.plain import PlainExtractor
 from concord.extract.reader import SandboxedReader
 from concord.extract.rich_text import RichTextExtractor
-from concord.extract.sheets import SheetExtractor
-from concord.extract.slides import SlidesExtractor
 from concord.extract.subtitles import SubtitlesExtractor
-from concord.extract.word import WordExtractor
 from concord.knowledge import KnowledgeBase
 from concord.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
 from concord.search.cross_encoder import CrossEncoder

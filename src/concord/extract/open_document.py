@@ -1,19 +1,33 @@
-"""Texts and slides of LibreOffice (OpenDocument) as Markdown: headings, lists, tables and notes.
+"""Texts and slides of LibreOffice as Markdown, and workbooks of every kind: each sheet a heading and a table.
 
 They keep no lines, so citations count those of the Markdown, which is what `kb get` shows; a slide is a page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from datetime import date, datetime, time
+from io import BytesIO
 
-from concord.errors import Encrypted
+from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+
+from concord.errors import Damaged, Encrypted
+from concord.extract.formats import extension
 from concord.extract.markdown import first_heading
-from concord.extract.markdown_writer import LOWEST_HEADING, MarkdownLines
-from concord.extract.package import Attributes, Elements, Package, in_pages, opened
+from concord.extract.markdown_writer import LOWEST_HEADING, MAX_COLUMNS, MarkdownLines
+from concord.extract.package import (
+    Attributes,
+    OfficeText,
+    Package,
+    checked,
+    in_pages,
+    opened,
+    table_ends,
+    table_starts,
+)
 from concord.extract.plain import MAX_TITLE
+from concord.text.clean import clean
 from concord.text.word_lists import listed
-from concord.types import Extracted
+from concord.types import Extracted, Json
 
 MAX_SPACES = 100  # that one element may stand for
 
@@ -63,62 +77,51 @@ def _refuse_locked(package: Package) -> None:
         raise Encrypted("is locked with a password", hint="save a copy without a password")
 
 
-class _Body(Elements):
+class _Body(OfficeText):
     """Writes the paragraphs, lists and tables of a document; slides are pages."""
 
+    left_out = _LEFT_OUT
+
     def __init__(self) -> None:
+        super().__init__()
         self.is_slides = False
-        self._pages = [MarkdownLines()]
         self._texts: list[str] = []  # open paragraphs and notes, the innermost last
         self._notes = 0  # how many notes are open
         self._gap = ""  # what goes before the next paragraph of a note
-        self._tables = 0  # how many tables are open: one inside another is only text
         self._frame = ""  # the purpose of the open frame of a slide
-        self._left_out = 0  # how many levels deep in an element that is left out
         self._open = [""]  # the open elements that are not left out, the innermost last
-
-    @property
-    def _page(self) -> MarkdownLines:
-        return self._pages[-1]
 
     def markdown(self) -> list[str]:
         """Return what was written, a text for each page."""
-        first, *slides = [page.markdown() for page in self._pages]
+        first, *slides = [page.markdown() for page in self.pages]
         return slides if self.is_slides else [first]
 
     def start(self, name: str, attributes: Attributes) -> None:
-        if self._left_out or self._is_left_out(name, attributes):
-            self._left_out += 1
-            return
-        self._open.append(name)
-        if action := _START.get(name):
-            action(self, attributes)
+        super().start(name, attributes)
+        if not self.is_skipped:
+            self._open.append(name)
 
     def end(self, name: str) -> None:
-        if self._left_out:
-            self._left_out -= 1
-            return
-        self._open.pop()
-        if action := _END.get(name):
-            action(self)
+        if not self.is_skipped:
+            self._open.pop()
+        super().end(name)
 
-    def _is_left_out(self, name: str, attributes: Attributes) -> bool:
+    def is_left_out(self, name: str, attributes: Attributes) -> bool:
         is_alternative = name == "title" and self._open[-1] not in _OF_TEXT
         is_hidden = bool(self._texts) and attributes.get("display") == "none"
-        return is_alternative or is_hidden or name in _LEFT_OUT
+        return is_alternative or is_hidden or super().is_left_out(name, attributes)
 
     def text(self, text: str) -> None:
-        if self._left_out or self._frame in _REPEATED or self._texts[-1:] != ["paragraph"]:
-            return
-        self._page.text(text)
+        if not self.is_skipped and self._frame not in _REPEATED and self._texts[-1:] == ["paragraph"]:
+            self.page.text(text)
 
     def begin_slides(self, _: Attributes) -> None:
         self.is_slides = True
 
     def begin_slide(self, _: Attributes) -> None:
         if self.is_slides:
-            self._page.end_block()
-            self._pages.append(MarkdownLines())
+            self.page.end_block()
+            self.pages.append(MarkdownLines())
 
     def begin_frame(self, attributes: Attributes) -> None:
         self._frame = attributes.get("class", "")
@@ -136,10 +139,10 @@ class _Body(Elements):
     def _begin_text(self, tag: str) -> None:
         self._texts.append("paragraph")
         if self._notes:
-            self._page.text(self._gap)
+            self.page.text(self._gap)
             self._gap = " "
         else:
-            self._page.open(tag, {})
+            self.page.open(tag, {})
 
     def end_paragraph(self) -> None:
         self._end_text("h1" if self._frame == "title" else "p")
@@ -151,7 +154,7 @@ class _Body(Elements):
         if self._texts:
             self._texts.pop()
         if not self._notes:
-            self._page.close(tag)
+            self.page.close(tag)
 
     def begin_note(self, _: Attributes) -> None:
         self._texts.append("note")
@@ -161,19 +164,7 @@ class _Body(Elements):
     def end_note(self) -> None:
         self._texts.pop()
         self._notes -= 1
-        self._page.text(")" if self._gap == " " else "")
-
-    def begin_list(self, _: Attributes) -> None:
-        self._page.open("ul", {})
-
-    def end_list(self) -> None:
-        self._page.close("ul")
-
-    def begin_item(self, _: Attributes) -> None:
-        self._page.open("li", {})
-
-    def end_item(self) -> None:
-        self._page.close("li")
+        self.page.text(")" if self._gap == " " else "")
 
     def space(self, attributes: Attributes) -> None:
         count = attributes.get("c", "1")
@@ -181,64 +172,89 @@ class _Body(Elements):
 
     def line_break(self, _: Attributes) -> None:
         if self._texts[-1:] == ["paragraph"]:
-            self._page.open("br", {})
+            self.page.open("br", {})
 
-    def begin_table(self, _: Attributes) -> None:
-        self._tables += 1
-        if self._tables == 1:
-            self._page.begin_table()
-
-    def end_table(self) -> None:
-        self._page.end_block()
-        self._tables -= 1
-
-    def begin_row(self, _: Attributes) -> None:
-        if self._tables == 1:
-            self._page.begin_row()
-
-    def end_row(self) -> None:
-        if self._tables == 1:
-            self._page.end_row()
-
-    def begin_cell(self, _: Attributes) -> None:
-        if self._tables == 1:
-            self._page.begin_cell()
-
-    def end_cell(self) -> None:
-        if self._tables == 1:
-            self._page.end_cell()
+    starts = {
+        "presentation": begin_slides,
+        "page": begin_slide,
+        "frame": begin_frame,
+        "p": begin_paragraph,
+        "h": begin_heading,
+        **dict.fromkeys(("note", "annotation"), begin_note),
+        "list": lambda body, _: body.page.open("ul", {}),
+        **dict.fromkeys(("list-item", "list-header"), lambda body, _: body.page.open("li", {})),
+        **dict.fromkeys(("s", "tab"), space),
+        "line-break": line_break,
+        **table_starts("table", "table-row", "table-cell", "covered-table-cell"),
+    }
+    ends = {
+        "frame": end_frame,
+        "p": end_paragraph,
+        "h": end_heading,
+        **dict.fromkeys(("note", "annotation"), end_note),
+        "list": lambda body: body.page.close("ul"),
+        **dict.fromkeys(("list-item", "list-header"), lambda body: body.page.close("li")),
+        **table_ends("table", "table-row", "table-cell", "covered-table-cell"),
+    }
 
 
-_START: dict[str, Callable[[_Body, Attributes], None]] = {
-    "presentation": _Body.begin_slides,
-    "page": _Body.begin_slide,
-    "frame": _Body.begin_frame,
-    "p": _Body.begin_paragraph,
-    "h": _Body.begin_heading,
-    "note": _Body.begin_note,
-    "annotation": _Body.begin_note,
-    "list": _Body.begin_list,
-    "list-item": _Body.begin_item,
-    "list-header": _Body.begin_item,
-    "s": _Body.space,
-    "tab": _Body.space,
-    "line-break": _Body.line_break,
-    "table": _Body.begin_table,
-    "table-row": _Body.begin_row,
-    "table-cell": _Body.begin_cell,
-    "covered-table-cell": _Body.begin_cell,
-}
-_END: dict[str, Callable[[_Body], None]] = {
-    "frame": _Body.end_frame,
-    "p": _Body.end_paragraph,
-    "h": _Body.end_heading,
-    "note": _Body.end_note,
-    "annotation": _Body.end_note,
-    "list": _Body.end_list,
-    "list-item": _Body.end_item,
-    "list-header": _Body.end_item,
-    "table": _Body.end_table,
-    "table-row": _Body.end_row,
-    "table-cell": _Body.end_cell,
-    "covered-table-cell": _Body.end_cell,
-}
+class SheetExtractor:
+    """Reads .xlsx, .xlsb, .xls and .ods."""
+
+    def extract(self, data: bytes, name: str) -> Extracted:
+        """Return the text of all sheets that hold any.
+
+        Raises:
+            Encrypted: it needs a password.
+            Damaged: it is no workbook.
+            TooLarge: there is too much of it.
+        """
+        page = MarkdownLines()
+        title, details = _sheet_properties(data, name)
+        try:
+            workbook = CalamineWorkbook.from_filelike(BytesIO(data))
+            for sheet in workbook.sheet_names:
+                _write_sheet(page, sheet, workbook)
+        except PasswordError as fault:
+            raise Encrypted("is locked with a password", hint="save a copy without a password") from fault
+        except CalamineError as fault:
+            raise Damaged(
+                "is not a readable workbook: cut off, damaged, locked or something else",
+                hint="open it in its own program, save it without a password, or fetch it again",
+            ) from fault
+        text = checked(clean(page.markdown()))
+        return Extracted(text, "office", title=(title or "")[:MAX_TITLE] or None, details=details)
+
+
+def _sheet_properties(data: bytes, name: str) -> tuple[str | None, dict[str, Json]]:
+    if extension(name) == "xls":  # no archive: it keeps its title where no library of ours looks
+        return None, {}
+    with opened(data, "workbook") as package:
+        return package.properties("meta.xml" if "meta.xml" in package else "docProps/core.xml")
+
+
+def _write_sheet(page: MarkdownLines, sheet: str, workbook: CalamineWorkbook) -> None:
+    is_begun = False
+    for values in workbook.get_sheet_by_name(sheet).iter_rows():
+        cells = [_shown(value) for value in values]
+        while cells and not cells[-1]:
+            cells.pop()
+        if cells and not is_begun:
+            page.heading(sheet)
+            page.begin_table()
+            is_begun = True
+        if cells:
+            page.row([*cells[:MAX_COLUMNS], *filter(None, cells[MAX_COLUMNS:])])
+
+
+def _shown(value: object) -> str:
+    """Return a cell's value as text: numbers without noise, days and times as ISO 8601 has them."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "minutes").removesuffix(" 00:00")
+    if isinstance(value, date):
+        return value.isoformat()
+    return value.isoformat("minutes") if isinstance(value, time) else str(value).strip()
