@@ -8,9 +8,7 @@ import re
 
 import pytest
 
-from concord.extract.code import CodeExtractor
-from concord.extract.markdown import MarkdownExtractor
-from concord.extract.plain import PlainExtractor
+from concord.extract.text import CodeExtractor, MarkdownExtractor, PlainExtractor
 from concord.text.clean import MIN_CHARACTERS, without_encoded
 
 BYTES = random.Random(3).randbytes(3_000)

@@ -119,7 +119,7 @@ def test_a_packed_document_that_is_cut_off_or_unfolds_beyond_measure_says_so(
         reader.read(gzip.compress(PAGE) + gzip.compress(long)[:-2_000], name)
     with pytest.raises(Damaged, match="damaged"):
         reader.read(gzip.compress(PAGE)[:-8] + bytes(8), name)
-    monkeypatch.setattr("concord.extract.packed.MAX_UNPACKED", 50_000)
+    monkeypatch.setattr("concord.extract.reader.MAX_UNPACKED", 50_000)
     with pytest.raises(NotIndexable, match="unfolds"):
         reader.read(gzip.compress(long), name)
     with pytest.raises(NotIndexable, match="unfolds"):

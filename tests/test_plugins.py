@@ -25,21 +25,16 @@ from concord.embedders.onnx import OnnxEmbedder
 from concord.embedders.openai import open_openai
 from concord.errors import BadValue, MissingExtra, UnknownName
 from concord.extract.book import BookExtractor
-from concord.extract.cards import CardsExtractor
-from concord.extract.code import CodeExtractor
+from concord.extract.cards import CardsExtractor, SubtitlesExtractor
 from concord.extract.html import HtmlExtractor
-from concord.extract.mail import MailExtractor
-from concord.extract.mailbox import MailboxExtractor
+from concord.extract.mail import MailboxExtractor, MailExtractor
 from concord.extract.manpage import ManualExtractor
-from concord.extract.markdown import MarkdownExtractor
 from concord.extract.notebook import NotebookExtractor
 from concord.extract.ooxml import SlidesExtractor, WordExtractor
-from concord.extract.open_document import OpenDocumentExtractor, SheetExtractor
+from concord.extract.open_document import OpenDocumentExtractor, RichTextExtractor, SheetExtractor
 from concord.extract.pdf import PdfExtractor
-from concord.extract.plain import PlainExtractor
 from concord.extract.reader import SandboxedReader
-from concord.extract.rich_text import RichTextExtractor
-from concord.extract.subtitles import SubtitlesExtractor
+from concord.extract.text import CodeExtractor, MarkdownExtractor, PlainExtractor
 from concord.knowledge import KnowledgeBase
 from concord.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
 from concord.search.cross_encoder import CrossEncoder

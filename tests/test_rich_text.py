@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concord.extract.rich_text import RichTextExtractor
+from concord.extract.open_document import RichTextExtractor
 from concord.types import Extracted
 
 HEAD = (

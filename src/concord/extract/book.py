@@ -10,11 +10,10 @@ import re
 from urllib.parse import unquote
 
 from concord.errors import Encrypted
-from concord.extract.decode import decode
+from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.html import markdown_of
-from concord.extract.markdown import first_heading
 from concord.extract.package import Attributes, Elements, Package, checked, opened
-from concord.extract.plain import MAX_TITLE, with_plain_newlines
+from concord.extract.text import MAX_TITLE, first_heading
 from concord.text.word_lists import listed
 from concord.types import Extracted, Json
 

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
-from concord.extract.decode import decode
+from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.markdown_writer import escaped, fence_around
 from concord.extract.mdoc import MDOC_WORDS, mdoc_text
-from concord.extract.plain import MAX_TITLE, with_plain_newlines
 from concord.extract.roff import JOINED, Line, Roff, arguments_of
+from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean, without_encoded
 from concord.text.word_lists import listed
 from concord.types import Extracted

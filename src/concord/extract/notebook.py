@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 from concord.extract.decode import decode
-from concord.extract.markdown import first_heading
 from concord.extract.markdown_writer import fence_around
-from concord.extract.plain import MAX_TITLE, readable
+from concord.extract.text import MAX_TITLE, first_heading, readable
 from concord.text.clean import clean, without_encoded
 from concord.types import Extracted
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from concord.errors import TooLarge
-from concord.extract.markdown import first_heading
 from concord.extract.markdown_writer import LOWEST_HEADING
 from concord.extract.package import (
     Attributes,
@@ -26,7 +25,7 @@ from concord.extract.package import (
     table_ends,
     table_starts,
 )
-from concord.extract.plain import MAX_TITLE
+from concord.extract.text import MAX_TITLE, first_heading
 from concord.text.clean import clean
 from concord.types import Extracted
 

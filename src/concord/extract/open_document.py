@@ -1,19 +1,21 @@
-"""Texts and slides of LibreOffice as Markdown, and workbooks of every kind: each sheet a heading and a table.
+"""Texts and slides of LibreOffice as Markdown, workbooks of every kind, each sheet a table, and Rich Text.
 
-They keep no lines, so citations count those of the Markdown, which is what `kb get` shows; a slide is a page.
+They keep no lines, or break them where they like: citations count those of the Markdown, which is what
+`kb get` shows. A slide is a page. Headings and tables of Rich Text are paragraphs.
 """
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, time
 from io import BytesIO
 
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+from striprtf.striprtf import rtf_to_text
 
 from concord.errors import Damaged, Encrypted
 from concord.extract.formats import extension
-from concord.extract.markdown import first_heading
-from concord.extract.markdown_writer import LOWEST_HEADING, MAX_COLUMNS, MarkdownLines
+from concord.extract.markdown_writer import LOWEST_HEADING, MAX_COLUMNS, MarkdownLines, escaped
 from concord.extract.package import (
     Attributes,
     OfficeText,
@@ -24,7 +26,7 @@ from concord.extract.package import (
     table_ends,
     table_starts,
 )
-from concord.extract.plain import MAX_TITLE
+from concord.extract.text import MAX_TITLE, first_heading
 from concord.text.clean import clean
 from concord.text.word_lists import listed
 from concord.types import Extracted, Json
@@ -258,3 +260,30 @@ def _shown(value: object) -> str:
     if isinstance(value, date):
         return value.isoformat()
     return value.isoformat("minutes") if isinstance(value, time) else str(value).strip()
+
+
+_INFORMATION = re.compile(r"\{\\(title|author)[ ]([^{}]{1,1000})\}")
+
+
+class RichTextExtractor:
+    """Reads .rtf."""
+
+    def extract(self, data: bytes, name: str) -> Extracted:
+        """Return the text.
+
+        Raises:
+            TooLarge: there is too much of it.
+        """
+        source = data.decode("latin-1")
+        information = {found[1]: _rich_text(f"{{{found[2]}}}") for found in _INFORMATION.finditer(source)}
+        paragraphs = (
+            " ".join(line.rstrip("|").replace("|", " | ").split()) for line in _rich_text(source).split("\n")
+        )
+        text = "\n\n".join(escaped(paragraph) for paragraph in paragraphs if paragraph)
+        title = information.pop("title", "")[:MAX_TITLE] or None
+        return Extracted(checked(clean(text)), "office", title=title, details=information)
+
+
+def _rich_text(rtf: str) -> str:
+    shown: str = rtf_to_text(rtf, errors="replace")  # type: ignore[no-untyped-call]
+    return shown.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # pairs are written by halves

@@ -1,17 +1,92 @@
-"""One reader for every format: finds out what a file is, and opens risky formats in a worker process."""
+"""One reader for every format: finds out what a file is, and opens risky formats in a worker process.
+
+Documents that were packed with gzip, as systems install manuals, changelogs and READMEs, are unpacked.
+"""
 
 from __future__ import annotations
 
+import re
+import zlib
+from contextlib import suppress
 from functools import cached_property
+from gzip import BadGzipFile, GzipFile
+from io import BytesIO
 
 from concord import plugins
-from concord.errors import NotIndexable
+from concord.errors import Damaged, NotIndexable
 from concord.extract.decode import HEAD_BYTES
-from concord.extract.formats import Refusal, by_name, detect, extension
-from concord.extract.packed import unpacked
+from concord.extract.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
 from concord.extract.sandbox import Sandbox
 from concord.protocols import Extractor
 from concord.types import Extracted
+
+MAX_UNPACKED = 20_000_000  # bytes; the manual page of bash, a long one, has 400,000
+_ENDING = ".gz"
+_MAGIC = b"\x1f\x8b"
+_MEMBER = _MAGIC + b"\x08"  # how each of several files begins that were packed, then put together
+_MOST_MEMBERS = 10_000  # each takes as long as a page of text: of empty ones, 10 MB took 12 s
+_BROKEN = (EOFError, BadGzipFile, zlib.error)
+_TIME = re.compile(rb"\b\d\d:\d\d:\d\d\b")
+_LOG_IN_NAME = re.compile(r"[._]log[._-]", re.IGNORECASE)
+
+
+def unpacked(data: bytes, name: str) -> tuple[bytes, str] | None:
+    """Return a packed document and its own name; None of any other file.
+
+    What is packed of data, code and logs is kept, not read: of these there may be any amount.
+
+    Raises:
+        Damaged: it is cut off, or its checksum is wrong.
+        NotIndexable: it unfolds beyond the limit, or has very many parts.
+    """
+    if not name.lower().endswith(_ENDING) or not data.startswith(_MAGIC):
+        return None
+    if data.count(_MEMBER) > _MOST_MEMBERS:
+        raise NotIndexable(f"too large: packed in more than {_MOST_MEMBERS:,} parts")
+    inside = name[: -len(_ENDING)]
+    with GzipFile(fileobj=BytesIO(data)) as file:
+        head = _head(file)
+        if not head or not _is_document(inside, head):
+            return None
+        try:
+            return head + _rest(file), inside
+        except _BROKEN as fault:
+            raise Damaged(
+                "is cut off or damaged: it cannot be unpacked to its end", hint="install or fetch it again"
+            ) from fault
+
+
+def _head(file: GzipFile) -> bytes:
+    """Return how a file begins, as far as it can be unpacked: that may tell that nobody needs the rest."""
+    head = b""
+    with suppress(*_BROKEN):
+        while len(head) < HEAD_BYTES and (more := file.read1(HEAD_BYTES - len(head))):
+            head += more
+    return head
+
+
+def _is_document(name: str, head: bytes) -> bool:
+    form = detect(name, head)
+    if isinstance(form, Refusal) or form.type in ("data", "code") or _is_log(name, head):
+        return False
+    return form == MANUAL or not may_be_manual(name)  # else a log that was rotated, such as syslog.1.gz
+
+
+def _is_log(name: str, head: bytes) -> bool:
+    """Whether a file is a log, also one rotated by date, which has no ending: access.log-20240131."""
+    if extension(name) in LOG:
+        return True
+    lines = [line for line in head.splitlines() if line.strip()]
+    is_timed = 2 * sum(_TIME.search(line) is not None for line in lines) > len(lines)
+    return by_name(name) is None and (is_timed or _LOG_IN_NAME.search(name) is not None)
+
+
+def _rest(file: GzipFile) -> bytes:
+    """Return what follows, which may be in several members."""
+    rest = file.read(MAX_UNPACKED)
+    if file.read(1):
+        raise NotIndexable(f"too large: unfolds into more than {MAX_UNPACKED // 1_000_000} MB")
+    return rest
 
 
 class SandboxedReader:
