@@ -1,9 +1,9 @@
 """Text as it is: plain text, data, light markup, Markdown and source code, each with its title.
 
-Front matter of Markdown stays in the text where it says more than a title and tags; where it does not, its lines
-are blank, so that the lines of the text are always those of the file. Code goes by the name of its file, because
-people look for files by it, and by what it says of itself in its first comment, which tells what every chunk is
-about and stands in none but the first.
+Front matter of Markdown stays in the text where it says more than a title and tags; where it does not, its
+lines are blank, so that the lines of the text are always those of the file. Code goes by the name of its
+file, because people look for files by it, and by what it says of itself in its first comment, which tells
+what every chunk is about and stands in none but the first.
 """
 
 from __future__ import annotations
