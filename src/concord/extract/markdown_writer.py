@@ -127,6 +127,12 @@ class MarkdownLines:
         self._row = [[" ".join(text.split())] for text in texts]
         self.end_row()
 
+    def end_filled_row(self) -> None:
+        """Write the row without the empty cells at its end."""
+        while self._row and not self._row[-1]:
+            self._row.pop()
+        self.end_row()
+
     def end_row(self) -> None:
         """Write the row, as paragraphs if it is too long to be one."""
         row, self._row, self._cell = self._row or [], None, None

@@ -196,7 +196,9 @@ class _Body(OfficeText):
         **dict.fromkeys(("note", "annotation"), end_note),
         "list": lambda body: body.page.close("ul"),
         **dict.fromkeys(("list-item", "list-header"), lambda body: body.page.close("li")),
-        **table_ends("table", "table-row", "table-cell", "covered-table-cell"),
+        **table_ends(
+            *("table", "table-row", "table-cell", "covered-table-cell"), end_row=MarkdownLines.end_filled_row
+        ),
     }
 
 

@@ -212,11 +212,13 @@ def table_starts(table: str, row: str, *cells: str) -> dict[str, Callable[[Any, 
     }
 
 
-def table_ends(table: str, row: str, *cells: str) -> dict[str, Callable[[Any], None]]:
+def table_ends(
+    table: str, row: str, *cells: str, end_row: Callable[[MarkdownLines], None] = MarkdownLines.end_row
+) -> dict[str, Callable[[Any], None]]:
     """Return what the ends of a table's elements do, by their names."""
     return {
         table: OfficeText.end_table,
-        row: lambda text: _in_outer(text, MarkdownLines.end_row),
+        row: lambda text: _in_outer(text, end_row),
         **{cell: lambda text: _in_outer(text, MarkdownLines.end_cell) for cell in cells},
     }
 
