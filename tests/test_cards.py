@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from concord.extractors.cards import CardsExtractor
+from concord.extract.cards import CardsExtractor
 from concord.types import Extracted
 from support.recorders import write
 from support.small_library import opened

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concord.extractors.markdown import MarkdownExtractor
-from concord.extractors.plain import PlainExtractor
+from concord.extract.text import MarkdownExtractor, PlainExtractor
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.headings import heading_at
 from concord.text.markdown import read_markdown

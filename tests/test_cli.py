@@ -174,10 +174,10 @@ def test_adding_a_folder_says_what_was_done(kb: Kb, docs: Path):
 def test_what_was_not_read_is_named_the_rarest_reason_first(kb: Kb, docs: Path):
     for number in range(30):
         (docs / f"{number:02}.png").write_bytes(b"\x89PNG\0")
-    (docs / "letter.xls").write_bytes(b"PK")
+    (docs / "letter.doc").write_bytes(b"PK")
     run = kb("add", "docs")
     named = run.out.partition("skipped 31: ")[2].splitlines()[1:7]
-    assert named[0] == "    docs/letter.xls: unsupported format"
+    assert named[0] == "    docs/letter.doc: unsupported format"
     assert named[1] == "    docs/00.png: binary"
     assert named[4:] == ["    docs/03.png: binary", "    … and 26 more, which --json names"]
     assert len(kb("sync", "--json").json["sources"][0]["skipped_files"]) == 31

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.extractors.decode import decode, looks_binary
+from concord.extract.decode import decode, looks_binary
 
 SENTENCES = {
     "cp1252": "Die Öffnungszeiten ändern sich häufig, heißt es – “so” geht das für alle.",

@@ -8,9 +8,7 @@ import re
 
 import pytest
 
-from concord.extractors.code import CodeExtractor
-from concord.extractors.markdown import MarkdownExtractor
-from concord.extractors.plain import PlainExtractor
+from concord.extract.text import CodeExtractor, MarkdownExtractor, PlainExtractor
 from concord.text.clean import MIN_CHARACTERS, without_encoded
 
 BYTES = random.Random(3).randbytes(3_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concord.extractors.formats import Format, Refusal, detect
+from concord.extract.formats import Format, Refusal, detect
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,9 @@ from concord.extractors.formats import Format, Refusal, detect
         ("paper.pdf", b"%PDF-1.7\n\0", "pdf", "pdf", None),
         ("download", b"%PDF-1.7\n%\xe2\xe3\n\0", "pdf", "pdf", None),
         ("letter.DOCX", b"PK\3\4\0", "word", "office", None),
-        ("sums.xlsx", b"PK\3\4\0", "excel", "office", None),
+        ("sums.xlsx", b"PK\3\4\0", "sheets", "office", None),
+        ("sums.xls", b"\xd0\xcf\x11\xe0\0", "sheets", "office", None),
+        ("report.xls", b"<html><table>", "html", "html", None),
         ("talk.pptx", b"PK\3\4\0", "slides", "office", None),
         ("letter.odt", b"PK\3\4\0", "open_document", "office", None),
         ("novel.epub", b"PK\3\4\0", "book", "office", None),
@@ -78,7 +80,7 @@ def test_a_format_is_known_by_name_then_by_content(
     [
         ("a.md", b"PK\0\0", "binary"),
         ("video.ts", b"G@\0\x10", "binary"),
-        ("a.xls", b"PK\3\4", "unsupported format"),
+        ("a.ppt", b"PK\3\4", "unsupported format"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_reason(name: str, head: bytes, reason: str):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.core.errors import Damaged, TooLarge
-from concord.extractors.html import MAX_BYTES, MAX_DEPTH, HtmlExtractor
+from concord.extract.html import MAX_BYTES, MAX_DEPTH, HtmlExtractor
 from concord.types import Extracted
 
 

@@ -23,7 +23,7 @@ from concord.core.errors import (
     ModelMismatch,
 )
 from concord.core.reports import Failure, PartlyRead
-from concord.extractors.reader import SandboxedReader
+from concord.extract.reader import SandboxedReader
 from concord.index import batch, embedding
 from concord.knowledge import KnowledgeBase
 from concord.types import Counts, Extracted, Filter, Identity, Word

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "concord"
 
 GROUND = {"core", "types"}
 PURE = {"text"}
-ADAPTERS = {"extractors", "embed", "backends"}
+ADAPTERS = {"extract", "embed", "backends"}
 PIPELINES = {"clients", "files", "index", "ops", "outside_vectors", "quality", "reading", "search", "visible"}
 LIBRARY = {"knowledge", "leaving", "measuring", "parts", "search_parts", "syncing", "wire", "wire_reports"}
 FACES = {"cli", "mcp"}
@@ -127,7 +127,7 @@ STARTERS = {"Thread", "Timer", "ThreadPoolExecutor", "start_new_thread", "to_thr
 THREADED = [
     "backends/postgres/plain_words.py",
     "embed/remote.py",
-    "extractors/sandbox.py",
+    "extract/sandbox.py",
     "mcp/bases.py",
     "mcp/jobs.py",
     "mcp/server_state.py",

@@ -8,8 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concord.extractors.mail import MailExtractor
-from concord.extractors.mailbox import MailboxExtractor
+from concord.extract.mail import MailboxExtractor, MailExtractor
 from concord.text.chunk import chunk
 from concord.types import Extracted
 from support.kb_command import Kb

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.extractors.markdown import MarkdownExtractor
+from concord.extract.text import MarkdownExtractor
 from concord.text.document import split_front_matter
 from concord.text.markdown import read_markdown
 from concord.types import Extracted

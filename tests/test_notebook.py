@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.extractors.notebook import NotebookExtractor
+from concord.extract.notebook import NotebookExtractor
 from concord.text.chunk import chunk
 from concord.types import Extracted
 

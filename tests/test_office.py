@@ -9,19 +9,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from concord.core.errors import Damaged, Encrypted, TooLarge
-from concord.extractors.book import BookExtractor
-from concord.extractors.excel import ExcelExtractor
-from concord.extractors.mail import MailExtractor
-from concord.extractors.open_document import OpenDocumentExtractor
-from concord.extractors.reader import SandboxedReader
-from concord.extractors.slides import SlidesExtractor
-from concord.extractors.word import WordExtractor
+from concord.extract.book import BookExtractor
+from concord.extract.mail import MailExtractor
+from concord.extract.ooxml import SlidesExtractor, WordExtractor
+from concord.extract.open_document import OpenDocumentExtractor, SheetExtractor
+from concord.extract.reader import SandboxedReader
 from concord.types import Extracted
 from support.kb_command import Kb
 from support.office_samples import (
+    XLS,
     make_docx,
     make_epub,
     make_odf,
+    make_ods,
     make_package,
     make_pptx,
     make_xlsx,
@@ -96,7 +96,7 @@ def test_deleted_and_moved_text_and_copies_for_old_programs_are_left_out():
 
 
 def test_a_workbook_is_a_table_a_sheet_with_what_its_cells_show():
-    extracted = ExcelExtractor().extract(
+    extracted = SheetExtractor().extract(
         make_xlsx(
             {
                 "Revenue": [
@@ -105,7 +105,7 @@ def test_a_workbook_is_a_table_a_sheet_with_what_its_cells_show():
                     '<c r="B2"><f>A1*2</f><v>0.30000000000000004</v></c>',
                     "",
                     '<c r="B4" s="1"><v>46328</v></c><c r="D4" s="2"><v>46328.4375</v></c>',
-                    '<c r="A5" t="b"><v>1</v></c><c r="B5" t="s"><v>99</v></c>',
+                    '<c r="A5" t="b"><v>1</v></c><c r="B5"><v>99</v></c>',
                 ],
                 "Empty": [],
                 "Far": ['<c r="A1"><v>1</v></c><c r="XFD1"><v>2</v></c>'],
@@ -117,7 +117,7 @@ def test_a_workbook_is_a_table_a_sheet_with_what_its_cells_show():
         ),
         "a.xlsx",
     )
-    revenue, _, far = extracted.text.partition("\n\n# Empty\n\n# Far\n\n")
+    revenue, _, far = extracted.text.partition("\n\n# Far\n\n")
     assert revenue == (
         "# Revenue\n\n| region | revenue |\n| --- | --- |\n| Madeira | 0.3 |\n"
         "|  | 2026-11-02 |  | 2026-11-02 10:30 |\n| TRUE | 99 |"
@@ -125,6 +125,18 @@ def test_a_workbook_is_a_table_a_sheet_with_what_its_cells_show():
     assert far.startswith("| 1 |")
     assert far.count("|", 0, far.index("\n")) < 300
     assert extracted.type == "office"
+
+
+def test_workbooks_of_libreoffice_and_of_old_excel_are_read_too():
+    cell = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'.format
+    blank = '<table:table-cell table:number-columns-repeated="{}"/>'.format
+    ods = make_ods(
+        cell("item") + cell("May") + cell("June"), blank(2) + cell("7") + blank(16_000), blank(16_384)
+    )
+    assert SheetExtractor().extract(ods, "a.ods").text == (
+        "# Costs\n\n| item | May | June |\n| --- | --- | --- |\n|  |  | 7 |"
+    )
+    assert SheetExtractor().extract(XLS, "a.xls").text == "# Old\n\n| walrus | 12 |\n| --- | --- |"
 
 
 def test_a_mail_is_read_with_its_headers_and_the_names_of_what_is_attached():
@@ -160,12 +172,13 @@ def test_what_is_locked_damaged_or_something_else_says_so():
         make_xlsx({})[:-30],
         make_package("word/a.xml", {"word/a.xml": '<?xml version="1.0" encoding="UTF-x"?><a/>'}),
     ):
-        for extractor in (WordExtractor(), ExcelExtractor()):
+        for extractor in (WordExtractor(), SheetExtractor()):
             with pytest.raises(Damaged, match="is not a readable") as fault:
                 extractor.extract(broken, "a")
             assert fault.value.hint
-    with pytest.raises(Encrypted):
-        WordExtractor().extract(bytes.fromhex("D0CF11E0A1B11AE1") + bytes(500), "a.docx")
+    for extractor in (WordExtractor(), SheetExtractor()):
+        with pytest.raises(Encrypted):
+            extractor.extract(bytes.fromhex("D0CF11E0A1B11AE1") + bytes(500), "a.docx")
 
 
 def test_entities_are_refused_before_they_unfold():
@@ -178,7 +191,7 @@ def test_entities_are_refused_before_they_unfold():
 def test_a_small_file_that_unfolds_beyond_measure_is_refused(monkeypatch: pytest.MonkeyPatch):
     bomb = make_docx(paragraph(" " * 5_000_000))
     assert len(bomb) < 10_000
-    monkeypatch.setattr("concord.extractors.office_package.MAX_XML_BYTES", 1_000_000)
+    monkeypatch.setattr("concord.extract.package.MAX_XML_BYTES", 1_000_000)
     with pytest.raises(TooLarge, match="unfolds"):
         WordExtractor().extract(bomb, "a.docx")
 
@@ -205,7 +218,7 @@ def test_a_broken_office_file_is_named_and_the_others_are_read_in_the_worker():
 def test_a_mutilated_office_file_gives_text_or_one_of_our_errors(at: int, noise: bytes):
     for extractor, whole in (
         (WordExtractor(), make_docx(paragraph("some text"), styles=STYLES)),
-        (ExcelExtractor(), make_xlsx({"S": ['<c r="A1" t="s"><v>0</v></c>']}, strings=["<t>x</t>"])),
+        (SheetExtractor(), make_xlsx({"S": ['<c r="A1" t="s"><v>0</v></c>']}, strings=["<t>x</t>"])),
         (SlidesExtractor(), make_pptx([shape(run("some text"))])),
         (OpenDocumentExtractor(), make_odf("text", "<t:p>some text</t:p>")),
         (BookExtractor(), make_epub({"one": "<p>some text</p>"})),

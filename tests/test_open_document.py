@@ -1,11 +1,11 @@
-"""OpenDocument: what is read of texts and sheets, and what no such file can do."""
+"""OpenDocument: what is read of texts, and what no such file can do."""
 
 from __future__ import annotations
 
 import pytest
 
 from concord.core.errors import Damaged, Encrypted
-from concord.extractors.open_document import OpenDocumentExtractor
+from concord.extract.open_document import OpenDocumentExtractor
 from concord.types import Extracted
 from support.office_samples import make_archive, make_odf
 
@@ -38,31 +38,6 @@ def test_notes_stand_where_they_are_called_and_what_was_deleted_is_gone():
         "<o:annotation><dc:creator>Ann</dc:creator><t:p>Sure?</t:p></o:annotation>.</t:p>",
     )
     assert extracted.text == "Clams (Raw.) are food (Sure?)."
-
-
-def test_sheets_are_tables_whose_cells_may_stand_for_several():
-    cell = "<t:table-cell><t:p>{}</t:p></t:table-cell>".format
-    many = '<t:table-cell t:number-columns-repeated="{}"/>'.format
-    same = '<t:table-cell t:number-columns-repeated="2"><t:p>0</t:p></t:table-cell>'
-    extracted = odf(
-        "spreadsheet",
-        f'<t:table t:name="Costs"><t:table-row>{cell("item")}{cell("May")}{cell("June")}</t:table-row>'
-        f"<t:table-row>{cell('ropes')}{same}{many(16000)}</t:table-row>"
-        f"<t:table-row>{many(2)}{cell('7')}</t:table-row>"
-        f'<t:table-row t:number-rows-repeated="1000000">{many(16384)}</t:table-row></t:table>'
-        f'<t:table t:name="Far"><t:table-row>{many(16000)}{cell("1")}</t:table-row></t:table>',
-    )
-    costs, far = extracted.text.split("\n\n# Far\n\n")
-    assert costs == "# Costs\n\n| item | May | June |\n| --- | --- | --- |\n| ropes | 0 | 0 |\n|  |  | 7 |"
-    assert far.count("|", 0, far.index("\n")) < 300
-
-
-def test_a_comment_on_a_cell_stands_in_it_and_paragraphs_of_repeated_cells_stay_apart():
-    noted = "<t:table-cell><o:annotation><t:p>Sure?</t:p></o:annotation><t:p>7</t:p></t:table-cell>"
-    same = '<t:table-cell t:number-columns-repeated="2"><t:p>a</t:p><t:p>b</t:p></t:table-cell>'
-    row = f"<t:table-row>{noted}{same}</t:table-row>"
-    extracted = odf("spreadsheet", f'<t:table t:name="Costs">{row}</t:table>')
-    assert extracted.text == "# Costs\n\n| (Sure?) 7 | a b | a b |\n| --- | --- | --- |"
 
 
 def test_a_table_in_a_text_may_hold_lists_and_tables():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.core.errors import Damaged, Encrypted, TooLarge
-from concord.extractors.pdf import PdfExtractor
+from concord.extract.pdf import PdfExtractor
 from support.pdf_samples import make_pdf
 
 
@@ -57,7 +57,7 @@ def test_pages_that_show_something_and_hold_no_text_are_counted_and_blank_ones_a
 
 
 def test_a_pdf_with_too_many_pages_is_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("concord.extractors.pdf.MAX_PAGES", 2)
+    monkeypatch.setattr("concord.extract.pdf.MAX_PAGES", 2)
     with pytest.raises(TooLarge, match="3 pages"):
         PdfExtractor().extract(make_pdf([["a"], ["b"], ["c"]]), "a.pdf")
 

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.extractors.code import CodeExtractor
-from concord.extractors.markdown import MarkdownExtractor
-from concord.extractors.plain import PlainExtractor
+from concord.extract.text import CodeExtractor, MarkdownExtractor, PlainExtractor
 from concord.types import Extracted
 
 

@@ -26,24 +26,17 @@ from concord.embed.bundled import BundledEmbedder
 from concord.embed.hashing import HashingEmbedder
 from concord.embed.onnx import OnnxEmbedder
 from concord.embed.remote import OllamaEmbedder, OpenAIEmbedder
-from concord.extractors.book import BookExtractor
-from concord.extractors.cards import CardsExtractor
-from concord.extractors.code import CodeExtractor
-from concord.extractors.excel import ExcelExtractor
-from concord.extractors.html import HtmlExtractor
-from concord.extractors.mail import MailExtractor
-from concord.extractors.mailbox import MailboxExtractor
-from concord.extractors.manual import ManualExtractor
-from concord.extractors.markdown import MarkdownExtractor
-from concord.extractors.notebook import NotebookExtractor
-from concord.extractors.open_document import OpenDocumentExtractor
-from concord.extractors.pdf import PdfExtractor
-from concord.extractors.plain import PlainExtractor
-from concord.extractors.reader import SandboxedReader
-from concord.extractors.rich_text import RichTextExtractor
-from concord.extractors.slides import SlidesExtractor
-from concord.extractors.subtitles import SubtitlesExtractor
-from concord.extractors.word import WordExtractor
+from concord.extract.book import BookExtractor
+from concord.extract.cards import CardsExtractor, SubtitlesExtractor
+from concord.extract.html import HtmlExtractor
+from concord.extract.mail import MailboxExtractor, MailExtractor
+from concord.extract.manpage import ManualExtractor
+from concord.extract.notebook import NotebookExtractor
+from concord.extract.ooxml import SlidesExtractor, WordExtractor
+from concord.extract.open_document import OpenDocumentExtractor, RichTextExtractor, SheetExtractor
+from concord.extract.pdf import PdfExtractor
+from concord.extract.reader import SandboxedReader
+from concord.extract.text import CodeExtractor, MarkdownExtractor, PlainExtractor
 from concord.knowledge import KnowledgeBase
 from concord.search.cross_encoder import CrossEncoder
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
@@ -79,7 +72,7 @@ EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     HtmlExtractor,
     PdfExtractor,
     WordExtractor,
-    ExcelExtractor,
+    SheetExtractor,
     MailExtractor,
     MailboxExtractor,
     ManualExtractor,

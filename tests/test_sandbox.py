@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from concord.core.errors import Damaged, Encrypted, NotIndexable, TooLarge, UnknownName
-from concord.extractors.reader import SandboxedReader
-from concord.extractors.sandbox import Sandbox, WorkerLimits
+from concord.extract.reader import SandboxedReader
+from concord.extract.sandbox import Sandbox, WorkerLimits
 from concord.types import Extracted
 
 SOURCE = str(Path(__file__).parent.parent / "src")
@@ -267,7 +267,7 @@ def test_a_parent_killed_in_the_middle_takes_its_worker_with_it(tmp_path: Path, 
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     script = (
-        "from concord.extractors.sandbox import Sandbox\n"
+        "from concord.extract.sandbox import Sandbox\n"
         f"Sandbox().extract({busy_with!r}, {str(pipe).encode()!r}, 'a.x')\n"
     )
     with subprocess.Popen([sys.executable, "-c", script]) as parent:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from concord.core.errors import TooLarge
-from concord.extractors.open_document import OpenDocumentExtractor
-from concord.extractors.slides import SlidesExtractor
+from concord.extract.ooxml import SlidesExtractor
+from concord.extract.open_document import OpenDocumentExtractor
 from concord.types import Extracted
 from support.kb_command import Kb
 from support.office_samples import make_odf, make_pptx, run, shape
@@ -68,7 +68,7 @@ def test_diagrams_are_read_before_the_notes_and_copies_for_old_programs_are_not(
 
 
 def test_more_slides_than_anybody_shows_are_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("concord.extractors.slides.MAX_SLIDES", 1)
+    monkeypatch.setattr("concord.extract.ooxml.MAX_SLIDES", 1)
     with pytest.raises(TooLarge, match="2 slides"):
         SlidesExtractor().extract(make_pptx([shape(run("a")), shape(run("b"))]), "a.pptx")
 

@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from concord.extractors.subtitles import SubtitlesExtractor
+from concord.extract.cards import SubtitlesExtractor
 from concord.types import Extracted
 
 

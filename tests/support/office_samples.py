@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from base64 import b85decode
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from urllib.parse import quote
@@ -33,16 +35,22 @@ def make_xlsx(sheets: Mapping[str, Sequence[str]], *, strings: Sequence[str] = (
     """Return a workbook; the rows of a sheet are the XML of their cells."""
     numbered = list(enumerate(sheets, 1))
     listed = "".join(f'<sheet name="{name}" sheetId="{n}" r:id="r{n}"/>' for n, name in numbered)
-    targets = "".join(f'<Relationship Id="r{n}" Target="worksheets/s{n}.xml"/>' for n, _ in numbered)
+    targets = "".join(
+        f'<Relationship Id="r{n}" Type="{_OFFICE}/worksheet" Target="worksheets/s{n}.xml"/>'
+        for n, _ in numbered
+    )
     return make_package(
         "xl/workbook.xml",
         {
-            "xl/workbook.xml": _xml(f"<sheets>{listed}</sheets>"),
+            "xl/workbook.xml": _xml(f"<sheets>{listed}</sheets>", "workbook"),
             "xl/_rels/workbook.xml.rels": f"<Relationships>{targets}</Relationships>",
-            "xl/sharedStrings.xml": _xml("".join(f"<si>{one}</si>" for one in strings)),
-            "xl/styles.xml": _xml(styles),
+            "xl/sharedStrings.xml": _xml("".join(f"<si>{one}</si>" for one in strings), "sst"),
+            "xl/styles.xml": _xml(styles, "styleSheet"),
             **{
-                f"xl/worksheets/s{n}.xml": _xml("".join(f"<row>{row}</row>" for row in sheets[name]))
+                f"xl/worksheets/s{n}.xml": _xml(
+                    "".join(["<sheetData>", *(f"<row>{row}</row>" for row in sheets[name]), "</sheetData>"]),
+                    "worksheet",
+                )
                 for n, name in numbered
             },
         },
@@ -111,6 +119,35 @@ def make_odf(kind: str, body: str, *, meta: str = "", manifest: str = "<root/>")
     )
 
 
+def make_ods(*rows: str) -> bytes:
+    """Return an OpenDocument workbook with one sheet, called Costs; a row is the XML of its cells."""
+    urn = "urn:oasis:names:tc:opendocument:xmlns"
+    spaces = " ".join(f'xmlns:{name}="{urn}:{name}:1.0"' for name in ("office", "table", "text"))
+    inside = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
+    sheet = f'<office:spreadsheet><table:table table:name="Costs">{inside}</table:table></office:spreadsheet>'
+    return make_archive(
+        {
+            "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+            "META-INF/manifest.xml": "<manifest/>",
+            "content.xml": f"<office:document {spaces}><office:body>{sheet}</office:body></office:document>",
+        }
+    )
+
+
+# A workbook of Excel 97: one sheet, called Old, with "walrus" in A1 and 12 in B1; packed, in base 85.
+XLS = zlib.decompress(
+    b85decode(
+        "c-rk)O=uHA6#izDG(WcKZcT+&D4}50+KYPeQdb4-$y&WAB4}!IkcL!NMf9N6nxi0iQoIy;@lqARAM~I%4?;x`f*>S%^du<s&}Mz}Wmi-6"
+        "(0~>#^DXnu%bR&KZ<+UIGW%-QsZ8DLuHq+bM+7xLiIxVPl9CL6*pPPL*J4;Fr1%E^6_N>A$d(wMw7rb$HPq`}g@wD(=fc1TDMxS;!{enw"
+        "b{VmYKID}4VNh7%mT1!GqE{W{<K)%kJM8(Cyn~vn<U#3MQHL?>4)<>hqWF;2%eFN1xDRRbj+)Kr#0wq87q6*$-xzj!CvwGqv!N&2ifPEY"
+        "4HZfSFITJ}BMUf<uYMNz5@zbNtkEy8UP1J8i}mr}=&xH*U;_Rz26!2(a6h73BG^~V&%@!4tLj;KHdpk{oJ#2}m?>*7O4&Asa;tD2?UWq`"
+        "v@M(R{O!-L_l}OZN2!_MHeDZfot_^)E@=xfPJeF!`}UJJkuP)9wUoQb83{wF`$jqgVb3J{Tw!aU%(Inv<F0RzH;7#RwEt00`J=m0<e8!B"
+        "`OM5)cM837xa7rNKa&_x1M21tjmK_St03{;le>P|1QM1V`0fWMRy!7uqUew>SSh}tgDv`yvpVoV8_JgP11T677#J8B7#J8BtWc=nufD!_"
+        "=*vJXxKPA{?>Y-oYUVS^ip2qp%X3;Trn^y++QYe~;%5zFDjZ8K(I)&}sButc_b`T0`Z3mY{K|z;HNMZ14edXdLe0)!YsSyNJpVUBJh{p"
+    )
+)
+
+
 def make_epub(chapters: Mapping[str, str], *, told: str = "", encrypted: str = "") -> bytes:
     """Return a book whose chapters are pages of XHTML, read in the order given; `nav` is a list of them."""
     listed = "".join(
@@ -133,6 +170,9 @@ def make_epub(chapters: Mapping[str, str], *, told: str = "", encrypted: str = "
     )
 
 
-def _xml(inside: str) -> str:
-    prefixes = " ".join(f'xmlns:{prefix}="{prefix}"' for prefix in ("w", "r", "m", "dc", "p", "a", "o", "t"))
-    return f'<?xml version="1.0" encoding="UTF-8"?><root {prefixes}>{inside}</root>'
+def _xml(inside: str, root: str = "root") -> str:
+    prefixes = " ".join(f'xmlns:{prefix}="{prefix}"' for prefix in ("w", "m", "dc", "p", "a", "o", "t"))
+    spaces = (
+        f'{prefixes} xmlns:r="{_OFFICE}" xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    )
+    return f'<?xml version="1.0" encoding="UTF-8"?><{root} {spaces}>{inside}</{root}>'

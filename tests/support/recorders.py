@@ -17,7 +17,7 @@ from concord.core.reports import SyncReport
 from concord.core.storage import Catalog, EmbeddingCache, Journal, LexicalIndex, Store
 from concord.core.vector_storage import VectorIndex, VectorSpaces
 from concord.embed.hashing import HashingEmbedder
-from concord.extractors.reader import SandboxedReader
+from concord.extract.reader import SandboxedReader
 from concord.index.reading import ReadLimits
 from concord.index.sources import register
 from concord.index.sync import SyncTools, sync

@@ -10,11 +10,10 @@ import re
 from urllib.parse import unquote
 
 from concord.core.errors import Encrypted
-from concord.extractors.decode import decode
-from concord.extractors.html import markdown_of
-from concord.extractors.markdown import first_heading
-from concord.extractors.office_package import Attributes, Elements, Package, checked, opened
-from concord.extractors.plain import MAX_TITLE, with_plain_newlines
+from concord.extract.decode import decode, with_plain_newlines
+from concord.extract.html import markdown_of
+from concord.extract.package import Attributes, Elements, Package, checked, opened
+from concord.extract.text import MAX_TITLE, first_heading
 from concord.text.word_lists import listed
 from concord.types import Extracted, Json
 

@@ -1,16 +1,24 @@
-"""What is in a document that was packed with gzip, as systems install manuals, changelogs and READMEs?"""
+"""One reader for every format: finds out what a file is, and opens risky formats in a worker process.
+
+Documents that were packed with gzip, as systems install manuals, changelogs and READMEs, are unpacked.
+"""
 
 from __future__ import annotations
 
 import re
 import zlib
 from contextlib import suppress
+from functools import cached_property
 from gzip import BadGzipFile, GzipFile
 from io import BytesIO
 
+from concord.core import plugins
 from concord.core.errors import Damaged, NotIndexable
-from concord.extractors.decode import HEAD_BYTES
-from concord.extractors.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
+from concord.core.protocols import Extractor
+from concord.extract.decode import HEAD_BYTES
+from concord.extract.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
+from concord.extract.sandbox import Sandbox
+from concord.types import Extracted
 
 MAX_UNPACKED = 20_000_000  # bytes; the manual page of bash, a long one, has 400,000
 _ENDING = ".gz"
@@ -79,3 +87,50 @@ def _rest(file: GzipFile) -> bytes:
     if file.read(1):
         raise NotIndexable(f"too large: unfolds into more than {MAX_UNPACKED // 1_000_000} MB")
     return rest
+
+
+class SandboxedReader:
+    """Reads any file; PDF, HTML, Office and what installed packages read are opened in a worker process."""
+
+    def __init__(self, sandbox: Sandbox | None = None) -> None:
+        self._sandbox = sandbox or Sandbox()
+        self._loaded: dict[str, Extractor] = {}
+
+    def read(self, data: bytes, name: str) -> Extracted:
+        """Return a file's text.
+
+        Raises:
+            NotIndexable: there is no text in it.
+            ExtractionError: it is encrypted, damaged, or over a limit.
+        """
+        extracted = self._extract(data, name)
+        if extracted.details.get("no_text_layer"):
+            raise NotIndexable("no text layer (scanned)", hint="run OCR on it first, such as ocrmypdf")
+        if not extracted.text.strip():
+            raise NotIndexable("no text")
+        return extracted
+
+    def close(self) -> None:
+        """End the worker process, if one was started."""
+        self._sandbox.close()
+
+    def _extract(self, data: bytes, name: str) -> Extracted:
+        if by_name(name) is None and extension(name) in self._outside:
+            return self._sandbox.extract(extension(name), data, name)
+        data, name = unpacked(data, name) or (data, name)
+        form = detect(name, data[:HEAD_BYTES])
+        if isinstance(form, Refusal):
+            raise NotIndexable(form.reason)
+        if form.risky:
+            return self._sandbox.extract(form.extractor, data, name)
+        return self._extractor(form.extractor).extract(data, name)
+
+    @cached_property
+    def _outside(self) -> frozenset[str]:
+        """The extractors of installed packages: each is named for the extension that it reads."""
+        return frozenset(plugins.names("extractors")) - plugins.TABLES["extractors"].keys()
+
+    def _extractor(self, name: str) -> Extractor:
+        if name not in self._loaded:
+            self._loaded[name] = plugins.load("extractors", name)()
+        return self._loaded[name]

@@ -10,14 +10,16 @@ from __future__ import annotations
 import posixpath
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from io import BytesIO
+from typing import Any
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
 from concord.core.errors import Damaged, Encrypted, TooLarge
+from concord.extract.markdown_writer import MarkdownLines
 from concord.text.clean import clean
 from concord.types import Json
 
@@ -138,6 +140,92 @@ class Package:
             self.read(part, found)
         told = {name: found.texts[key] for key, name in _PROPERTIES.items() if found.texts.get(key)}
         return found.texts.get("title") or None, dict(told)
+
+
+class OfficeText(Elements):
+    """Writes what a part says as Markdown; `starts` and `ends` are what each element does."""
+
+    starts: Mapping[str, Callable[[Any, Attributes], None]] = {}
+    ends: Mapping[str, Callable[[Any], None]] = {}
+    left_out: frozenset[str] = frozenset()
+
+    def __init__(self) -> None:
+        self.pages = [MarkdownLines()]
+        self.tables = 0  # how many tables are open: one inside another is only text
+        self.is_text = True  # whether text is taken here
+        self._skipped = 0  # how many levels deep in an element that is left out
+
+    @property
+    def page(self) -> MarkdownLines:
+        """What is written to."""
+        return self.pages[-1]
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether the open element is left out."""
+        return self._skipped > 0
+
+    def is_left_out(self, name: str, attributes: Attributes) -> bool:
+        """Whether an element and all that is in it are left out."""
+        return name in self.left_out
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """Do what the table says of the start of an element."""
+        if self._skipped or self.is_left_out(name, attributes):
+            self._skipped += 1
+        elif action := self.starts.get(name):
+            action(self, attributes)
+
+    def end(self, name: str) -> None:
+        """Do what the table says of the end of an element."""
+        if self._skipped:
+            self._skipped -= 1
+        elif action := self.ends.get(name):
+            action(self)
+
+    def begin_text(self, _: Attributes) -> None:
+        """Take text from here on."""
+        self.is_text = True
+
+    def end_text(self) -> None:
+        """Take no more text."""
+        self.is_text = False
+
+    def begin_table(self, _: Attributes) -> None:
+        """Begin a table."""
+        self.tables += 1
+        if self.tables == 1:
+            self.page.begin_table()
+
+    def end_table(self) -> None:
+        """End a table."""
+        self.page.end_block()
+        self.tables -= 1
+
+
+def table_starts(table: str, row: str, *cells: str) -> dict[str, Callable[[Any, Attributes], None]]:
+    """Return what the starts of a table's elements do, by their names."""
+    return {
+        table: OfficeText.begin_table,
+        row: lambda text, _: _in_outer(text, MarkdownLines.begin_row),
+        **{cell: lambda text, _: _in_outer(text, MarkdownLines.begin_cell) for cell in cells},
+    }
+
+
+def table_ends(
+    table: str, row: str, *cells: str, end_row: Callable[[MarkdownLines], None] = MarkdownLines.end_row
+) -> dict[str, Callable[[Any], None]]:
+    """Return what the ends of a table's elements do, by their names."""
+    return {
+        table: OfficeText.end_table,
+        row: lambda text: _in_outer(text, end_row),
+        **{cell: lambda text: _in_outer(text, MarkdownLines.end_cell) for cell in cells},
+    }
+
+
+def _in_outer(text: OfficeText, action: Callable[[MarkdownLines], None]) -> None:
+    if text.tables == 1:
+        action(text.page)
 
 
 def _parser(elements: Elements) -> expat.XMLParserType:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from concord.core import errors
-from concord.extractors.worker import REPLY, REQUEST
+from concord.extract.worker import REPLY, REQUEST
 from concord.types import Extracted
 
 
@@ -39,7 +39,7 @@ DEFAULT_LIMITS = WorkerLimits()
 
 # -P, because the working folder may be the very folder that is indexed: its files must not be imported.
 # The folder that this package was imported from goes last, so that it shadows nothing.
-_BOOT = "import sys; sys.path.append(sys.argv[1]); from concord.extractors.worker import main; main()"
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from concord.extract.worker import main; main()"
 _PACKAGE_HOME = str(Path(__file__).parents[2])
 
 _NONSENSE = "its reader answered nonsense"

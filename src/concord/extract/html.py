@@ -1,19 +1,22 @@
-"""HTML by lexbor: a page's own content as Markdown, each line with the line of the file it comes from."""
+"""HTML by lexbor: a page's own content as Markdown, each line with the line of the file it comes from.
+
+Blocks that only lead elsewhere are left out, Next, Previous and Up of manuals, and tables of contents: they
+are short and full of titles, so that searches had them first. Headings of boxes (Note, Tip, Warning) are no
+sections: what follows the box would stand under "Note".
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from concord.core.errors import Damaged, TooLarge
-from concord.extractors.admonitions import titles_a_box
-from concord.extractors.decode import decode
-from concord.extractors.markdown_lines import Line, MarkdownLines
-from concord.extractors.navigation import blocks_of_links, leads_elsewhere
-from concord.extractors.plain import MAX_TITLE, with_plain_newlines
-from concord.extractors.source_lines import SourceLines
+from concord.extract.decode import decode, with_plain_newlines
+from concord.extract.markdown_writer import Line, MarkdownLines, SourceLines
+from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean
 from concord.text.word_lists import listed
 from concord.types import Extracted, Json
@@ -251,3 +254,97 @@ def _attribute(page: LexborHTMLParser, selector: str, name: str) -> str:
     node = page.css_first(selector)
     value = node.attributes.get(name) if node is not None else None
     return " ".join((value or "").split())
+
+
+_RELATIONS = listed("next prev previous up index contents start")
+_LEADING_WORDS = listed(
+    "next prev previous up index contents start top home back forward"
+)  # said beside such links
+_LEADING_CLASSES = listed("nav-panel related navheader navfooter navigation nav toc")
+_LEADING_BLOCKS = listed("p div table ul ol dl center section header footer")
+_HEADINGS = "h1, h2, h3, h4, h5, h6"
+_PAGE = listed("html body main article h1 h2 h3 h4 h5 h6")
+_WORD = re.compile(r"\w+")
+_MOST_AROUND = 8  # elements around a link that are looked into
+_MOST_INSIDE = 200  # elements and texts in a block that only leads elsewhere
+
+
+def leads_elsewhere(node: LexborNode) -> bool:
+    """Whether a block has the name of one that leads to other pages; what has a heading is content."""
+    classes = (node.attributes.get("class") or "").split()
+    return (
+        node.tag in _LEADING_BLOCKS
+        and not _LEADING_CLASSES.isdisjoint(classes)
+        and node.css_first(_HEADINGS) is None
+    )
+
+
+def blocks_of_links(root: LexborNode) -> frozenset[int]:
+    """Return the blocks that hold nothing but links to the pages around this one, by `mem_id`."""
+    found: set[int] = set()
+    seen: set[int] = set()  # each is looked into once, however many links are in it
+    for link in filter(_is_relation, root.css("a[rel]")):
+        for node in islice(_around(link), _MOST_AROUND):
+            if node.mem_id in seen or node.tag in _PAGE:
+                break
+            seen.add(node.mem_id)
+            if not _holds_only_links(node):
+                break
+            if node.tag in _LEADING_BLOCKS:
+                found.add(node.mem_id)
+    return frozenset(found)
+
+
+def _around(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield the elements that an element is in, the nearest first."""
+    above = node.parent
+    while above is not None:
+        yield above
+        above = above.parent
+
+
+def _is_relation(link: LexborNode) -> bool:
+    return not _RELATIONS.isdisjoint((link.attributes.get("rel") or "").lower().split())
+
+
+def _holds_only_links(node: LexborNode) -> bool:
+    """Whether all words in an element are those of links to pages around this one, or go with them."""
+    parts = list(islice(node.traverse(include_text=True), _MOST_INSIDE + 1))
+    texts = ((part, _WORD.findall(part.text_content or "")) for part in parts)
+    return len(parts) <= _MOST_INSIDE and all(_goes_with_links(part, words) for part, words in texts if words)
+
+
+def _goes_with_links(part: LexborNode, words: list[str]) -> bool:
+    around = islice(_around(part), _MOST_AROUND)
+    link = next((element for element in around if element.tag == "a"), None)
+    return _is_relation(link) if link else _LEADING_WORDS.issuperset(map(str.lower, words))
+
+
+_BOX_CLASSES = listed("note tip warning caution important admonition")
+_BOXES = listed("div section blockquote")
+_BOX_TITLES = listed("h2 h3 h4 h5 h6")
+_MOST_ABOVE = 3  # levels up from a title where its box is looked for
+
+
+def titles_a_box(node: LexborNode) -> bool:
+    """Whether an element is the only heading of a box; several headings would divide it into sections."""
+    box = _box_around(node) if node.tag in _BOX_TITLES else None
+    if box is None:
+        return False
+    inside = list(islice(box.traverse(), _MOST_INSIDE + 1))
+    boxes, titles = sum(map(_is_box, inside)), sum(one.tag in _BOX_TITLES for one in inside)
+    return titles <= boxes and len(inside) <= _MOST_INSIDE and box.css_first("h1") is None
+
+
+def _box_around(node: LexborNode) -> LexborNode | None:
+    above = node.parent
+    for _ in range(_MOST_ABOVE):
+        if above is None or _is_box(above):
+            return above
+        above = above.parent
+    return None
+
+
+def _is_box(node: LexborNode) -> bool:
+    classes = (node.attributes.get("class") or "").split()
+    return node.tag in _BOXES and not _BOX_CLASSES.isdisjoint(classes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from concord.extractors.decode import looks_binary
+from concord.extract.decode import looks_binary
 from concord.types import DocumentType
 
 
@@ -39,7 +39,7 @@ JSON = Format("text", "data", "json")
 HTML = Format("html", "html", risky=True)
 PDF = Format("pdf", "pdf", risky=True)
 WORD = Format("word", "office", risky=True)
-EXCEL = Format("excel", "office", risky=True)
+SHEETS = Format("sheets", "office", risky=True)
 SLIDES = Format("slides", "office", risky=True)
 OPEN_DOCUMENT = Format("open_document", "office", risky=True)
 BOOK = Format("book", "office", risky=True)
@@ -48,7 +48,7 @@ MAIL = Format("mail", "office", risky=True)
 MAILBOX = Format("mailbox", "office", risky=True)
 
 # Recognised by name alone, whatever the first bytes look like.
-_BINARY = (PDF, WORD, EXCEL, SLIDES, OPEN_DOCUMENT, BOOK)
+_BINARY = (PDF, WORD, SHEETS, SLIDES, OPEN_DOCUMENT, BOOK)
 
 _BY_FORMAT = {
     MARKDOWN: "md markdown mdown mkd mkdn mdx qmd rmd",
@@ -66,9 +66,9 @@ _BY_FORMAT = {
     HTML: "html htm xhtml shtml",
     PDF: "pdf",
     WORD: "docx docm dotx",
-    EXCEL: "xlsx xlsm xltx",
+    SHEETS: "xlsx xlsm xltx xlsb xls ods ots",
     SLIDES: "pptx pptm ppsx ppsm potx",
-    OPEN_DOCUMENT: "odt ods odp ott ots otp",
+    OPEN_DOCUMENT: "odt odp ott otp",
     BOOK: "epub",
     MAIL: "eml",
     MAILBOX: "mbox mbx",
@@ -128,7 +128,7 @@ _BY_LANGUAGE = {
 }
 
 # Known, and without an extractor of ours: an installed one whose name is the extension reads them.
-_UNSUPPORTED = frozenset(("doc", "ppt", "xls", "mobi", "azw3", "msg", "pages", "numbers", "key", "ps", "eps"))
+_UNSUPPORTED = frozenset(("doc", "ppt", "mobi", "azw3", "msg", "pages", "numbers", "key", "ps", "eps"))
 
 LOG = frozenset(("log", "out", "err"))  # what programs print: text without end
 _SETTINGS = frozenset(("sshd_config", "ssh_config", "gitconfig"))
@@ -205,6 +205,8 @@ _PDF_HEAD_WITHIN = 1024
 def detect(name: str, head: bytes) -> Format | Refusal:
     """Return how to read a file of this name that begins with these bytes (8 kB are enough), or why not."""
     known = by_name(name)
+    if extension(name) == "xls" and not looks_binary(head):
+        return _by_content(head)  # many programs call a page or a table so, for Excel to open it
     if known in _BINARY:
         return known
     if _PDF_HEAD in head[:_PDF_HEAD_WITHIN] and looks_binary(head):

@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
-from concord.extractors.decode import decode
-from concord.extractors.markdown import first_heading
-from concord.extractors.markdown_lines import fence_around
-from concord.extractors.plain import MAX_TITLE, readable
+from concord.extract.decode import decode
+from concord.extract.markdown_writer import fence_around
+from concord.extract.text import MAX_TITLE, first_heading, readable
 from concord.text.clean import clean, without_encoded
 from concord.types import Extracted
 

@@ -73,6 +73,11 @@ def decode(data: bytes, declared: str | None = None) -> str:
         return _decode_other(data, declared, fault.start)
 
 
+def with_plain_newlines(text: str) -> str:
+    """Return the text with one newline character after every line, whatever ended it in the file."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
 def _decode_other(data: bytes, declared: str | None, first_bad: int) -> str:
     if declared is not None and (text := _try(data, declared)) is not None:
         return text

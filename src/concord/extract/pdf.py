@@ -13,7 +13,8 @@ import pypdfium2
 from pypdfium2 import raw
 
 from concord.core.errors import Damaged, Encrypted, TooLarge
-from concord.extractors.plain import MAX_TITLE, with_plain_newlines
+from concord.extract.decode import with_plain_newlines
+from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean_pages
 from concord.types import Extracted, Json
 
