@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from concord.config import Paths
-from concord.durable import replace_file
+from concord.durable import replace_file, sweep_drafts
 from concord.embed import pack
 from concord.embed.onnx import Card, Encoder, does_not_run
 from concord.embed.pack import Precision
@@ -96,16 +96,25 @@ class BundledEmbedder(Encoder):
         return None
 
     def _open(self, precision: Precision, *, is_anew: bool) -> Session:
-        path = self._folder / weights_file(precision)
-        source: dict[str, Any] = {"folder": str(self._folder)}
-        try:
-            if is_anew or not path.is_file() or path.stat().st_size != _SIZES[precision]:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                replace_file(path, pack.packed(_read_pack(), precision))
-        except OSError:  # read-only, full, no home: all the same to us
+        if self._keep(precision, is_anew=is_anew):
+            source: dict[str, Any] = {"folder": str(self._folder)}
+        else:
             source = {"weights": dict(pack.weights(_read_pack(), precision))}
         graph = graph_path(precision).read_bytes()
         return Session(MODEL, graph, self._threads, does_not_run(MODEL), is_fused=True, **source)
+
+    def _keep(self, precision: Precision, *, is_anew: bool) -> bool:
+        """Whether the weights are in the user's cache, written now if they are not, or are not right."""
+        path = self._folder / weights_file(precision)
+        if not is_anew and _has_size(path, _SIZES[precision]):  # what is shorter must not be mapped
+            return True
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            replace_file(path, pack.packed(_read_pack(), precision))
+            sweep_drafts(path)  # of processes that were killed; one that is writing now finds ours
+        except OSError:  # read-only, full, no home: all the same to us
+            return not is_anew and _has_size(path, _SIZES[precision])
+        return True
 
     def _is_right(self, session: Session | None, sentences: Sequence[str]) -> bool:
         import numpy as np
@@ -139,6 +148,10 @@ def has_fast_int8(cpu_info: Path = Path("/proc/cpuinfo")) -> bool:
     except OSError:
         return False
     return not _INT8_FLAGS.isdisjoint(flags.split())
+
+
+def _has_size(path: Path, size: int) -> bool:
+    return path.is_file() and path.stat().st_size == size
 
 
 def _read_pack() -> pack.Pack:
