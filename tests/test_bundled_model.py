@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import shutil
@@ -25,6 +26,7 @@ from concord.embed.runtime import Session
 from concord.embed.tokenizer import ModelTokenizer
 from concord.search.blend import MOSTLY_KNOWN
 from concord.search.legs import QueryVectors
+from support import small_library
 from support.folders import cached_in
 
 Floats = NDArray[np.float64]
@@ -284,6 +286,26 @@ def test_weights_in_order_are_not_written_again(copied: Path):
     assert kept(copied).stat().st_ino == before
 
 
+def test_what_a_killed_process_left_behind_is_cleared_away(copied: Path):
+    kept(copied).rename(copied / f".{kept(copied).name}.0123abcd.draft")
+    opened(copied, "exact").warm()
+    assert {path.name for path in copied.iterdir()} <= {
+        bundled.weights_file("exact"),
+        bundled.weights_file("int8"),
+    }
+
+
+def test_damaged_weights_that_cannot_be_replaced_are_not_used(
+    copied: Path, plain: Floats, monkeypatch: pytest.MonkeyPatch
+):
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    overwrite(kept(copied))
+    monkeypatch.setattr(bundled, "replace_file", full)
+    assert (matrix(opened(copied, "exact"), TEXTS[:1]) * plain[:1]).sum() > 0.99999
+
+
 def test_a_user_with_several_homes_keeps_the_weights_once(tmp_path: Path):
     variables = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     for name in ("one", "other"):
@@ -376,19 +398,36 @@ def test_where_int8_is_wrong_auto_is_exact_and_int8_is_refused(cache: Path):
     assert "embed.precision" in str(raised.value.hint)
 
 
+@pytest.fixture
+def spoilt_golden(tmp_path: Path) -> Path:
+    """Golden vectors of which the last one is another sentence's."""
+    golden = np.fromfile(bundled.GOLDEN, "<f4").reshape(len(SENTENCES), -1)
+    golden[-1] = golden[0]
+    golden.tofile(tmp_path / "golden.bin")
+    return tmp_path / "golden.bin"
+
+
 @pytest.mark.parametrize("wish", ["exact", "int8"])
 def test_a_check_compares_the_model_with_the_vectors_that_are_shipped(
-    cache: Path, wish: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    cache: Path, wish: str, monkeypatch: pytest.MonkeyPatch, spoilt_golden: Path
 ):
     embedder = opened(cache, wish)
     embedder.check()
-    golden = np.fromfile(bundled.GOLDEN, "<f4").reshape(len(SENTENCES), -1)
-    golden[-1] = golden[0]  # as if the last sentence came out wrong
-    golden.tofile(tmp_path / "golden.bin")
-    monkeypatch.setattr(bundled, "GOLDEN", tmp_path / "golden.bin")
-    with pytest.raises(EmbedderDown, match="does not return its own vectors") as raised:
+    monkeypatch.setattr(bundled, "GOLDEN", spoilt_golden)
+    with pytest.raises(EmbedderDown, match="does not return its own vectors"):
         embedder.check()
-    assert raised.value.hint
+
+
+def test_a_model_that_returns_other_vectors_than_it_should_is_found_by_the_doctor(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoilt_golden: Path
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    with small_library.opened(tmp_path, embed__provider="bundled") as knowledge:
+        assert not [finding for finding in knowledge.doctor().findings if finding.fault == "provider"]
+        monkeypatch.setattr(bundled, "GOLDEN", spoilt_golden)
+        (finding,) = (finding for finding in knowledge.doctor().findings if finding.fault == "provider")
+    assert "does not return its own vectors" in finding.message
+    assert "embed.precision" in finding.hint
 
 
 EMBED = """

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-LONGEST_WAIT_S = 10.0  # a model loads in one, and is made and tried the first time in seven
+LONGEST_WAIT_S = 10.0  # a model loads in one, and its weights are written the first time in another
 
 
 class _UnderWay:
@@ -55,7 +55,8 @@ def _start_anew() -> None:
     _state = _UnderWay()
 
 
-os.register_at_fork(after_in_child=_start_anew)
+if hasattr(os, "register_at_fork"):  # elsewhere nothing forks
+    os.register_at_fork(after_in_child=_start_anew)
 # Not `atexit`, whose functions `kb` runs before it leaves by `os._exit`: that does no harm to native code.
 with suppress(RuntimeError):  # Python is ending already
     threading._register_atexit(_wait)  # type: ignore[attr-defined]
