@@ -90,7 +90,7 @@ FAULTS = (
     Fault("falling scores", "search/judge.py", "least = min(least, row.score)", "least = row.score"),
     Fault(
         "stop words are kept",
-        "text/stopwords.py",
+        "text/word_lists.py",
         "    plain = [_plain(word) for word in words]\n    stop",
         "    plain = [_plain(word) + '.' for word in words]\n    stop",
     ),

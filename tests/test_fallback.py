@@ -14,8 +14,8 @@ from concord.errors import Unavailable
 from concord.search.notes import EMPTY, NO_TIME, NO_WORD, NOTHING, STEP_NOTES, UNEMBEDDED
 from concord.search.pipeline import search
 from concord.storage import Store
-from concord.text.moments import moment
 from concord.types import Request, Source
+from concord.values import moment
 from support.small_library import fitted, library, titles, tools
 
 

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "concord"
 
 GROUND = {
     "batches", "call_limit", "config", "durable", "errors", "outcomes", "plugins", "protocols", "settings",
-    "storage", "types", "vector_storage",
+    "storage", "types", "values", "vector_storage",
 }  # fmt: skip
 PURE = {"text"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share

@@ -30,7 +30,6 @@ from concord.outcomes import (
     SyncReport,
 )
 from concord.reading.budget import BYTES_PER_TOKEN
-from concord.text.urls import without_password
 from concord.types import (
     MODES,
     Answer,
@@ -43,6 +42,7 @@ from concord.types import (
     Request,
     Source,
 )
+from concord.values import without_password
 from concord.wire import (
     answer_to_json,
     document_to_json,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from concord import plugins
 from concord.config import Settings
 from concord.errors import BadValue, NotFound, Unavailable, UsageError
-from concord.text.organisations import check_org
 from concord.types import Identity, Space
+from concord.values import check_org
 
 if TYPE_CHECKING:
     from concord.indexing.reading_files import ReadLimits
@@ -132,7 +132,7 @@ class Parts:
         is_named = self.settings.origin("store.url") == "flag" or self.settings.origin("org") != "default"
         if not others and not is_named:
             return
-        from concord.text.urls import without_password
+        from concord.values import without_password
 
         store.close()
         there = f"there are: {', '.join(others)}" if others else "check --store and --org, or KB_ORG"

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from concord.outcomes import FILE_COUNTS
-from concord.text.urls import without_password
+from concord.values import without_password
 from concord.wire import JsonObject, iso_time, json_object
 
 if TYPE_CHECKING:

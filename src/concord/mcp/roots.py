@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from concord.errors import BadValue, NotFound
 from concord.sources import absolute_path
-from concord.text.organisations import without_org
+from concord.values import without_org
 
 HINT = "set mcp.roots (KB_MCP_ROOTS) to the folders that may be indexed, or let a person add it with kb"
 

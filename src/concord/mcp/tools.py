@@ -18,7 +18,7 @@ from concord.mcp.roots import permitted, roots_of
 from concord.mcp.server_state import ServerState
 from concord.mcp.wording import for_tools
 from concord.reading.budget import BYTES_PER_TOKEN, json_length, utf8_length
-from concord.text.moments import moment
+from concord.values import moment
 from concord.visible import one_line
 from concord.wire import JsonObject, document_to_json, slice_to_json
 from concord.wire_reports import (

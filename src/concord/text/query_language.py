@@ -23,7 +23,6 @@ from concord.text.expression import (
     read,
     tokens_of,
 )
-from concord.text.stopwords import is_stop_word, significant
 from concord.text.terms import (
     all_of,
     any_of,
@@ -34,6 +33,7 @@ from concord.text.terms import (
     phrase_match,
 )
 from concord.text.tokens import pattern
+from concord.text.word_lists import is_stop_word, significant
 from concord.types import Match, Without
 
 MAX_TERMS = 64  # that one query looks for: a pasted page is told apart by its longest words, and stays fast

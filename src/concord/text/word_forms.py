@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from concord.text.scripts import has_unspaced
 from concord.text.similar import distance
-from concord.text.stopwords import is_stop_word
 from concord.text.terms import identifier_parts, written
 from concord.text.tokens import folded, stem
+from concord.text.word_lists import is_stop_word
 
 MAX_WORDS = 4  # of a query that are given forms: who mistypes more has pasted something
 ONE_EDIT_FROM, TWO_EDITS_FROM = 5, 8  # letters of a word that may be one or two edits off

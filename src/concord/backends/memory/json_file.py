@@ -27,8 +27,8 @@ from concord.backends.memory.store import MemoryStore
 from concord.backends.organisations_beside import organisations_beside
 from concord.durable import replace_file, sweep_drafts
 from concord.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
-from concord.text.organisations import check_org
 from concord.types import Access, Chunk, ChunkId, Document, Feedback, Home, Identity, Source, Vector
+from concord.values import check_org
 
 SCHEME = "json://"
 VERSION = 1
