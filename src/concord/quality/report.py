@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from concord.quality.evaluate import SAMPLE, Evaluation
 from concord.quality.metrics import Answerability, LabelPrecision, Latency, Reliability
-
-if TYPE_CHECKING:
-    from concord.quality.evaluate import Evaluation
-
-SAMPLE = 50  # queries that are timed in each mode
 
 SIZE, EDGE = 260, 34  # of a plot, in pixels: the square of data, and what its axes need
 
