@@ -96,7 +96,7 @@ FAULTS = (
     ),
     Fault(
         "phrases are their first word",
-        "text/expression.py",
+        "text/query_language.py",
         "return phrase_match(token.text)",
         "return word_match(token.text.split()[0])",
     ),
