@@ -19,11 +19,12 @@ from statistics import mean
 from benchmarks.development import SETS, TRAIN, folder, judged, measured, opened, present, strangers
 from benchmarks.measure import Row, absent, at_least
 from concord.cli.output import table
-from concord.quality.evaluate import MODES, Evaluation, Outcome
+from concord.quality.evaluate import MODES, Evaluation
 from concord.quality.fit import JudgedSet, fit, revised
 from concord.quality.metrics import (
     Answerability,
     LabelPrecision,
+    Outcome,
     Promises,
     Reliability,
     answerability,
@@ -113,12 +114,12 @@ def confidence(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSet]) 
     for name, held in tested.items():
         fitted = fit([train[other] for other in train if other != name], "left out")
         own, foreign = revised(held.own, fitted), revised(held.foreign, fitted)
-        kept[name] = _kept(own)
+        kept[name] = promises(own)
         known[name] = answerability(
             [one.verdict for one in own if any(one.relevant)], [one.verdict for one in foreign]
         )
         everything += own
-    kept["all together"] = _kept(everything)
+    kept["all together"] = promises(everything)
     _print_promises(kept)
     _print_strange(tested, train)
     for of in ("hit", "answer"):
@@ -143,7 +144,7 @@ def _print_strange(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSe
     for name, held in tested.items():
         others = [path.name for path in strangers(name, [*train])]
         if FEWEST_SETS <= len(others) < len(train) - 1:
-            kept = _kept(revised(held.own, fit([train[other] for other in others], "left out")))
+            kept = promises(revised(held.own, fit([train[other] for other in others], "left out")))
             rows.append((name, f"{kept.confidence_score.ece:.3f}", f"{kept.score.ece:.3f}"))
     if rows:
         heads = ("left out with its kin", "ECE of confidence_score", "ECE of score")
@@ -192,7 +193,3 @@ def _promises(found: Reliability) -> tuple[str, str]:
 
 def _labels(found: Sequence[LabelPrecision]) -> str:
     return ", ".join(f"{one.label} {one.precision:.2f} ({one.n:,})" for one in found)
-
-
-def _kept(outcomes: Sequence[Outcome]) -> Promises:
-    return promises([(one.verdict, one.relevant) for one in outcomes])

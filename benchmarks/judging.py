@@ -23,9 +23,9 @@ from benchmarks.synthetic import SEED
 from concord.cli.output import table
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import foreign_queries, read_collection
-from concord.quality.evaluate import UNHURRIED_MS, Outcome, outcome_of
+from concord.quality.evaluate import UNHURRIED_MS, outcome_of
 from concord.quality.fit import JudgedSet, fit, revised
-from concord.quality.metrics import auroc, promises
+from concord.quality.metrics import Outcome, auroc, promises
 from concord.search.calibration import Calibration
 from concord.search.legs import Semantic
 from concord.search.pipeline import examine
@@ -227,7 +227,7 @@ def _figures(kinds: Mapping[str, Sequence[Outcome]]) -> Iterator[str]:
 
 
 def _errors(own: Sequence[Outcome]) -> tuple[str, str]:
-    kept = promises([(outcome.verdict, outcome.relevant) for outcome in own])
+    kept = promises(own)
     return f"{kept.confidence_score.ece:.3f}", f"{kept.score.ece:.3f}"
 
 

@@ -90,13 +90,13 @@ FAULTS = (
     Fault("falling scores", "search/judge.py", "least = min(least, row.score)", "least = row.score"),
     Fault(
         "stop words are kept",
-        "text/stopwords.py",
+        "text/word_lists.py",
         "    plain = [_plain(word) for word in words]\n    stop",
         "    plain = [_plain(word) + '.' for word in words]\n    stop",
     ),
     Fault(
         "phrases are their first word",
-        "text/expression.py",
+        "text/query_language.py",
         "return phrase_match(token.text)",
         "return word_match(token.text.split()[0])",
     ),

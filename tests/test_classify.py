@@ -31,7 +31,7 @@ TYPES: dict[QueryType, str] = {
         numpy.array shape · std::vector · print() · @dataclass · --no-embed · .env.local
         README.md badge · src/concord/types.py · /etc/hosts · C:\\Windows\\System32
         https://example.com/a?b=c · someone@example.com · v2.1 · 1.2.3 · 2.0-beta · foo-bar_v2.1
-        mp3 player · COVID-19 symptoms · s3 bucket policy · vitamin B12 deficiency
+        python 3.11.10 · mp3 player · COVID-19 symptoms · s3 bucket policy · vitamin B12 deficiency
     """,
     "conceptual": """
         how does auth work · how does authentication work · HOW TO RESET PASSWORD · how-to guides

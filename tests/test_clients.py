@@ -17,7 +17,7 @@ from concord.cli.main import kb
 from concord.clients import jsonc, toml_table
 from concord.clients.entries import CLIENTS, ENTRY, Launch, config_path, entry_for, install, uninstall
 from concord.core.errors import BadValue
-from concord.text.urls import without_password
+from concord.core.values import without_password
 
 LAUNCH = Launch("/opt/kb", ("mcp",), {"KB_HOME": "/tmp/kb"})
 ALL = sorted(CLIENTS)

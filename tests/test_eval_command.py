@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from concord import __version__
-from concord.quality.evaluate import MODES
+from concord.quality.evaluate import MODES, SAMPLE
 from concord.quality.metrics import MEASURES, reliability
-from concord.quality.report import SAMPLE, reliability_plot
+from concord.quality.report import reliability_plot
 from support.judged import recipes, things
 
 pytestmark = pytest.mark.slow

@@ -15,9 +15,8 @@ from concord.embed.hashing import HashingEmbedder
 from concord.index import embedding
 from concord.index.reading import READER_VERSION
 from concord.quality.collection import read_collection
-from concord.quality.evaluate import MODES, evaluate, latency_by_mode, write_runs
+from concord.quality.evaluate import MODES, SAMPLE, evaluate, latency_by_mode, write_runs
 from concord.quality.metrics import MEASURES
-from concord.quality.report import SAMPLE
 from concord.search.legs import Semantic
 from concord.search.pipeline import search
 from concord.search.tools import Tools

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from concord import Note
 from concord.core.errors import Unavailable
 from concord.core.storage import Store
+from concord.core.values import moment
 from concord.search.notes import EMPTY, NO_TIME, NO_WORD, NOTHING, STEP_NOTES, UNEMBEDDED
 from concord.search.pipeline import search
-from concord.text.moments import moment
 from concord.types import Request, Source
 from support.small_library import fitted, library, titles, tools
 

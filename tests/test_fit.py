@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from concord import KnowledgeBase
 from concord.quality.collection import read_collection
-from concord.quality.evaluate import Outcome
 from concord.quality.fit import (
     FITTED,
     LEAST,
@@ -27,7 +26,7 @@ from concord.quality.fit import (
     rejudged,
     revised,
 )
-from concord.quality.metrics import reliability
+from concord.quality.metrics import Outcome, reliability
 from concord.quality.refit import off_topic
 from concord.search.calibration import Head, parsed, probability
 from concord.search.pipeline import Examined, examine

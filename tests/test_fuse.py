@@ -25,7 +25,7 @@ from concord.search.fuse import (
     rrf_scores,
 )
 from concord.search.scores import merge
-from concord.text.bm25 import idfs
+from concord.text.tokens import idfs
 from concord.types import Candidate, ChunkId, Leg, QueryType, Ranked, RankedList, Scored
 from support.small_library import ranked
 

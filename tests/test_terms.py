@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.stopwords import is_stop_word, shows_english, significant
 from concord.text.terms import exclusion_match, index_terms, loose_words, phrase_match, word_match
 from concord.text.tokens import tokenize
+from concord.text.word_lists import is_stop_word, shows_english, significant
 from concord.types import Word
 from support.fts5 import finds, leaves, shown
 

@@ -23,6 +23,7 @@ from concord.core.reports import (
     Stats,
     SyncReport,
 )
+from concord.core.values import without_password
 from concord.index.embedding import EmbeddingReport
 from concord.index.notes import Note
 from concord.ops.backfill import Backfill
@@ -30,7 +31,6 @@ from concord.ops.migrate import Migration
 from concord.ops.models import Built, Switch
 from concord.ops.vector_move import VectorMove
 from concord.reading.budget import BYTES_PER_TOKEN
-from concord.text.urls import without_password
 from concord.types import (
     MODES,
     Answer,

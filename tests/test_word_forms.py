@@ -61,12 +61,12 @@ def test_a_word_that_happens_to_be_near_is_another(word: str, near: str):
     assert not is_mistyped(word, near)
 
 
-def forms(word: str, *known: str, is_word: bool = False) -> tuple[str, ...]:
+def forms(word: str, *known: str, is_word: bool = False, typed: str = "") -> tuple[str, ...]:
     def frequencies(words: object) -> dict[str, int]:
         return dict.fromkeys(known, 1)
 
     return forms_of(
-        [word], frequencies, lambda word, most: [(other, 1) for other in known], lambda _: is_word
+        [word], frequencies, lambda word, most: [(other, 1) for other in known], lambda _: is_word, [typed]
     ).get(word, ())
 
 
@@ -81,6 +81,22 @@ def test_a_word_is_given_the_form_that_is_known():
     assert forms("bread", "break") == ("break",)
     assert forms("bread", "break", is_word=True) == ()
     assert forms("検索エンジン", "検索") == ()
+    assert forms("email", "e-mail") == ("e-mail",)
+    assert forms("setup", "set-up", "e-mail") == ("set-up",)
+    assert forms("mail", "email", typed="e-mail") == ("email",)
+    assert forms("mail", "email") == ()
+
+
+def test_parts_of_a_word_are_words_and_not_stems_of_other_words():
+    known = {"reli": ["relied"], "able": ["able"], "time": ["time"], "zones": ["zone"]}
+
+    def similar(word: str, most: int) -> list[tuple[str, int]]:
+        return [(other, 1) for other in known.get(word, [])]
+
+    words = forms_of(
+        ["reliable", "timezones"], lambda words: dict.fromkeys(known, 1), similar, lambda _: False
+    )
+    assert words == {"timezones": ("time", "zones")}
 
 
 _KNOWN = "kundigung frist kundigungs punkt punkte stand check button but ton iing test runs form check2"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.core.errors import Action, BackendDown, CorruptStore, Hint
+from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, EmbedderDown, Hint, joined
 from concord.parts import Parts
 from concord.search_parts import Searching
 from concord.types import Request, silent
@@ -101,7 +101,7 @@ class Measuring:
     def indexed_apart(self, collection: Collection, progress: Progress) -> Iterator[Tools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
         from concord.index.embedding import embed_pending
-        from concord.quality.collection import complete, index_collection, settings_apart
+        from concord.quality.collection import index_collection, settings_apart
 
         identity, recipe = self._parts.model_identity, self._parts.recipe()
         apart = settings_apart(collection, self._parts.settings, identity, recipe)
@@ -111,7 +111,16 @@ class Measuring:
                 searching = Searching(other)
                 tools = searching.for_words()
                 if other.embedder is not None:
-                    complete(embed_pending(other.store, other.embedder, progress))
+                    embedding = embed_pending(other.store, other.embedder, progress)
+                    if embedding.pending:  # what is measured would not be what is searched later
+                        raise EmbedderDown(
+                            joined(
+                                ": ",
+                                f"{embedding.pending:,} chunks of the collection could not be embedded",
+                                embedding.degraded or "",
+                            ),
+                            hint="try again: what has been embedded is kept",
+                        )
                     tools = searching.with_meaning(tools)
             yield replace(tools, reranker=searching.reranker)
 
@@ -137,7 +146,6 @@ def _foreign(
     Raises:
         BadValue: the collection itself is among them.
     """
-    from concord.core.errors import BadValue
     from concord.quality.collection import foreign_queries
 
     others = [Path(other).resolve() for other in unanswerable]  # a name is shown, and `.` has none

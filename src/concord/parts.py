@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from concord.core import plugins
 from concord.core.config import Settings
 from concord.core.errors import Action, BadValue, Hint, NotFound, Unavailable, UsageError
-from concord.text.organisations import check_org
+from concord.core.values import check_org
 from concord.types import Identity, Space
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Parts:
         is_named = self.settings.origin("store.url") == "flag" or self.settings.origin("org") != "default"
         if not others and not is_named:
             return
-        from concord.text.urls import without_password
+        from concord.core.values import without_password
 
         store.close()
         there = f"there are: {', '.join(others)}" if others else "check {store} and {org}"

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from concord.core.reports import FILE_COUNTS
-from concord.text.urls import without_password
+from concord.core.values import without_password
 from concord.wire import JsonObject, iso_time, json_object
 
 if TYPE_CHECKING:

@@ -149,7 +149,8 @@ def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
 
 
 def _sections(found: Evaluation) -> Iterator[str]:
-    from concord.quality.report import LATENCY, SAMPLE, milliseconds, missing_told, mode_table
+    from concord.quality.evaluate import SAMPLE
+    from concord.quality.report import LATENCY, milliseconds, missing_told, mode_table
 
     yield (
         f"{found.name}: {found.documents:,} documents, {found.chunks:,} chunks, "

@@ -148,9 +148,9 @@ def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Callable[
         return str
     from concord.text.held import contains
     from concord.text.scripts import has_marks
-    from concord.text.stopwords import significant
     from concord.text.terms import index_terms
     from concord.text.tokens import tokenize
+    from concord.text.word_lists import significant
 
     def tokens(word: str) -> set[str]:
         parts = () if has_marks(word) else tokenize(word)

@@ -98,7 +98,7 @@ def launch(
     that may be indexed now: `roots` are added to them, because the variable takes their place.
     """
     from concord.clients.entries import Launch
-    from concord.text.urls import without_password
+    from concord.core.values import without_password
 
     command, args = _program(shared=scope == "project")
     for flag, value in (("--store", flags.store), ("--org", flags.org)):
@@ -133,7 +133,7 @@ def _absolute(path: str) -> str:
 
 
 def _absolute_root(entry: str) -> str:
-    from concord.text.organisations import without_org
+    from concord.core.values import without_org
 
     org, path = without_org(entry)
     return f"{org}={_absolute(path)}" if org else _absolute(path)
@@ -171,7 +171,7 @@ def _open_settings(environment: Mapping[str, str]) -> dict[str, str]:
 def _secrets(flags: Flags, environment: Mapping[str, str]) -> Secrets:
     """Name what is set and is in no entry."""
     from concord.core.settings import SETTINGS
-    from concord.text.urls import without_password
+    from concord.core.values import without_password
 
     hidden = [setting.environment_name for setting in SETTINGS if setting.is_secret]
     given = {**_open_settings(environment), "--store": flags.store or ""}

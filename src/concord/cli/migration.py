@@ -51,7 +51,7 @@ class Target(NamedTuple):
 
 
 def _everything(knowledge: KnowledgeBase, target: Target, as_json: bool) -> int:
-    from concord.text.urls import without_password
+    from concord.core.values import without_password
     from concord.wire_reports import report_to_json
 
     with progress_shown() as progress:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def _moment(ctx: click.Context, parameter: click.Parameter, given: str | None) -> float | None:
     if given is None:
         return None
-    from concord.text.moments import moment
+    from concord.core.values import moment
 
     return moment(given, now=time.time(), is_end=parameter.name == "until")
 

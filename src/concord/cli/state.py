@@ -62,7 +62,7 @@ def _chosen(key: str | None) -> Sequence[Setting]:
 
 
 def _facts(state: Stats) -> Iterator[tuple[str, str]]:
-    from concord.text.urls import without_password
+    from concord.core.values import without_password
 
     counts, identity = state.counts, state.identity
     size = "" if state.size_bytes is None else f" ({_bytes(state.size_bytes)})"
@@ -121,7 +121,7 @@ def _row(setting: Setting, settings: Settings) -> dict[str, Any]:
 
 
 def _visible(setting: Setting, value: Any) -> Any:
-    from concord.text.urls import without_password
+    from concord.core.values import without_password
 
     if setting.is_secret:
         return "(set)" if value else ""

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from concord.core.errors import BadValue
-from concord.text.organisations import is_org
+from concord.core.values import is_org
 
 OTHERS = 0o077  # permissions that nobody but the owner may have
 SHORTEST = 16  # characters: shorter ones can be guessed

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from concord.core.errors import BadValue, NotFound
+from concord.core.values import without_org
 from concord.index.sources import absolute_path
-from concord.text.organisations import without_org
 
 HINT = "set mcp.roots (KB_MCP_ROOTS) to the folders that may be indexed, or let a person add it with kb"
 

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from concord.core.errors import BadValue, KBError
+from concord.core.values import moment
 from concord.mcp import arguments as given
 from concord.mcp import render
 from concord.mcp.cursors import cursor_after, name_before
@@ -18,7 +19,6 @@ from concord.mcp.roots import permitted, roots_of
 from concord.mcp.server_state import ServerState
 from concord.mcp.words import in_words
 from concord.reading.budget import BYTES_PER_TOKEN, json_length, utf8_length
-from concord.text.moments import moment
 from concord.visible import one_line
 from concord.wire import JsonObject, document_to_json, slice_to_json
 from concord.wire_reports import (

@@ -14,10 +14,9 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from concord.core.config import Resolved, Settings
-from concord.core.errors import BadValue, EmbedderDown, NotFound, joined
+from concord.core.errors import BadValue, NotFound
 from concord.core.protocols import Embedder, Progress
 from concord.core.storage import Store
-from concord.index.embedding import EmbeddingReport
 from concord.index.reading import READER_VERSION
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean, without_lone_surrogates
@@ -135,10 +134,11 @@ def index_collection(
 
 
 def _distinct(collection: Collection) -> Iterator[tuple[Entry, str]]:
-    """Yield each document once, with its digest."""
+    """Yield each document once, with a digest of it and of the version that cuts it."""
     met: dict[str, str] = {}
     for entry in collection.documents():
-        digest = _digest(entry)
+        content = f"{READER_VERSION}\0{entry.title}\0{entry.text}"
+        digest = hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
         if entry.id not in met:
             met[entry.id] = digest
             yield entry, digest
@@ -193,29 +193,12 @@ def settings_apart(
 ) -> Settings:
     """Return the settings with a store for this collection alone, cut as they say, embedded by a recipe."""
     cut = [str(settings[key]) for key in ("ingest.chunk_tokens", "ingest.chunk_overlap")]
-    told = "\0".join([str(collection.folder), *cut, *map(str, astuple(identity))])
-    name = f"{collection.folder.name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    key = "\0".join([str(collection.folder), *cut, *map(str, astuple(identity))])
+    name = f"{collection.folder.name}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
     home = Path(settings.paths.cache, "collections", name)
     apart = {**recipe, "store.url": f"sqlite:///{home}", "vectors.url": "", "org": "default"}
     values = {key: Resolved(apart.get(key, settings[key]), settings.origin(key)) for key in settings}
     return Settings(values, settings.paths)
-
-
-def complete(embedding: EmbeddingReport) -> None:
-    """Check that every chunk has a vector.
-
-    Raises:
-        EmbedderDown: some have none, and what is measured would not be what is searched later.
-    """
-    if embedding.pending:
-        raise EmbedderDown(
-            joined(
-                ": ",
-                f"{embedding.pending:,} chunks of the collection could not be embedded",
-                embedding.degraded or "",
-            ),
-            hint="try again: what has been embedded is kept",
-        )
 
 
 def _extracted(entry: Entry) -> Extracted:
@@ -232,12 +215,6 @@ def _shuffled(id: str) -> bytes:
     return hashlib.sha256(id.encode("utf-8", "replace")).digest()
 
 
-def _digest(entry: Entry) -> str:
-    """Return a digest of a document and of the version that cuts it."""
-    told = f"{READER_VERSION}\0{entry.title}\0{entry.text}"
-    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()
-
-
 def _query_files(folder: Path) -> list[Path]:
     """Return queries.jsonl and, where other splits have more queries, the file that holds them all."""
     return [path for name in ("queries_all.jsonl", "queries.jsonl") if (path := folder / name).is_file()]
@@ -248,26 +225,26 @@ def _query_texts(folder: Path) -> dict[str, str]:
 
 
 def _qrels(path: Path) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
+    qrels: dict[str, dict[str, int]] = {}
     for number, line in _lines(path):
         columns = line.split("\t") if "\t" in line else line.split()
         if len(columns) == 4 and columns[1] in ("0", "Q0"):
             del columns[1]  # which TREC has between query and document, and nobody uses
         relevance = _relevance(columns[-1])
         if relevance is not None and len(columns) == 3:
-            found.setdefault(columns[0], {})[columns[1]] = relevance
+            qrels.setdefault(columns[0], {})[columns[1]] = relevance
         elif number > 1 or relevance is not None:  # else it is the header
             raise BadValue(
                 f"line {number} of {path} is no judgement",
                 hint="query, document and relevance, a whole number, parted by tabs",
             )
-    return found
+    return qrels
 
 
-def _relevance(told: str) -> int | None:
+def _relevance(text: str) -> int | None:
     """Return a whole number, also where a table has made 1.0 of it."""
     try:
-        number = float(told)
+        number = float(text)
     except ValueError:
         return None
     return int(number) if number.is_integer() else None

@@ -9,8 +9,7 @@ and no query's vector remembered.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -19,11 +18,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.core.protocols import Progress
-from concord.quality.collection import Collection, Qrels
+from concord.quality.collection import Collection
 from concord.quality.metrics import (
     Answerability,
     Gibberish,
     Latency,
+    Outcome,
     Promises,
     Run,
     answerability,
@@ -32,7 +32,6 @@ from concord.quality.metrics import (
     percentiles,
     promises,
 )
-from concord.quality.report import SAMPLE
 from concord.search.blend import POOL, moments
 from concord.search.deadline import Deadline
 from concord.search.fuse import FUSION_OF, fuse
@@ -43,19 +42,16 @@ from concord.search.retrieve import retrieve
 from concord.search.scores import complete_scores
 from concord.search.tools import Tools
 from concord.search.understand import understand
-from concord.types import ChunkId, Feedback, Mode, Opinion, QueryType, Request
+from concord.types import ChunkId, Feedback, Mode, Opinion, Request
 
 DEPTH = 100  # documents a query in a run: as deep as Recall@100 looks
 # Scores that keep an order: evaluators break ties between equal ones by document id, which is not ours.
 BY_PLACE = tuple(float(DEPTH - place) for place in range(DEPTH))
 ASKED = 0.5  # results to ask for a document that is wanted: each strategy proposes three times as many chunks
-FUSED = ("rrf", "adaptive", "dominant", "auto")
-MODES = ("bm25", "semantic", *FUSED)
+REVIEWED = 10  # results among which one that was called good is looked for
+SAMPLE = 50  # queries that are timed in each mode
+UNHURRIED_MS = 60_000.0  # quality is measured here: a strategy that is late on a busy machine still counts
 NONSENSE = ("asdf qwer zxcv", "xkcvb wqpfg zzyzx", "qwertzuiop asdfghjkl", "lkjh mnbv poiu trewq")
-
-# Quality is measured here: a strategy that is late on a busy machine shall still vote.
-UNHURRIED_MS = 60_000.0
-
 
 WAYS: Mapping[str, tuple[Mode, str | None]] = {  # how a caller asks for a mode: by search mode and fusion
     "bm25": ("fts5", None),
@@ -65,18 +61,8 @@ WAYS: Mapping[str, tuple[Mode, str | None]] = {  # how a caller asks for a mode:
     "dominant": ("auto", "dominant"),
     "auto": ("auto", None),
 }
-REVIEWED = 10  # results among which one that was called good is looked for
-
-
-class Outcome(NamedTuple):
-    """One answered query, for judging confidence: what was said and why, and what was true."""
-
-    query_id: str
-    type: QueryType
-    verdict: Verdict
-    relevant: tuple[bool, ...]  # for each hit, whether its document is relevant
-    took_ms: float
-    cosines: tuple[float, float] | None = None  # mean and spread of the nearest candidates, if they are many
+MODES = tuple(WAYS)
+FUSED = ("rrf", "adaptive", "dominant", "auto")
 
 
 class Evaluation(Struct, frozen=True):
@@ -114,7 +100,10 @@ def evaluate(
     _warm_up(texts, tools)
     runs, outcomes = _ask_deeply(collection, tools, progress)
     foreign = {name: ask(texts, tools, progress) for name, texts in (others or {}).items()}
-    kinds = {outcome.query_id: outcome.type for outcome in outcomes}
+    answered = [outcome.verdict for outcome in outcomes if any(outcome.relevant)]
+    kinds = sorted({outcome.type for outcome in outcomes})
+    by_kind = {kind: [outcome for outcome in outcomes if outcome.type == kind] for kind in kinds}
+    relevant = {id for query_id in collection.judged for id in collection.relevant(query_id)}
     counts = tools.store.catalog.counts()
     identity = tools.store.vectors.identity() if tools.similarity else None
     return Evaluation(
@@ -123,21 +112,24 @@ def evaluate(
         documents=counts.documents,
         chunks=counts.chunks,
         queries=len(outcomes),
-        missing=_missing(collection, tools),
+        missing=sum(tools.store.catalog.document(id) is None for id in relevant),
         calibrated=tools.calibration is not None,
         runs=runs,
         measures={mode: measure(collection.qrels, run) for mode, run in runs.items()},
-        by_kind=_by_kind(collection.qrels, runs, kinds),
-        kinds=dict(sorted(Counter(kinds.values()).items())),
-        latency_ms=percentiles(outcome.took_ms for outcome in outcomes),
-        latency_by_kind={
-            kind: percentiles(outcome.took_ms for outcome in outcomes if outcome.type == kind)
-            for kind in sorted(set(kinds.values()))
+        by_kind={
+            kind: {
+                mode: measure(collection.qrels, {o.query_id: run[o.query_id] for o in of_kind})
+                for mode, run in runs.items()
+            }
+            for kind, of_kind in by_kind.items()
         },
+        kinds={kind: len(of_kind) for kind, of_kind in by_kind.items()},
+        latency_ms=percentiles(outcome.took_ms for outcome in outcomes),
+        latency_by_kind={kind: percentiles(o.took_ms for o in of_kind) for kind, of_kind in by_kind.items()},
         latency_by_mode=latency_by_mode(texts, tools, progress),
-        promises=promises([(outcome.verdict, outcome.relevant) for outcome in outcomes]),
-        gibberish=_gibberish(outcomes, tools, progress),
-        answerability={name: _answerability(outcomes, some) for name, some in foreign.items()},
+        promises=promises(outcomes),
+        gibberish=gibberish(_verdicts(outcomes), _verdicts(ask(NONSENSE, tools, progress))),
+        answerability={name: answerability(answered, _verdicts(asked)) for name, asked in foreign.items()},
         outcomes=outcomes,
         foreign=foreign,
     )
@@ -168,18 +160,14 @@ def write_runs(runs: Mapping[str, Run], folder: Path) -> None:
     for mode, run in runs.items():
         with (folder / f"{mode}.run").open("w", encoding="utf-8") as file:
             for query, documents in run.items():
-                for rank, (document, score) in enumerate(_best_first(documents), 1):
+                best_first = sorted(documents.items(), key=lambda pair: -pair[1])
+                for rank, (document, score) in enumerate(best_first, 1):
                     file.write(f"{_column(query)} Q0 {_column(document)} {rank} {score:g} {mode}\n")
 
 
 def _column(id: str) -> str:
     """Return an id for a file whose columns are parted by white space, as an address would write it."""
     return "".join(quote(character) if character.isspace() else character for character in id)
-
-
-def _missing(collection: Collection, tools: Tools) -> int:
-    relevant = {id for query_id in collection.judged for id in collection.relevant(query_id)}
-    return sum(tools.store.catalog.document(id) is None for id in relevant)
 
 
 def _ask_deeply(
@@ -189,7 +177,10 @@ def _ask_deeply(
     runs: dict[str, Run] = {mode: {} for mode in MODES}
     outcomes: list[Outcome] = []
     judged = collection.judged
-    owners, depth = Owners(tools), _depth(tools)
+    counts = tools.store.catalog.counts()
+    # A document may fill as many places as it has chunks.
+    depth = min(MAX_TOP, math.ceil(DEPTH * ASKED * counts.chunks / max(1, counts.documents)))
+    owners = Owners(tools)
     for done, (query_id, text) in enumerate(judged.items(), 1):
         examined = ask_one(text, tools)
         outcomes.append(outcome_of(query_id, examined, collection.qrels.get(query_id, {})))
@@ -214,52 +205,22 @@ def outcome_of(query_id: str, examined: Examined, judged: Mapping[str, int]) -> 
     return Outcome(query_id, examined.query.type, shown, relevant, answer.search_time_ms, cosines)
 
 
-def _depth(tools: Tools) -> int:
-    """Return how many results to ask for: a document may fill as many places as it has chunks."""
-    counts = tools.store.catalog.counts()
-    return min(MAX_TOP, math.ceil(DEPTH * ASKED * counts.chunks / max(1, counts.documents)))
-
-
 def _orders(request: Request, examined: Examined, tools: Tools) -> dict[str, list[ChunkId]]:
     """Return each mode's order of the chunks that the strategies find if they are asked for many."""
     options, deadline = options_of(request, tools.settings), Deadline(UNHURRIED_MS)
     query = understand(request, options, tools, tools.store.catalog.sources())
-    retrieved = retrieve(query, options.mode, tools, deadline)
-    found = complete_scores(retrieved, query, tools, deadline)
-    fused = {
-        mode: [row.chunk_id for row in fuse(FUSION_OF["auto"] if mode == "auto" else mode, found)]
-        for mode in FUSED
-    }
-    fused["auto"] = [*(hit.chunk.id for hit in examined.answer.hits), *fused["auto"]]
-    lexical = [row for row in found.rows if row.lexical_rank]
-    semantic = [row for row in found.rows if row.semantic_rank]
-    return {
+    candidates = complete_scores(retrieve(query, options.mode, tools, deadline), query, tools, deadline)
+    lexical = [row for row in candidates.rows if row.lexical_rank]
+    semantic = [row for row in candidates.rows if row.semantic_rank]
+    orders = {
         "bm25": [row.chunk_id for row in sorted(lexical, key=lambda row: (-(row.bm25 or 0.0), row.chunk_id))],
         "semantic": [row.chunk_id for row in sorted(semantic, key=lambda row: row.semantic_rank or 0)],
-        **fused,
     }
-
-
-def _by_kind(
-    qrels: Qrels, runs: Mapping[str, Run], kinds: Mapping[str, str]
-) -> dict[str, dict[str, dict[str, float]]]:
-    return {
-        kind: {
-            mode: measure(qrels, {query: found for query, found in run.items() if kinds[query] == kind})
-            for mode, run in runs.items()
-        }
-        for kind in sorted(set(kinds.values()))
-    }
-
-
-def _gibberish(outcomes: Sequence[Outcome], tools: Tools, progress: Progress) -> Gibberish:
-    nonsense = ask(NONSENSE, tools, progress)
-    return gibberish(_verdicts(outcomes), _verdicts(nonsense))
-
-
-def _answerability(own: Sequence[Outcome], foreign: Sequence[Outcome]) -> Answerability:
-    answered = [outcome for outcome in own if any(outcome.relevant)]
-    return answerability(_verdicts(answered), _verdicts(foreign))
+    for mode in FUSED:
+        fusion = FUSION_OF["auto"] if mode == "auto" else mode
+        orders[mode] = [row.chunk_id for row in fuse(fusion, candidates)]
+    orders["auto"] = [*(hit.chunk.id for hit in examined.answer.hits), *orders["auto"]]
+    return orders
 
 
 def _verdicts(outcomes: Sequence[Outcome]) -> list[Verdict]:
@@ -283,10 +244,6 @@ class Owners:
         unknown = [chunk_id for chunk_id in chunk_ids if chunk_id not in self._known]
         self._known |= {i: document.id for i, (_, document) in self._catalog.read(unknown).items()}
         return {chunk_id: self._known[chunk_id] for chunk_id in chunk_ids if chunk_id in self._known}
-
-
-def _best_first(scores: Mapping[str, float]) -> Iterable[tuple[str, float]]:
-    return sorted(scores.items(), key=lambda pair: -pair[1])
 
 
 def latency_by_mode(texts: Sequence[str], tools: Tools, progress: Progress) -> dict[str, Latency]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.quality.evaluate import Outcome
+from concord.quality.metrics import Outcome
 from concord.search.calibration import (
     Calibration,
     Cuts,

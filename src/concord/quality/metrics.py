@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from concord.quality.collection import Qrels
 from concord.search.judge import LABELS, Verdict
+from concord.types import QueryType
 
 MEASURES = ("nDCG@10", "R@5", "R@10", "R@100", "RR", "P@1")
 BINS = 10
@@ -51,6 +52,17 @@ def percentiles(took_ms: Iterable[float]) -> Latency:
     if len(known) < 2:
         return dict.fromkeys(("p50", "p95"), known[0]) if known else {}
     return {"p50": median(known), "p95": quantiles(known, n=20, method="inclusive")[-1]}
+
+
+class Outcome(NamedTuple):
+    """One answered query, for judging confidence: what was said and why, and what was true."""
+
+    query_id: str
+    type: QueryType
+    verdict: Verdict
+    relevant: tuple[bool, ...]  # for each hit, whether its document is relevant
+    took_ms: float
+    cosines: tuple[float, float] | None = None  # mean and spread of the nearest candidates, if they are many
 
 
 class Bin(NamedTuple):
@@ -108,22 +120,15 @@ class Gibberish(Struct, frozen=True):
     own_median: float  # median of the best scores of own queries
 
 
-# What was said of an answer, and whether each of its hits is relevant.
-Judged = tuple[Verdict, Sequence[bool]]
-
-
-def promises(judged: Sequence[Judged]) -> Promises:
+def promises(outcomes: Sequence[Outcome]) -> Promises:
     """Measure scores and labels of answered queries."""
-    hits = [
-        (hit, bool(relevant))
-        for verdict, truths in judged
-        for hit, relevant in zip(verdict.judged, truths, strict=True)
-    ]
+    hits = [pair for o in outcomes for pair in zip(o.verdict.judged, o.relevant, strict=True)]
+    said = [(outcome.verdict, outcome.relevant) for outcome in outcomes]
     return Promises(
         score=reliability((hit.score, relevant) for hit, relevant in hits),
-        confidence_score=reliability((said.confidence_score, any(truths)) for said, truths in judged),
+        confidence_score=reliability((verdict.confidence_score, any(truths)) for verdict, truths in said),
         hit_labels=precisions((hit.label, relevant) for hit, relevant in hits),
-        answer_labels=precisions((said.label, any(truths[:TOP])) for said, truths in judged),
+        answer_labels=precisions((verdict.label, any(truths[:TOP])) for verdict, truths in said),
     )
 
 
@@ -159,24 +164,23 @@ def precisions(cases: Iterable[tuple[str, bool]]) -> tuple[LabelPrecision, ...]:
 
 def answerability(answered: Sequence[Verdict], foreign: Sequence[Verdict]) -> Answerability:
     """Measure how well answered queries are told from foreign ones."""
+    own_scores, foreign_scores = ([v.confidence_score for v in side] for side in (answered, foreign))
     return Answerability(
         own=len(answered),
         foreign=len(foreign),
-        auroc=auroc(
-            [verdict.confidence_score for verdict in answered],
-            [verdict.confidence_score for verdict in foreign],
-        ),
-        foreign_flagged=_flagged(foreign),
-        own_flagged=_flagged(answered),
+        auroc=auroc(own_scores, foreign_scores),
+        foreign_flagged=_share([verdict.answerable is False for verdict in foreign]),
+        own_flagged=_share([verdict.answerable is False for verdict in answered]),
     )
 
 
 def gibberish(own: Sequence[Verdict], nonsense: Sequence[Verdict]) -> Gibberish:
     """Compare the top hits of nonsense with those of real queries; an answer without a hit scores 0."""
+    own_tops, tops = (
+        [verdict.judged[0].score if verdict.judged else 0.0 for verdict in side] for side in (own, nonsense)
+    )
     return Gibberish(
-        n=len(nonsense),
-        highest=max(map(_top_score, nonsense), default=0.0),
-        own_median=median(map(_top_score, own)) if own else 0.0,
+        n=len(tops), highest=max(tops, default=0.0), own_median=median(own_tops) if own_tops else 0.0
     )
 
 
@@ -190,10 +194,8 @@ def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
 
 
 def _bin(at: int, inside: Sequence[tuple[float, bool]]) -> Bin:
-    n = len(inside)
-    promised = math.fsum(p for p, _ in inside) / n if n else 0.0
-    true = sum(t for _, t in inside) / n if n else 0.0
-    return Bin(at / BINS, (at + 1) / BINS, n, promised, true)
+    promised = math.fsum(p for p, _ in inside) / len(inside) if inside else 0.0
+    return Bin(at / BINS, (at + 1) / BINS, len(inside), promised, _share([true for _, true in inside]))
 
 
 def _missed_by_chance(inside: Sequence[tuple[float, bool]]) -> float:
@@ -201,9 +203,5 @@ def _missed_by_chance(inside: Sequence[tuple[float, bool]]) -> float:
     return math.sqrt(2 / math.pi * math.fsum(promised * (1 - promised) for promised, _ in inside))
 
 
-def _flagged(verdicts: Sequence[Verdict]) -> float:
-    return sum(verdict.answerable is False for verdict in verdicts) / len(verdicts) if verdicts else 0.0
-
-
-def _top_score(verdict: Verdict) -> float:
-    return verdict.judged[0].score if verdict.judged else 0.0
+def _share(flags: Sequence[bool]) -> float:
+    return sum(flags) / len(flags) if flags else 0.0

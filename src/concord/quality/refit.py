@@ -13,9 +13,9 @@ from msgspec import Struct
 from concord.core.errors import Action, BadValue, Hint
 from concord.core.protocols import Progress
 from concord.quality.collection import Collection
-from concord.quality.evaluate import Outcome, ask, ask_own
+from concord.quality.evaluate import ask, ask_own
 from concord.quality.fit import FOLDS, LEAST, JudgedSet, fit, revised
-from concord.quality.metrics import Promises, promises
+from concord.quality.metrics import Outcome, Promises, promises
 from concord.search.calibration import SHIPPED, Calibration, model_key, shipped_calibration
 from concord.search.tools import Tools
 from concord.types import Identity
@@ -62,8 +62,8 @@ def refit(
         queries=len(own) - len(feedback),
         feedback=len(feedback),
         foreign=len(foreign) + len(near),
-        before=_promises(own),
-        after=_promises(_cross_fitted(judged, model, prior)),
+        before=promises(own),
+        after=promises(_cross_fitted(judged, model, prior)),
     )
 
 
@@ -103,7 +103,3 @@ def _cross_fitted(judged: JudgedSet, model: str, prior: Calibration | None) -> l
         rest = [outcome for at, outcome in enumerate(judged.own) if at % FOLDS != fold]
         outcomes += revised(judged.own[fold::FOLDS], fit([judged._replace(own=rest)], model, prior))
     return outcomes
-
-
-def _promises(outcomes: Sequence[Outcome]) -> Promises:
-    return promises([(outcome.verdict, outcome.relevant) for outcome in outcomes])

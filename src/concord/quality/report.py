@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from concord.quality.evaluate import SAMPLE, Evaluation
 from concord.quality.metrics import Answerability, LabelPrecision, Latency, Reliability
-
-if TYPE_CHECKING:
-    from concord.quality.evaluate import Evaluation
-
-SAMPLE = 50  # queries that are timed in each mode
 
 SIZE, EDGE = 260, 34  # of a plot, in pixels: the square of data, and what its axes need
 
@@ -54,7 +50,8 @@ def page(evaluation: Evaluation, made: str) -> str:
         _labels_table("hit", e.promises.hit_labels),
         _labels_table("answer (in its first three hits)", e.promises.answer_labels),
         "<h2>Knowing what is not there</h2>",
-        _nonsense(e),
+        f"<p>Of {e.gibberish.n} queries of random letters the best hit scores {e.gibberish.highest:.3f}; "
+        f"the collection's own queries have {e.gibberish.own_median:.3f} at the median.</p>",
         _table(*answerability_table(e.answerability)) if e.answerability else "",
     ]
     head = f"<title>Search quality on {escape(e.name)}</title><style>{STYLE}</style>"
@@ -84,11 +81,10 @@ def reliability_plot(found: Reliability) -> str:
 
 
 def _axes() -> str:
-    ticks = [at / 5 for at in range(6)]
     below = "".join(
         f'<text x="{_x(at)}" y="{_y(0) + 14}" text-anchor="middle">{at:g}</text>'
         f'<text x="{_x(0) - 5}" y="{_y(at) + 3}" text-anchor="end">{at:g}</text>'
-        for at in ticks
+        for at in (0, 0.2, 0.4, 0.6, 0.8, 1)
     )
     middle = EDGE + SIZE / 2
     return (
@@ -105,10 +101,10 @@ def _y(value: float) -> float:
     return EDGE + SIZE * (1 - value)
 
 
-def _figure(name: str, question: str, found: Reliability) -> str:
-    told = f"<b>{name}</b>: {question} ECE {found.ece:.3f} (by chance {found.ece_by_chance:.3f}), "
-    told += f"Brier {found.brier:.3f}, n = {found.n:,}."
-    return f"<figure>{reliability_plot(found)}<figcaption>{told}</figcaption></figure>"
+def _figure(name: str, question: str, kept: Reliability) -> str:
+    caption = f"<b>{name}</b>: {question} ECE {kept.ece:.3f} (by chance {kept.ece_by_chance:.3f}), "
+    caption += f"Brier {kept.brier:.3f}, n = {kept.n:,}."
+    return f"<figure>{reliability_plot(kept)}<figcaption>{caption}</figcaption></figure>"
 
 
 def _took(latency: Latency) -> str:
@@ -120,14 +116,6 @@ def _labels_table(of: str, labels: Sequence[LabelPrecision]) -> str:
     return _table(
         [f"label of the {of}", "n", "right"],
         ([row.label, f"{row.n:,}", f"{row.precision:.3f}"] for row in labels),
-    )
-
-
-def _nonsense(evaluation: Evaluation) -> str:
-    found = evaluation.gibberish
-    return (
-        f"<p>Of {found.n} queries of random letters the best hit scores {found.highest:.3f}; "
-        f"the collection's own queries have {found.own_median:.3f} at the median.</p>"
     )
 
 
@@ -149,11 +137,8 @@ class Table(NamedTuple):
 
 def missing_told(missing: int) -> str:
     """Return what is to be said of relevant documents that the collection does not hold."""
-    return (
-        f"; {missing:,} of the relevant documents not in corpus.jsonl, counted as not found"
-        if missing
-        else ""
-    )
+    note = f"; {missing:,} of the relevant documents not in corpus.jsonl, counted as not found"
+    return note if missing else ""
 
 
 def mode_table(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from concord.text.bm25 import K1, idfs
+from concord.text.tokens import K1, idfs
 from concord.types import Candidate, ChunkId, QueryType
 
 COMMON = 0.3  # logarithmic: of 10,000 chunks 630 hold such a word, as link texts' words are

@@ -19,11 +19,10 @@ from concord.search.blend import rareness
 from concord.search.classify import mentions
 from concord.search.fuse import score_range
 from concord.search.passages import READ_AT_LEAST
-from concord.text.bm25 import idfs
 from concord.text.held import contains, neighbours, token_set
 from concord.text.names import line_of
-from concord.text.stopwords import significant
-from concord.text.tokens import pattern
+from concord.text.tokens import idfs, pattern
+from concord.text.word_lists import significant
 from concord.types import Access, Passage, Query
 
 if TYPE_CHECKING:

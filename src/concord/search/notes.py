@@ -16,8 +16,8 @@ from concord.search.scores import MAX_EF_SEARCH, is_read
 from concord.search.tools import Tools
 from concord.search.understand import unknown_words
 from concord.text.scripts import has_unspaced
-from concord.text.stopwords import is_stop_word
 from concord.text.terms import written
+from concord.text.word_lists import is_stop_word
 from concord.types import Answer, Filter, Query, Source
 
 if TYPE_CHECKING:
@@ -257,8 +257,8 @@ def _described(filter: Filter, sources: Sequence[Source]) -> str:
 def _times(filter: Filter) -> Iterator[str]:
     if (filter.since, filter.until) == (None, None):
         return
-    from concord.text.moments import told  # late: few searches are asked for a time
+    from concord.core.values import moment_text  # late: few searches are asked for a time
 
     for name, moment in (("since", filter.since), ("until", filter.until)):
         if moment is not None:
-            yield f"{name} {told(moment)}"
+            yield f"{name} {moment_text(moment)}"

@@ -21,9 +21,8 @@ from concord.search.fuse import Candidates, candidates_of
 from concord.search.legs import NAMES, STRATEGIES
 from concord.search.retrieve import Retrieved, ask
 from concord.search.tools import Tools
-from concord.text.bm25 import idfs
-from concord.text.stopwords import shows_english
-from concord.text.tokens import latin_share
+from concord.text.tokens import idfs, latin_share
+from concord.text.word_lists import shows_english
 from concord.types import Candidate, ChunkId, Degraded, Query, RankedList, Scored, Vector
 
 if TYPE_CHECKING:

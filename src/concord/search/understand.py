@@ -108,6 +108,7 @@ def _forms(parsed: Parsed, frequencies: Mapping[str, int], tools: Tools) -> dict
         lambda words: index.frequencies(words)[1],
         index.similar_words,
         model.is_word if model else lambda word: False,
+        parsed.terms,
     )
 
 

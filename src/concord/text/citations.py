@@ -95,7 +95,7 @@ def parse_citation(text: str) -> Citation:
     """Take a citation apart; text that names neither lines nor a page is a path."""
     text = text.strip()
     if match := _COLUMNS.fullmatch(text):
-        return _with_columns(match)
+        return _of_columns(match)
     if match := _PAGES.fullmatch(text):
         return Citation(match["path"], pages=_span(match))
     if match := _LINES.fullmatch(text):
@@ -127,7 +127,9 @@ def places_in(text: str) -> list[Citation]:
     if len(words) == 1 and _is_file(words[0]) and not _PRODUCT.fullmatch(words[0]):
         return [Citation(words[0].replace("\\", "/"))]
     places = list(dict.fromkeys([*_joined(words), *_apart(words)]))
-    is_printed = "\n" in text.strip() or bool(places) and _begins_with(places[0], words)
+    # What a compiler or a traceback prints begins with a place.
+    beginning = [word.replace("\\", "/") for word in words[:2]]
+    is_printed = "\n" in text.strip() or any(w.startswith(p.path) for p in places[:1] for w in beginning)
     if not is_printed and len(words) > MOST_BESIDE + 1:
         return []  # a question that only mentions one
     return places[::-1] if _LAST_FRAME_FIRST in text else places
@@ -137,9 +139,10 @@ def _joined(words: Sequence[str]) -> Iterator[Citation]:
     """Yield places that are one word: client.py:311."""
     for word in (word.replace("\\", "/") for word in words if len(word) <= LONGEST):
         if match := _COLUMNS.fullmatch(word):
-            place = _with_columns(match)
+            place = _of_columns(match)
         elif match := _PLACE.fullmatch(word):
-            place = _of_lines(match["path"], *_span(match))
+            first, last = _span(match)
+            place = Citation(match["path"], lines=(first, max(first, last)))
         else:
             continue
         if _is_file(place.path) and not _HOST.fullmatch(place.path) and not place.is_reversed:
@@ -155,22 +158,12 @@ def _apart(words: Sequence[str]) -> Iterator[Citation]:
         before, after = words[at - 1] if at else "", words[at + 3] if at + 3 < len(words) else ""
         path = before if _is_file(before) else after if words[at + 2 : at + 3] in (["of"], ["in"]) else ""
         if _is_file(path):
-            yield _of_lines(path.replace("\\", "/"), int(number), int(number))
+            yield Citation(path.replace("\\", "/"), lines=(int(number), int(number)))
 
 
-def _begins_with(place: Citation, words: Sequence[str]) -> bool:
-    """Whether a text begins with a place, as what a compiler or a traceback prints does."""
-    return any(word.replace("\\", "/").startswith(place.path) for word in words[:2])
-
-
-def _of_lines(path: str, first: int, last: int) -> Citation:
-    return Citation(path, lines=(first, max(first, last)))
-
-
-def _with_columns(match: re.Match[str]) -> Citation:
-    return Citation(
-        match["path"], lines=_span(match), columns=(int(match["column"]), int(match["last_column"]))
-    )
+def _of_columns(match: re.Match[str]) -> Citation:
+    columns = int(match["column"]), int(match["last_column"])
+    return Citation(match["path"], lines=_span(match), columns=columns)
 
 
 def _span(match: re.Match[str]) -> tuple[int, int]:

@@ -106,9 +106,6 @@ _ORDERLY: tuple[tuple[str, str], ...] = (
     ("무시", r"(?:지시|명령|프롬프트).{0,8}무시"),
 )
 _TRIGGERS = tuple(dict.fromkeys(trigger for trigger, _ in _ORDERLY))
-# What begins with a sign needs no scan where that sign is nowhere: one character is found far more quickly.
-_TRIGGERS_OF = {sign: tuple(text for text in _TRIGGERS if text.startswith(sign)) for sign in "<[#"}
-_WORDY_TRIGGERS = tuple(text for text in _TRIGGERS if text[0] not in _TRIGGERS_OF)
 
 
 def slice_warnings(read: DocumentSlice) -> tuple[str, ...]:
@@ -136,15 +133,8 @@ def warnings_about(*texts: str) -> tuple[str, ...]:
 
 def warnings_about_each(texts: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the warnings about each of several texts; mostly one look at all of them finds nothing."""
-    return [()] * len(texts) if _is_harmless("\n".join(texts)) else [warnings_about(text) for text in texts]
-
-
-def _is_harmless(text: str) -> bool:
-    """Whether surely no part of a text needs a warning."""
-    foreign = frozenset(beyond_ascii(text))
-    if not foreign.isdisjoint(_SUSPECT) or _has_cyrillic(foreign) or _has_controls(text, foreign):
-        return False
-    return not _orders_somebody(text, foreign)
+    is_suspect = not _SUSPECT.isdisjoint(beyond_ascii("".join(texts)))
+    return [warnings_about(t) for t in texts] if is_suspect or warnings_about(*texts) else [()] * len(texts)
 
 
 def _has_controls(text: str, foreign: AbstractSet[str]) -> bool:
@@ -178,11 +168,8 @@ def _orders_somebody(text: str, foreign: AbstractSet[str]) -> bool:
     """Whether the text reads like an order to an AI, also when it is broken up by what cannot be seen."""
     for character in foreign & _UNSEEN:
         text = text.replace(character, "")
-    text = unicodedata.normalize("NFKC", text)
-    plain = " ".join(text.lower().split())
-    signed = [text for sign, triggers in _TRIGGERS_OF.items() if sign in plain for text in triggers]
-    triggers = (*_WORDY_TRIGGERS, *signed)
-    return any(trigger in plain and _pattern(trigger).search(plain) for trigger in triggers)
+    plain = " ".join(unicodedata.normalize("NFKC", text).lower().split())
+    return any(trigger in plain and _pattern(trigger).search(plain) for trigger in _TRIGGERS)
 
 
 @cache

@@ -22,9 +22,8 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from concord.text.name_lines import OPTION, has_headings, headings_in, named_in, outer_names
-from concord.text.stopwords import is_stop_word
 from concord.text.tokens import has_digit, pattern
-from concord.text.word_lists import listed, word_list
+from concord.text.word_lists import is_stop_word, listed, word_list
 from concord.types import DocumentType
 
 MOST_NAMES = 200  # of a chunk: a longer list tells of nothing in particular

@@ -128,8 +128,7 @@ def distance(one: str, other: str, at_most: int) -> int | None:
     """Return how many letters must be added, left out, changed or swapped with the next; None when more."""
     if abs(len(one) - len(other)) > at_most:
         return None
-    one, other = _without_shared_end(*_without_shared_start(one, other))
-    row = _last_row(one, other, at_most)
+    row = _last_row(*_without_shared_start(one, other), at_most)
     return row[-1] if row and row[-1] <= at_most else None
 
 
@@ -145,11 +144,6 @@ def _without_shared_start(one: str, other: str) -> tuple[str, str]:
     pairs = enumerate(zip(one, other, strict=False))
     shared = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
     return one[shared:], other[shared:]
-
-
-def _without_shared_end(one: str, other: str) -> tuple[str, str]:
-    one, other = _without_shared_start(one[::-1], other[::-1])
-    return one[::-1], other[::-1]
 
 
 def _last_row(one: str, other: str, at_most: int) -> list[int]:
@@ -172,9 +166,13 @@ def _edits_to(asked: Typed, token: str) -> int | None:
     """Return how far a token is from the word; the cheap questions come first, for most tokens are far."""
     if token in asked.one_off:
         return int(token != asked.root)
-    edits = _edits_between(asked, token)
-    if edits is not None:
-        return edits
+    most = asked.allowed
+    is_as_long = len(asked.root) - most <= len(token) <= len(asked.word) + most
+    # Each edit changes two letters of the set at most: this spares nearly all of the comparisons.
+    if is_as_long and len(asked.letters.symmetric_difference(token)) <= 2 * most:
+        apart = (distance(form, token, most) for form in {asked.word, asked.root})
+        if known := [edits for edits in apart if edits is not None]:
+            return min(known)
     # Stemming takes off a final e: database holds base, though databas does not.
     if asked.word in f"{token}e":
         is_long = len(asked.word) >= MIN_PART
@@ -182,36 +180,19 @@ def _edits_to(asked: Typed, token: str) -> int | None:
     return UNSURE if _begins_nearly(asked, token) else None
 
 
-def _edits_between(asked: Typed, token: str) -> int | None:
-    most = asked.allowed
-    if not len(asked.root) - most <= len(token) <= len(asked.word) + most:
-        return None
-    # Each edit changes two letters of the set at most: this spares nearly all of the comparisons.
-    if len(asked.letters.symmetric_difference(token)) > 2 * most:
-        return None
-    known = (distance(form, token, most) for form in {asked.word, asked.root})
-    return min((edits for edits in known if edits is not None), default=None)
-
-
 def _is_comparable(word: str, token: str) -> bool:
     return (
         len(token) >= MIN_LETTERS
         and is_form(token) == is_form(word)  # parts of a word with signs are no words
-        and _digits(word) == _digits(token)
+        and [*filter(str.isdigit, word)] == [*filter(str.isdigit, token)]
         and any(map(str.isalpha, token))
         and not has_unspaced(token)
     )
 
 
-def _digits(word: str) -> str:
-    return "".join(filter(str.isdigit, word))
-
-
 def _alphabet(word: str) -> list[str]:
     if word.isascii():
-        from string import ascii_lowercase  # late: 1 ms, and few searches need it
-
-        return list(ascii_lowercase)
+        return list("abcdefghijklmnopqrstuvwxyz")
     starts = {ord(letter) // _BLOCK * _BLOCK for letter in word if letter.isalpha()}
     return [
         chr(code) for start in sorted(starts) for code in range(start, start + _BLOCK) if chr(code).islower()

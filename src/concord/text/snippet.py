@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from concord.text.held import further_set
 from concord.text.scripts import has_marks, has_unspaced, narrowed, places, segments
-from concord.text.terms import identifier_parts, identifiers_in, identifiers_with, loose_words
-from concord.text.tokens import folded, has_undivided, pattern, separated, spelt_out, stem, tokens_at
+from concord.text.terms import identifier_parts, loose_words
+from concord.text.tokens import folded, has_undivided, pattern, spelt_out, stem, tokens_at
 
 ELLIPSIS = "…"
 _MAX_SHIFT = 40  # how far an edge may move to reach a space; in a longer word it cuts
@@ -127,7 +127,7 @@ def _places(text: str, targets: _Targets) -> list[_Place]:
     tokens = tokens_at(text) if targets.stems else []
     found = [_Place(*token) for token in tokens if token[2] in targets.stems]
     missing = targets.stems.difference([place.target for place in found])
-    found += _inside(text, missing & further_set(text)) if missing else ()
+    found += _inside(text, tokens, missing & further_set(text)) if missing else ()
     if has_marks(text):  # of words with signs, tokens are only parts
         found += [_Place(*place) for place in places(targets.stems, text)]
     for pair in targets.anywhere:
@@ -142,19 +142,13 @@ def _places(text: str, targets: _Targets) -> list[_Place]:
     ]
 
 
-def _inside(text: str, stems: frozenset[str]) -> Iterator[_Place]:
+def _inside(text: str, tokens: Sequence[tuple[int, int, str]], stems: frozenset[str]) -> Iterator[_Place]:
     """Yield identifiers of which a part has one of the stems, and words that have it once spelt out."""
-    if text.isascii():
-        lowered = text.lower()
-        for root in stems:
-            yield from (_Place(*place, root) for place in identifiers_with(text, lowered, root))
-        return
-    words = [*identifiers_in(text), *(separated(text) if has_undivided(text) else ())]
-    for word in dict.fromkeys(words):
-        parts = [*identifier_parts(word), *([spelt_out(word)] if has_undivided(word) else [])]
-        root = next((root for part in parts if (root := stem(part.lower())) in stems), "")
-        if root and (at := text.find(word)) >= 0:
-            yield _Place(at, at + len(word), root)
+    for start, end, _ in tokens:
+        word = text[start:end]
+        parts = (*identifier_parts(word), *([spelt_out(word)] if has_undivided(word) else []))
+        for root in stems.intersection([stem(part.lower()) for part in parts]) if parts else ():
+            yield _Place(start, end, root)
 
 
 def _occurrences(part: str, text: str) -> Iterator[int]:

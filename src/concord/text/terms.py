@@ -30,15 +30,7 @@ from concord.text.scripts import (
     whole_words,
     with_marks,
 )
-from concord.text.tokens import (
-    beyond_ascii,
-    folded,
-    has_undivided,
-    pattern,
-    separated,
-    spelt_out,
-    stem,
-)
+from concord.text.tokens import beyond_ascii, folded, has_undivided, pattern, separated, spelt_out, stem
 from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
 
 # The ends that stemming takes off: a prefix that stops inside one is longer than the stem it should find.
@@ -49,20 +41,48 @@ _ENDINGS = """
 """
 MAX_TOKENS = 64  # of one word or phrase; the rest of a longer one could hardly tell two chunks apart
 _MIN_COMPLETED_STEM = 4  # shorter stems are other words: commi* would find com
+# More parts than this, and shorter on average than that: a hash or a key, not an identifier.
+_MANY_PARTS, _SHORT_PART = 4, 2.5
+_MAX_CHARACTERS = 80  # longer words are data
+# Names that differ in punctuation only; the letter alone would find every C.
+_SYMBOL = pattern(r"[+#](?:(?<=\b[CcFf]#)(?!\w)|\+(?<=\b[CcGg]\+\+)(?!\+))")
+_SIGNS = ("++", "C#", "c#", "F#", "f#")  # every symbol has one of them; headings of Markdown have none
+_SYMBOL_NAMES = {"c++": "cplusplus", "g++": "gplusplus", "c#": "csharp", "f#": "fsharp"}
+_CASED = pattern(r"[\u00aa-\u052f\u1e00-\u1eff]")
+_VERSION = pattern(r"[vV]?[0-9]+(?:\.[0-9]+)+")
+_JOINED = pattern(r"[^\W_]+(?:_+[^\W_]+)+")
+_NUMBERED = pattern(r"(?<![\w-])[^\W\d_]+(?:-[^\W_]+)*-[^\W\d_]*\d[^\W_]*(?![\w-])")
 
 
 def index_terms(text: str) -> str:
     """Return the terms of a text that the tokenizer cannot see, separated by spaces."""
     if is_plain(text):
-        found = [part for token in identifiers_in(text) for part in identifier_parts(token)]
+        terms = [part for token in identifiers_in(text) for part in identifier_parts(token)]
     else:
-        found = list(_terms_by_segment(text))
-    found += symbols_in(text)
+        terms = list(_terms_by_segment(text))
+    # One character is looked for many times faster than two, and most texts hold neither.
+    if ("+" in text or "#" in text) and any(sign in text for sign in _SIGNS):
+        symbols = _SYMBOL.finditer(text)
+        terms += [_SYMBOL_NAMES[text[sign.start() - 1 : sign.end()].lower()] for sign in symbols]
     if has_marks(text):
-        found += whole_words(text)
+        terms += whole_words(text)
     if has_undivided(text):
-        found += _spelt_words(text)
-    return " ".join(found).lower()
+        # Loose matching looks for this form alone, so that Straße and Strasse are one word, equally frequent:
+        # it is here twice, because the column of these terms has half the weight of others.
+        terms += [spelt_out(run) for run in separated(text) if has_undivided(run) for _ in range(2)]
+    return " ".join(terms).lower()
+
+
+def _terms_by_segment(text: str) -> Iterator[str]:
+    for segment in segments(text):
+        run = narrowed(segment.text)
+        alone = run == segment.text and not is_glued(text, segment)
+        if segment.is_unspaced:
+            yield from unspaced_terms(run, alone)
+        else:
+            if not alone:
+                yield run
+            yield from identifier_parts(run)
 
 
 def word_match(word: str, *, prefix: bool = False) -> Match | None:
@@ -84,9 +104,8 @@ def phrase_match(text: str) -> Match | None:
 
 def exclusion_match(word: str) -> Match | None:
     """Return the match for an excluded word; excluding C# does not exclude every C."""
-    if name := symbol_name(word):
-        return Word(name)
-    return word_match(word)
+    name = _SYMBOL_NAMES.get(word.lower())
+    return Word(name) if name else word_match(word)
 
 
 def loose_words(word: str) -> list[str]:
@@ -96,10 +115,10 @@ def loose_words(word: str) -> list[str]:
     scripts. By themselves they find more than as a phrase: nDCG@10 0.651 against 0.636 on link texts to
     documentation, 0.929 against 0.918 on German questions; none of eight collections lost 0.001.
     """
-    if has_marks(word):
-        found = [token for piece in pieces(word) for token in piece.forms or _loose_words(piece.text)]
-        return found[:MAX_TOKENS]
-    return _loose_words(word)
+    if not has_marks(word):
+        return _loose_words(word)
+    tokens = [token for piece in pieces(word) for token in piece.forms or _loose_words(piece.text)]
+    return tokens[:MAX_TOKENS]
 
 
 def written(token: str) -> str:
@@ -134,15 +153,6 @@ def all_of(parts: Sequence[Match]) -> Match | None:
     return AllOf(distinct) if len(distinct) > 1 else distinct[0] if distinct else None
 
 
-def _spelt_words(text: str) -> Iterator[str]:
-    """Yield words such as Straße spelt out, each twice, because their column has half the weight of others.
-
-    Loose matching looks for this form alone, so that Straße and Strasse are one word, equally frequent.
-    """
-    for run in filter(has_undivided, separated(text)):
-        yield from [spelt_out(run)] * 2
-
-
 def _word_match(word: str, prefix: bool) -> Match | None:
     if not prefix and _is_common(word):
         return Word(word)
@@ -152,15 +162,14 @@ def _word_match(word: str, prefix: bool) -> Match | None:
     runs = separated(usual)
     if not _has_letter(runs):
         return None
-    found = [_completed(runs) if prefix else _adjacent(runs)]
-    found += [_adjacent(spelling) for spelling in _other_spellings(runs)]
+    forms = [_completed(runs) if prefix else _adjacent(runs), *map(_adjacent, _other_spellings(runs))]
     if has_undivided(usual):
-        found += filter(None, [_word_match(spelt_out(usual), prefix)])
-    if name := symbol_name(usual):
-        found.append(Word(name))
+        forms += filter(None, [_word_match(spelt_out(usual), prefix)])
+    if name := _SYMBOL_NAMES.get(usual.lower()):
+        forms.append(Word(name))
     if number := version_number(usual):
-        found.append(_adjacent(separated(number)))
-    return any_of(found if usual == word else [*found, _adjacent(separated(word))])
+        forms.append(_adjacent(separated(number)))
+    return any_of(forms if usual == word else [*forms, _adjacent(separated(word))])
 
 
 def _is_common(word: str) -> bool:
@@ -171,7 +180,7 @@ def _is_common(word: str) -> bool:
 def _phrase_match(text: str) -> Match | None:
     usual = narrowed(text)
     if has_unspaced(usual):
-        return _segments_match(usual, prefix=False)
+        return _segments_match(usual)
     runs = separated(usual)
     spelt = [_adjacent(separated(spelt_out(usual)))] if has_undivided(usual) else []
     return any_of([_adjacent(runs), _adjacent(separated(text)), *spelt]) if _has_letter(runs) else None
@@ -184,47 +193,8 @@ def _loose_words(word: str) -> list[str]:
     if has_unspaced(word):
         return [token for segment in islice(segments(word), MAX_TOKENS) for token in _loose_tokens(segment)]
     runs = [run for run in separated(version_number(word) or word) if _has_letter(run)]
-    found = [token for run in runs for token in (run, *map(str.lower, identifier_parts(run)))]
-    return [*found, name] if (name := symbol_name(word)) else found
-
-
-def _pieces_match(text: str, prefix: bool = False) -> Match | None:
-    """Return a match of each run of words with vowel signs, and of each text between such runs."""
-    found: list[Match | None] = []
-    known = list(islice(pieces(text), MAX_TOKENS))
-    for piece in known:
-        is_begun = prefix and piece is known[-1]
-        if not piece.forms:
-            found.append(
-                _word_match(piece.text, is_begun) if " " not in piece.text else _phrase_match(piece.text)
-            )
-        elif is_begun:
-            found += [*map(Word, piece.forms[:-1]), Word(piece.forms[-1], prefix=True)]
-        else:
-            found.append(_adjacent(piece.forms))
-    return all_of([match for match in found if match is not None])
-
-
-def _terms_by_segment(text: str) -> Iterator[str]:
-    for segment in segments(text):
-        run = narrowed(segment.text)
-        alone = run == segment.text and not is_glued(text, segment)
-        if segment.is_unspaced:
-            yield from unspaced_terms(run, alone)
-        else:
-            if not alone:
-                yield run
-            yield from identifier_parts(run)
-
-
-def _segments_match(text: str, prefix: bool) -> Match | None:
-    found = (
-        _unspaced_match(segment.text)
-        if segment.is_unspaced
-        else word_match(segment.text, prefix=prefix and segment.end == len(text))
-        for segment in islice(segments(text), MAX_TOKENS)
-    )
-    return all_of([match for match in found if match is not None])
+    tokens = [token for run in runs for token in (run, *map(str.lower, identifier_parts(run)))]
+    return [*tokens, name] if (name := _SYMBOL_NAMES.get(word.lower())) else tokens
 
 
 def _loose_tokens(segment: Segment) -> list[str]:
@@ -232,6 +202,33 @@ def _loose_tokens(segment: Segment) -> list[str]:
         return loose_words(segment.text)
     parts = characters(segment.text)
     return pairs(parts) or parts
+
+
+def _pieces_match(text: str, prefix: bool = False) -> Match | None:
+    """Return a match of each run of words with vowel signs, and of each text between such runs."""
+    parts: list[Match | None] = []
+    known = list(islice(pieces(text), MAX_TOKENS))
+    for piece in known:
+        is_begun = prefix and piece is known[-1]
+        if not piece.forms:
+            is_word = " " not in piece.text
+            parts.append(_word_match(piece.text, is_begun) if is_word else _phrase_match(piece.text))
+        elif is_begun:
+            parts += [*map(Word, piece.forms[:-1]), Word(piece.forms[-1], prefix=True)]
+        else:
+            parts.append(_adjacent(piece.forms))
+    return all_of([match for match in parts if match is not None])
+
+
+def _segments_match(text: str, prefix: bool = False) -> Match | None:
+    """Return a match of each run of an unspaced script, and of each word between such runs."""
+    parts = (
+        _unspaced_match(segment.text)
+        if segment.is_unspaced
+        else word_match(segment.text, prefix=prefix and segment.end == len(text))
+        for segment in islice(segments(text), MAX_TOKENS)
+    )
+    return all_of([match for match in parts if match is not None])
 
 
 def _unspaced_match(run: str) -> Match | None:
@@ -251,7 +248,7 @@ def _adjacent(tokens: Sequence[str]) -> Match:
 
 def _other_spellings(runs: Sequence[str]) -> Iterator[list[str]]:
     """Yield the tokens of a word if identifiers are split into parts, finely and coarsely."""
-    for take_apart in (identifier_parts, camel_parts):
+    for take_apart in (identifier_parts, _camel_parts):
         spelling = [part.lower() for run in runs for part in take_apart(run) or (run,)]
         if spelling != [run.lower() for run in runs]:
             yield spelling
@@ -259,8 +256,8 @@ def _other_spellings(runs: Sequence[str]) -> Iterator[list[str]]:
 
 def _completed(runs: Sequence[str]) -> Match:
     """Return a match of every word that begins with the last of these runs; the others are whole words."""
-    found = [*_continuations(runs[-1]), *map(Word, _completions(runs[-1]))]
-    last: Match = AnyOf(tuple(found)) if len(found) > 1 else found[0]
+    forms = [*_continuations(runs[-1]), *map(Word, _completions(runs[-1]))]
+    last: Match = AnyOf(tuple(forms)) if len(forms) > 1 else forms[0]
     return AllOf((*map(Word, runs[:-1][:MAX_TOKENS]), last)) if len(runs) > 1 else last
 
 
@@ -269,9 +266,7 @@ def _continuations(begun: str) -> list[Word]:
     start = "".join(folded(begun))
     if stem(start).startswith(start):
         return [Word(begun, prefix=True)]
-    from string import ascii_lowercase, digits  # late: 1 ms, and few searches need it
-
-    longer = [start + letter for letter in ascii_lowercase + digits]
+    longer = [start + letter for letter in "abcdefghijklmnopqrstuvwxyz0123456789"]
     return [Word(begun), *(Word(word, prefix=True) for word in longer if stem(word).startswith(start))]
 
 
@@ -279,43 +274,28 @@ def _continuations(begun: str) -> list[Word]:
 def _completions(begun: str) -> tuple[str, ...]:
     """Return words that begin so, though their stems do not: authentication (authent) for authenticat."""
     start = "".join(folded(begun))
-    known = stem(start)
-    found: dict[str, str] = {}
+    words: dict[str, str] = {}  # by stem
     for ending in _ENDINGS.split():
         for taken in range(1, len(ending)):
             if start.endswith(ending[:taken]):
                 word = start + ending[taken:]
-                found.setdefault(stem(word), word)
-    roots = [root for root in found if len(root) >= _MIN_COMPLETED_STEM and not root.startswith(known)]
-    return tuple(found[root] for root in roots)
-
-
-# More parts than this, and shorter on average than that: a hash or a key, not an identifier.
-_MANY_PARTS, _SHORT_PART = 4, 2.5
-_MAX_CHARACTERS = 80  # longer words are data
-
-# Names that differ in punctuation only; the letter alone would find every C.
-_SYMBOL = pattern(r"[+#](?:(?<=\b[CcFf]#)(?!\w)|\+(?<=\b[CcGg]\+\+)(?!\+))")
-_SIGNS = ("++", "C#", "c#", "F#", "f#")  # every symbol has one of them; headings of Markdown have none
-_SYMBOL_NAMES = {"c++": "cplusplus", "g++": "gplusplus", "c#": "csharp", "f#": "fsharp"}
-SYMBOL_TOKENS = ("cplusplu", "gplusplu", "csharp", "fsharp")
-_RUN = pattern(r"[^\W_]*")
-
-
-_CASED = pattern(r"[\u00aa-\u052f\u1e00-\u1eff]")
-_VERSION = pattern(r"[vV]?[0-9]+(?:\.[0-9]+)+")
-_JOINED = pattern(r"[^\W_]+(?:_+[^\W_]+)+")
-_NUMBERED = pattern(r"(?<![\w-])[^\W\d_]+(?:-[^\W_]+)*-[^\W\d_]*\d[^\W_]*(?![\w-])")
+                words.setdefault(stem(word), word)
+    known = stem(start)
+    return tuple(
+        word
+        for root, word in words.items()
+        if len(root) >= _MIN_COMPLETED_STEM and not root.startswith(known)
+    )
 
 
 def identifiers_in(text: str) -> Iterator[str]:
     """Yield the words of a text that may have parts, each with a version number after it."""
     tail, _ = _patterns(_has_foreign_case(text))
-    for found in tail.finditer(text):
-        start = found.start()
+    for match in tail.finditer(text):
+        start = match.start()
         while start and text[start - 1].isalnum():
             start -= 1
-        yield text[start : found.end()]
+        yield text[start : match.end()]
 
 
 @lru_cache(maxsize=1 << 14)
@@ -329,24 +309,7 @@ def identifier_parts(token: str) -> tuple[str, ...]:
     return () if is_shattered or parts == tuple(token.split(".")) else parts
 
 
-def identifiers_with(text: str, lowered: str, token: str) -> Iterator[tuple[int, int]]:
-    """Yield where identifiers of an ASCII text stand that have a part with this token.
-
-    Stemming changes the last letter of a word at most, and takes off what follows: so few are looked at.
-    """
-    begun = token[:-1] or token
-    at = lowered.find(begun)
-    while at >= 0:
-        start, end = at, max(at + 1, _RUN.match(text, at).end())  # type: ignore[union-attr] # may be empty
-        while start and text[start - 1].isalnum():
-            start -= 1
-        word = text[start:end]
-        if not _is_common(word) and any(stem(part.lower()) == token for part in identifier_parts(word)):
-            yield start, end
-        at = lowered.find(begun, end)
-
-
-def camel_parts(token: str) -> tuple[str, ...]:
+def _camel_parts(token: str) -> tuple[str, ...]:
     """Return the parts of a word, numbers left on the part before: HTTP2Server is HTTP2 and Server."""
     joined: list[str] = []
     for part in identifier_parts(token):
@@ -355,19 +318,6 @@ def camel_parts(token: str) -> tuple[str, ...]:
         else:
             joined.append(part)
     return tuple(joined)
-
-
-def symbols_in(text: str) -> list[str]:
-    """Return the spelled-out names of C++, C# and their like in a text."""
-    # One character is looked for many times faster than two, and most texts hold neither.
-    if "+" not in text and "#" not in text or not any(sign in text for sign in _SIGNS):
-        return []
-    return [_SYMBOL_NAMES[text[found.start() - 1 : found.end()].lower()] for found in _SYMBOL.finditer(text)]
-
-
-def symbol_name(word: str) -> str | None:
-    """Return the spelled-out name of a word like C++."""
-    return _SYMBOL_NAMES.get(word.lower())
 
 
 def joined_names(word: str) -> list[str]:

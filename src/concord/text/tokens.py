@@ -1,16 +1,22 @@
-"""What is a token? FTS5's own tokenizers, asked through apsw, for index and query on every backend.
+"""What is a token, and what is it worth? FTS5's tokenizers and its BM25, the same on every backend.
 
 `porter unicode61` makes the tokens of the index; `unicode61` alone those before stemming. FTS5 froze its
-tables at Unicode 6.1, so Python's own cannot stand in for them.
+tables at Unicode 6.1, so Python's own cannot stand in for them; apsw lets us ask its tokenizers.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, cast
 
 import apsw
+
+K1 = 1.2  # of BM25 in FTS5, and so is B: a term's weight saturates at k1 + 1
+B = 0.75  # how far a chunk's length counts
+LEAST_IDF = 1e-6  # of words that more than half of all chunks hold: they must not count against a chunk
 
 _ASCII_BYTES = bytes(range(0x80))
 _SPELT = str.maketrans(
@@ -144,3 +150,15 @@ def latin_share(text: str) -> float:
     # U+024F ends Latin Extended-B; U+1E00–U+1EFF holds the rest that living languages use.
     latin = sum(character <= "\u024f" or "\u1e00" <= character <= "\u1eff" for character in letters)
     return latin / len(letters) if letters else 1.0
+
+
+def idf(chunks: int, holding: int) -> float:
+    """Return BM25's inverse document frequency of a term that `holding` of `chunks` hold."""
+    if chunks < holding:
+        return LEAST_IDF
+    return max(LEAST_IDF, math.log((chunks - holding + 0.5) / (holding + 0.5)))
+
+
+def idfs(chunks: int, frequencies: Mapping[str, int]) -> dict[str, float]:
+    """Return the idf of each word; a word that nothing holds weighs most."""
+    return {word: idf(chunks, holding) for word, holding in frequencies.items()}

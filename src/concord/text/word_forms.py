@@ -1,4 +1,4 @@
-"""Which known words are meant by an unknown one? Other letters for umlauts, parts, a correction.
+"""Which known words are meant by an unknown one? Other letters for umlauts, a hyphen, parts, a correction.
 
 Forms are alternatives of a word that matches nothing, so no other query can change.
 """
@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from concord.text.scripts import has_unspaced
 from concord.text.similar import distance
-from concord.text.stopwords import is_stop_word
 from concord.text.terms import identifier_parts, written
 from concord.text.tokens import folded, stem
+from concord.text.word_lists import is_stop_word
 
 MAX_WORDS = 4  # of a query that are given forms: who mistypes more has pasted something
 ONE_EDIT_FROM, TWO_EDITS_FROM = 5, 8  # letters of a word that may be one or two edits off
@@ -20,6 +20,7 @@ LEAST_PART = 4  # letters of a compound's part: shorter words stand in too many 
 LEAST_STEM = 3  # letters of a part's stem: iing, of a mistyped settliing, has the stem i, which is everywhere
 LONGEST = 32  # letters of a word that is taken apart
 _LINKS = ("", "s", "es", "n", "en", "e", "er")  # letters between two German words, which belong to neither
+_FIRST_PARTS, _LAST_PARTS = ("e", "co", "re", "pre", "non"), ("up", "in", "on", "off", "out")  # of hyphens
 _UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue"}
 
 Parts = tuple[str, ...]
@@ -28,21 +29,38 @@ Similar = Callable[[str, int], Sequence[tuple[str, int]]]
 
 
 def forms_of(
-    words: Iterable[str], frequencies: Frequencies, similar: Similar, is_word: Callable[[str], bool]
+    words: Iterable[str],
+    frequencies: Frequencies,
+    similar: Similar,
+    is_word: Callable[[str], bool],
+    terms: Iterable[str] = (),
 ) -> dict[str, Parts]:
     """Return for each unknown word the known ones that it is searched by; none for what has no form.
 
-    `is_word` says what is a word of the model's language: bread is no mistyped read.
+    `is_word` says what is a word of the model's language: bread is no mistyped read. `terms` are the words
+    as typed: a part of e-mail may be searched by email.
     """
     chosen = sorted((word for word in words if not has_unspaced(word)), key=len)[-MAX_WORDS:]
+    joined = {max(term.split("-"), key=len): term.replace("-", "").lower() for term in terms if "-" in term}
     ways = {word: [*_respelt(word), *_apart(word)] for word in chosen}
+    for word in ways.keys() & joined.keys():
+        ways[word].append((joined[word],))
     wanted = {part for parts in ways.values() for way in parts for part in way}
     held = {part for part, count in frequencies([*wanted]).items() if count} if wanted else set()
     forms = {word: _known_parts(word, parts, held) for word, parts in ways.items()}
-    for word in chosen:
-        if not forms[word] and not is_word(word.casefold()):
+    for word, parts in forms.items():
+        is_compound = len(parts) == 2 and word.isalpha()
+        if is_compound and not all(_is_written(part, similar, is_word) for part in parts):
+            forms[word] = parts = ()
+        if not parts and not is_word(word.casefold()):
             forms[word] = tuple(_corrections(written(word), similar(word, SIMILAR)))
     return {word: form for word, form in forms.items() if form}
+
+
+def _is_written(part: str, similar: Similar, is_word: Callable[[str], bool]) -> bool:
+    """Whether a part is itself a known word: texts with "relied" hold the stem reli, which is none."""
+    spellings = ("".join(folded(known)) for known, _ in similar(part, SIMILAR))
+    return is_word(part) or any(map(part.startswith, spellings))
 
 
 def is_mistyped(word: str, known: str) -> bool:
@@ -74,7 +92,7 @@ def _are_words(parts: Parts) -> bool:
 
 
 def _respelt(word: str) -> Iterator[Parts]:
-    """Yield Mueller for Müller, or else the reverse."""
+    """Yield Mueller for Müller, or else the reverse; e-mail for email."""
     spelt = typed = word.lower()
     for umlaut, letters in _UMLAUTS.items():
         spelt = spelt.replace(umlaut, letters)
@@ -82,6 +100,8 @@ def _respelt(word: str) -> Iterator[Parts]:
         spelt = spelt.replace(letters, letters[0])
     if spelt != typed:
         yield (spelt,)
+    yield from ((f"{part}-{typed[len(part) :]}",) for part in _FIRST_PARTS if typed.startswith(part))
+    yield from ((f"{typed[: -len(part)]}-{part}",) for part in _LAST_PARTS if typed.endswith(part))
 
 
 def _apart(word: str) -> list[Parts]:

@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from concord.text.bm25 import K1, B, idf
-from concord.text.tokens import separated, tokenize
+from concord.text.tokens import K1, B, idf, separated, tokenize
 from concord.types import AllOf, ChunkId, Match, Phrase, Without, Word
 
 

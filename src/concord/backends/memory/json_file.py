@@ -27,7 +27,7 @@ from concord.backends.memory.store import MemoryStore
 from concord.backends.organisations_beside import organisations_beside
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, SchemaTooNew
 from concord.core.filesystem import replace_file, sweep_drafts
-from concord.text.organisations import check_org
+from concord.core.values import check_org
 from concord.types import Access, Chunk, ChunkId, Document, Feedback, Home, Identity, Source, Vector
 
 SCHEME = "json://"

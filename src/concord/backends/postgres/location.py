@@ -12,7 +12,7 @@ from msgspec import Struct
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from concord.core.errors import BadValue
-from concord.text.organisations import check_org
+from concord.core.values import check_org
 
 # A server that does not answer must be told from a slow one before a tool call gives up (10 s).
 _DEFAULTS: dict[str, Any] = {

@@ -17,7 +17,7 @@ from concord.backends.columns import WEIGHTS
 from concord.backends.matches import kept_and_dropped, wanted
 from concord.backends.postgres.words import COUNT_BITS, LABELS, LENGTH_BITS, MOST_COUNTED, lexemes
 from concord.backends.sql_values import LAST_CHARACTER
-from concord.text.bm25 import K1, LEAST_IDF, B
+from concord.text.tokens import K1, LEAST_IDF, B
 from concord.types import AllOf, Match, Phrase, Without, Word
 
 _MAX_DEPTH = 16  # of nested parts; nothing that a person types comes near

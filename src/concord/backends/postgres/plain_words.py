@@ -23,7 +23,7 @@ from concord.backends.columns import WEIGHTS
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.words import COUNT_BITS, LENGTH_BITS, MOST_COUNTED, lexemes
-from concord.text.bm25 import K1, B, idfs
+from concord.text.tokens import K1, B, idfs
 from concord.types import AllOf, AnyOf, Match, Phrase, Scored, Word
 
 if TYPE_CHECKING:

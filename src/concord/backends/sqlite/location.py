@@ -14,7 +14,7 @@ import os
 from msgspec import Struct
 
 from concord.core.errors import BadValue
-from concord.text.organisations import check_org
+from concord.core.values import check_org
 
 SCHEME = "sqlite://"
 # A transaction of ours takes milliseconds: what holds the lock longer is stuck or huge.

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from concord.core.errors import BadValue
-from concord.text.moments import moment
+from concord.core.values import moment
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC).timestamp()
 

@@ -1,0 +1,92 @@
+"""Values as people write them, the same in every interface: moments, organisations, URLs with passwords."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time, timedelta
+
+from concord.core.errors import BadValue
+
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24, "y": 365 * 24}
+_GRAIN = timedelta(microseconds=1)  # the finest that a moment is written in
+_ORG_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
+_LONGEST_ORG = 64
+
+
+def moment(text: str, *, now: float, is_end: bool = False) -> float:
+    """Return a moment in seconds since 1970; without a zone, in that of this machine.
+
+    Time ago is counted from `now`. A day is its beginning, or with `is_end` its end: until Friday is Friday
+    as well.
+
+    Raises:
+        BadValue: it is neither a date nor a time ago.
+    """
+    text = text.strip()
+    if ago := re.fullmatch(r"(\d{1,6})\s*([hdwy])", text.lower()):
+        return now - int(ago[1]) * _HOURS[ago[2]] * 3600
+    try:
+        begins = datetime.fromisoformat(text)
+        is_day = is_end and _is_day(text)
+        return (begins + timedelta(days=1) - _GRAIN if is_day else begins).timestamp()
+    except (ValueError, OverflowError, OSError) as fault:
+        raise BadValue(
+            f"{text[:60]!r} is no date", hint="such as 2026-01-31, 2026-01-31T09:00, or 12h, 7d, 2w, 1y ago"
+        ) from fault
+
+
+def _is_day(text: str) -> bool:
+    """Whether a date says no more than a day."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def moment_text(seconds: float) -> str:
+    """Return a moment as `moment` reads it, in the zone of this machine; the ends of a day as that day."""
+    try:
+        local = datetime.fromtimestamp(seconds)
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:g} s after 1970"
+    is_day = local.time() in (time.min, time.max)
+    return local.date().isoformat() if is_day else local.isoformat("T", "minutes")
+
+
+def is_org(name: str) -> bool:
+    """Whether a name could name an organisation on every backend."""
+    return _ORG_LETTERS.issuperset(name) and 0 < len(name) <= _LONGEST_ORG and not name.startswith(".")
+
+
+def without_org(entry: str) -> tuple[str | None, str]:
+    """Return the organisation that an entry `ORG=TEXT` is for, None if it names none, and the text."""
+    org, _, text = entry.partition("=")
+    return (org, text) if text and is_org(org) else (None, entry)
+
+
+def check_org(org: str) -> None:
+    """Refuse a name that could not name an organisation on every backend.
+
+    Raises:
+        BadValue: it is no such name.
+    """
+    if not is_org(org):
+        raise BadValue(
+            f"{org!r} cannot name an organisation",
+            hint=f"use up to {_LONGEST_ORG} letters, digits, - _ and . and begin with none of the dots",
+        )
+
+
+def without_password(url: str, instead: str = "***") -> str:
+    """Return a URL with `instead` in the place of its password; if that is empty, as if it never had one.
+
+    An empty password is not the same: libpq would take it, and not what PGPASSWORD says.
+    """
+    # What follows the first colon is a password unless it is a port. If somebody forgot to encode a slash or
+    # an @ in it, it is no less secret: everything up to the last @ before the options is hidden.
+    user = re.compile(r"(?<=://)([^/@:?]*):(?!\d+(?:[/?]|$))[^?]*@")
+    if instead:
+        return re.sub(r"([?&](?:ssl)?password=)[^&]*", rf"\1{instead}", user.sub(rf"\1:{instead}@", url))
+    url = re.sub(r"(?<=[?&])(?:ssl)?password=[^&]*&", "", user.sub(r"\1@", url))
+    return re.sub(r"[?&](?:ssl)?password=[^&]*$", "", url)
