@@ -86,8 +86,8 @@ FAULTS = (
     Fault("hits of feedback", "search/scores.py", "FEEDBACK_HITS = 3", "FEEDBACK_HITS = 10"),
     Fault("the floor", "core/settings.py", '"search.floor",\n        0.001', '"search.floor",\n        0.02'),
     Fault("isotonic table", "search/calibration.py", "return _corrected(raw, head.isotonic)", "return raw"),
-    Fault("the cap", "search/judge.py", "return _capped(given, score, cuts.hit)", "return given"),
-    Fault("falling scores", "search/judge.py", "least = min(least, row.score)", "least = row.score"),
+    Fault("the cap", "search/judge.py", "least.get(label, -math.inf)", "0"),
+    Fault("falling scores", "search/judge.py", "if falls else scores)", "if False else scores)"),
     Fault(
         "stop words are kept",
         "text/word_lists.py",

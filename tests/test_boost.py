@@ -52,7 +52,7 @@ def order(
     ]
     query = understood(library({str(at): text for at, text in enumerate(texts)}), asked)
     given = passages(rows, dict(enumerate(texts, 1)))
-    return [passage.chunk.id for passage in boost(given, query, {})]
+    return [passage.chunk.id for passage in boost(given, query)]
 
 
 @pytest.mark.promise("B.lexical.proximity")

@@ -28,7 +28,6 @@ from concord.search.judge import (
     Clues,
     best_label,
     cap,
-    label,
     row_of,
 )
 from concord.search.legs import Semantic
@@ -39,7 +38,7 @@ from support.recorders import write
 from support.small_library import fitted, library, titles, tools, understood
 
 CUTS = Cuts(strong=0.8, weak=0.6)
-CAPPED = Cuts(hit={"very_high": 0.7, "high": 0.5, "medium_high": 0.4, "medium": 0.2})
+CAPPED = {"very_high": 0.7, "high": 0.5, "medium_high": 0.4, "medium": 0.2}
 TYPES = sorted(WEIGHTS)
 OTHERS = files("concord").joinpath("data", "offtopic.txt").read_text(encoding="utf-8").splitlines()[:40]
 flags = st.booleans()
@@ -84,7 +83,7 @@ clues = st.builds(
     ],
 )
 def test_evidence_earns_its_label(clues: Clues, expected: str):
-    assert label(replace(clues, cuts=CUTS)) == expected
+    assert row_of(replace(clues, cuts=CUTS)).label == expected
 
 
 @pytest.mark.promise("B.confidence.total")
@@ -108,7 +107,7 @@ def test_every_row_of_the_table_is_reached():
 
 @pytest.mark.promise("design.confidence.cap")
 def test_a_lone_neighbour_of_an_unfitted_model_never_reads_high():
-    assert {label(Clues(semantic=True, cosine=1.0, type=type)) for type in TYPES} == {"medium"}
+    assert {row_of(Clues(semantic=True, cosine=1.0, type=type)).label for type in TYPES} == {"medium"}
 
 
 @settings(max_examples=200)
@@ -116,7 +115,7 @@ def test_a_lone_neighbour_of_an_unfitted_model_never_reads_high():
 def test_more_strategies_never_earn_less(clues: Clues, cosine: float):
     some = replace(clues, cuts=CUTS, cosine=cosine, step=None)
     everyone = replace(some, exact=True, relaxed=True, semantic=True)
-    assert LABELS.index(label(everyone)) <= LABELS.index(label(some))
+    assert LABELS.index(row_of(everyone).label) <= LABELS.index(row_of(some).label)
 
 
 @pytest.mark.promise("design.confidence.cap")

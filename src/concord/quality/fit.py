@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +28,7 @@ from concord.search.calibration import (
     Heads,
     probability,
 )
-from concord.search.judge import Judged, Verdict, best_label, cap, label, with_falling_scores
+from concord.search.judge import Judged, Verdict, best_label, cap, row_of
 
 Array = npt.NDArray[np.float64]
 
@@ -140,31 +142,32 @@ def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
     if head not in calibration.heads:
         return verdict
     heads, cuts = calibration.heads[head], calibration.cuts
-    judged = tuple(_rejudged(row, heads, cuts) for row in verdict.judged)
+    scores = [probability(heads.hit, row.features) for row in verdict.judged]
+    judged = tuple(map(partial(_rejudged, cuts), verdict.judged, _falling(verdict, scores)))
     score = probability(heads.answer, verdict.features) if judged else 0.0
-    made = replace(
+    return replace(
         verdict,
         judged=judged,
         confidence_score=score,
         answerable=score >= heads.answerable,
-        label=cap(best_label(row.label for row in judged), score, replace(cuts, hit=cuts.answer)),
+        label=cap(best_label(row.label for row in judged), score, cuts.answer),
         head=head,
     )
-    return _falling(made) if verdict.falls else made
 
 
-def _falling(verdict: Verdict) -> Verdict:
-    """Make scores fall in the order that hits had before some were moved."""
+def _falling(verdict: Verdict, scores: Sequence[float]) -> Sequence[float]:
+    """Make scores fall, where they did, in the order that hits had before some were moved."""
+    if not verdict.falls:
+        return scores
     places = [row.passage.ranked.moved_from or at for at, row in enumerate(verdict.judged, 1)]
     order = sorted(range(len(places)), key=places.__getitem__)
-    falling = with_falling_scores(replace(verdict, judged=tuple(verdict.judged[at] for at in order)))
-    rows = dict(zip(order, falling.judged, strict=True))
-    return replace(falling, judged=tuple(rows[at] for at in range(len(rows))))
+    least = dict(zip(order, accumulate((scores[at] for at in order), min), strict=True))
+    return [least[at] for at in range(len(scores))]
 
 
-def _rejudged(row: Judged, heads: Heads, cuts: Cuts) -> Judged:
-    clues, score = replace(row.clues, cuts=cuts), probability(heads.hit, row.features)
-    return replace(row, clues=clues, score=score, label=cap(label(clues), score, cuts))
+def _rejudged(cuts: Cuts, row: Judged, score: float) -> Judged:
+    clues = replace(row.clues, cuts=cuts)
+    return replace(row, clues=clues, score=score, label=cap(row_of(clues).label, score, cuts.hit))
 
 
 def revised(outcomes: Iterable[Outcome], calibration: Calibration) -> list[Outcome]:

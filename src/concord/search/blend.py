@@ -73,8 +73,10 @@ def blend(candidates: Sequence[Candidate], context: Context) -> Contributions:
     pool = pool_of(candidates)
     weight = semantic_weight(candidates, context)
     words = _z_scores({row.chunk_id: row.bm25 or 0.0 for row in candidates}, pool)
-    cosines = {row.chunk_id: _near(row) for row in candidates}
-    meaning = _z_scores({chunk_id: near for chunk_id, near in cosines.items() if near is not None}, pool)
+    near = {
+        row.chunk_id: row.cosine if row.feedback_cosine is None else row.feedback_cosine for row in candidates
+    }
+    meaning = _z_scores({chunk_id: near for chunk_id, near in near.items() if near is not None}, pool)
     return {
         row.chunk_id: _contribution(row, words[row.chunk_id], meaning.get(row.chunk_id), weight, context)
         for row in candidates
@@ -89,10 +91,6 @@ def _contribution(
     if meaning is None:  # that a chunk has no vector does not make it far in meaning: its words alone count
         return Contribution(words, 0.0, gain=gain)
     return Contribution((1 - weight) * words, weight * meaning, gain=gain)
-
-
-def _near(row: Candidate) -> float | None:
-    return row.cosine if row.feedback_cosine is None else row.feedback_cosine
 
 
 def has_all_words(row: Candidate) -> bool:
@@ -162,13 +160,11 @@ def z_of(row: Candidate, given: Contribution, pool: Collection[ChunkId], context
 def pool_of(candidates: Sequence[Candidate]) -> set[ChunkId]:
     """Return the candidates that z-scores are measured on: the same, however many results are asked for."""
     first = {
-        row.chunk_id for row in candidates if _is_first(row.lexical_rank) or _is_first(row.semantic_rank)
+        row.chunk_id
+        for row in candidates
+        if (row.lexical_rank or math.inf) <= POOL or (row.semantic_rank or math.inf) <= POOL
     }
     return first or {row.chunk_id for row in candidates}
-
-
-def _is_first(rank: int | None) -> bool:
-    return rank is not None and rank <= POOL
 
 
 def _z_scores(scores: Mapping[ChunkId, float], pool: Iterable[ChunkId]) -> dict[ChunkId, float]:
@@ -187,7 +183,7 @@ def moments(sample: Sequence[float]) -> tuple[float, float]:
 
 def _embedded_share(candidates: Sequence[Candidate]) -> float:
     """Return the share of lexical candidates whose cosine is known; 1 if only one leg found anything."""
-    lexical = [row for row in candidates if _is_first(row.lexical_rank)]
+    lexical = [row for row in candidates if (row.lexical_rank or math.inf) <= POOL]
     if not lexical or all(row.cosine is None for row in candidates):
         return 1.0
     return sum(row.cosine is not None for row in lexical) / len(lexical)

@@ -47,13 +47,14 @@ _WORD = pattern(r"[^\W_]+")
 
 
 def boost(
-    passages: Sequence[Passage], query: Query, accesses: Mapping[str, Access], *, by_name: bool = False
+    passages: Sequence[Passage], query: Query, journal: Journal | None = None, *, by_name: bool = False
 ) -> list[Passage]:
     """Return the passages, each with its closeness, in their boosted order.
 
-    `accesses` are the readings of documents, by id: empty unless the user wants them to count. `by_name` is
-    for fusions that know ranks alone, and not what a chunk defines.
+    The journal knows how often documents were read, if the user wants that to count. `by_name` is for fusions
+    that know ranks alone, and not what a chunk defines.
     """
+    accesses = journal.accesses(list({p.document.id for p in passages})) if journal else {}
     has_words = any(passage.ranked.candidate.lexical_rank for passage in passages)
     close = closeness_in(query) if has_words else lambda _: 0.0
     passages = [replace(passage, closeness=close(passage)) for passage in passages]

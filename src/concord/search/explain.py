@@ -7,7 +7,7 @@ strategies, threshold, floor, duplicates, diversity, fusion. The first that it d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
@@ -31,7 +31,20 @@ from concord.search.understand import prune_limit
 from concord.text.citations import cite
 from concord.text.held import contains, token_set
 from concord.text.terms import phrase_match, written
-from concord.types import Answer, Chunk, ChunkId, Document, Filter, Hit, Json, Leg, Mode, Query, Request
+from concord.types import (
+    Answer,
+    Candidate,
+    Chunk,
+    ChunkId,
+    Document,
+    Filter,
+    Hit,
+    Json,
+    Leg,
+    Mode,
+    Query,
+    Request,
+)
 
 DEPTH = 1000  # how far down each strategy's list is read
 PROBE_WORDS = 12  # of a passage, to ask the engine whether a filter lets just this passage through
@@ -143,20 +156,21 @@ def explain(request: Request, reference: str, tools: Tools) -> Explanation:
         excluded=tuple(t for t in query.excluded if contains(indexed(chunk, located.document), t)),
         overlap=_overlap(chunk, cite(located.document, chunk), answer.hits),
     )
-    stage, why = reason(known)
+    stage, why = _reason(known)
     shown = next((hit.explanation for hit in answer.hits if hit.chunk.id == chunk.id), None)
     arithmetic = shown or _fused_arithmetic(chunk.id, candidates, fusion)
     citation = cite(located.document, chunk)
     return Explanation(answer, chunk, located.document, citation, stage, why, known, arithmetic)
 
 
-def with_explanations(examined: Examined, fusion: str, calibration: Calibration | None) -> tuple[Hit, ...]:
-    """Return the hits of an answer, each with the arithmetic behind it."""
+def with_explanations(examined: Examined, fusion: str, calibration: Calibration | None) -> Examined:
+    """Return an answer whose hits have the arithmetic behind them."""
     judged = {row.passage.chunk.id: row for row in examined.verdict.judged}
-    return tuple(
+    hits = tuple(
         replace(hit, explanation=_arithmetic(hit, judged[hit.chunk.id], examined, fusion, calibration))
         for hit in examined.answer.hits
     )
+    return replace(examined, answer=replace(examined.answer, hits=hits))
 
 
 def _arithmetic(
@@ -194,33 +208,25 @@ def _arithmetic(
 def _fused_arithmetic(chunk_id: ChunkId, candidates: Candidates, fusion: str) -> dict[str, Json]:
     """Return the arithmetic of a chunk's fused score; a chunk that nobody found scores 0."""
     rows, context = candidates.rows, candidates.context
-    row = next((row for row in rows if row.chunk_id == chunk_id), None)
+    found = next((row for row in rows if row.chunk_id == chunk_id), None)
+    row = found or Candidate(chunk_id, {})
     given = FUSIONS[fusion].contributions(rows, context).get(chunk_id, Contribution(0.0, 0.0))
     weights = FUSIONS[fusion].weights(rows, context)
-    ranks = row.ranks if row else {}
     return {
         "fusion": fusion,
         "kind": context.type,
-        "found": row is not None,
-        "strategies": [{"strategy": name, "rank": rank} for name, rank in ranks.items()],
+        "found": found is not None,
+        "strategies": [{"strategy": name, "rank": rank} for name, rank in row.ranks.items()],
         "families": {
-            "lexical": {
-                "rank": row and row.lexical_rank,
-                "score": row and row.bm25,
-                "added": given.lexical,
-            },
-            "semantic": {
-                "rank": row and row.semantic_rank,
-                "score": row and row.cosine,
-                "added": given.semantic,
-            },
+            "lexical": {"rank": row.lexical_rank, "score": row.bm25, "added": given.lexical},
+            "semantic": {"rank": row.semantic_rank, "score": row.cosine, "added": given.semantic},
         },
         "weights": asdict(weights) if weights else None,
         "factor": given.factor,
         "gain": given.gain,
         "fused": given.score,
-        "agreement": agreement(ranks),
-        "best_rank": min(ranks.values(), default=None),
+        "agreement": agreement(row.ranks),
+        "best_rank": min(row.ranks.values(), default=None),
     }
 
 
@@ -348,17 +354,34 @@ def _overlap(chunk: Chunk, citation: str, hits: Sequence[Hit]) -> Overlap | None
     return max(others, key=lambda other: (other.is_same, other.similarity), default=None)
 
 
-def reason(known: Known) -> tuple[Stage, str]:
-    """Return the stage that decided, and why in a sentence."""
-    return next((stage, say(known)) for stage, applies, say in _STAGES if applies(known))
+def _reason(known: Known) -> tuple[Stage, str]:
+    """Return the first stage that a passage does not pass, and why in a sentence."""
+    fused, like = known.fused, known.overlap
+    if known.rank is not None:
+        return "returned", f"It is result {known.rank} of {known.results}."
+    if known.filtered:
+        without = _places(known, " Without it")
+        return "filter", f"The filter leaves it out: {'; '.join(known.filtered)}.{without}"
+    if known.excluded:
+        return "excluded", f"It holds what the query excludes: {', '.join(known.excluded)}."
+    if not known.is_candidate:
+        return "votes", _not_found(known)
+    if _is_under(fused.rrf, fused.threshold):
+        return "threshold", f"Its score of {fused.rrf:.4f} is under the threshold of {fused.threshold:g}."
+    if _is_under(fused.rrf, fused.floor):
+        return "floor", f"Its score of {fused.rrf:.4f} is under the floor of {fused.floor:g} (search.floor)."
+    if like and like.is_same:
+        same = f"result {like.rank} ({like.citation})"
+        return "duplicate", f"It says the same as {same}, which stands for both."
+    if fused.rank is not None and fused.rank <= known.results:
+        return "diversity", _passed_over(known)
+    last = f"; the last of {known.results} results has {fused.last_score:.4f}" if fused.last_score else ""
+    place = f"Fusion put it at {fused.rank} of {fused.of} with {fused.score:.4f}"
+    return "fusion", f"{place}{last}.{_lacking(known)}"
 
 
-def _is_under(known: Known, least: float | None) -> bool:
-    return least is not None and known.fused.rrf is not None and known.fused.rrf < least
-
-
-def _filtered(known: Known) -> str:
-    return f"The filter leaves it out: {'; '.join(known.filtered)}.{_places(known, ' Without it')}"
+def _is_under(score: float | None, least: float | None) -> bool:
+    return score is not None and least is not None and score < least
 
 
 def _not_found(known: Known) -> str:
@@ -368,17 +391,6 @@ def _not_found(known: Known) -> str:
     return f"No strategy has it among its first {known.candidates}.{where}{_lacking(known)}"
 
 
-def _under_floor(known: Known) -> str:
-    return f"Its score of {known.fused.rrf:.4f} is under the floor of {known.fused.floor:g} (search.floor)."
-
-
-def _duplicate(known: Known) -> str:
-    assert known.overlap is not None
-    return (
-        f"It says the same as result {known.overlap.rank} ({known.overlap.citation}), which stands for both."
-    )
-
-
 def _passed_over(known: Known) -> str:
     like = known.overlap
     shared = f": it shares {like.similarity:.0%} of its words with result {like.rank}" if like else ""
@@ -386,12 +398,6 @@ def _passed_over(known: Known) -> str:
         f"Fusion put it at {known.fused.rank}, but its place went to passages that add more{shared}"
         " (search.diversity, search.per_document, names of the query, reranking)."
     )
-
-
-def _outranked(known: Known) -> str:
-    fused = known.fused
-    last = f"; the last of {known.results} results has {fused.last_score:.4f}" if fused.last_score else ""
-    return f"Fusion put it at {fused.rank} of {fused.of} with {fused.score:.4f}{last}.{_lacking(known)}"
 
 
 def _places(known: Known, before: str) -> str:
@@ -409,27 +415,6 @@ def _lacking(known: Known) -> str:
     return f" It lacks: {', '.join(lacking)}." if lacking else ""
 
 
-def _listed(parts: Iterable[str]) -> str:
+def _listed(parts: Sequence[str]) -> str:
     *most, last = parts
     return f"{', '.join(most)} and {last}" if most else last
-
-
-_STAGES: tuple[tuple[Stage, Callable[[Known], bool], Callable[[Known], str]], ...] = (
-    ("returned", lambda k: k.rank is not None, lambda k: f"It is result {k.rank} of {k.results}."),
-    ("filter", lambda k: bool(k.filtered), _filtered),
-    (
-        "excluded",
-        lambda k: bool(k.excluded),
-        lambda k: f"It holds what the query excludes: {', '.join(k.excluded)}.",
-    ),
-    ("votes", lambda k: not k.is_candidate, _not_found),
-    (
-        "threshold",
-        lambda k: _is_under(k, k.fused.threshold),
-        lambda k: f"Its score of {k.fused.rrf:.4f} is under the threshold of {k.fused.threshold:g}.",
-    ),
-    ("floor", lambda k: _is_under(k, k.fused.floor), _under_floor),
-    ("duplicate", lambda k: k.overlap is not None and k.overlap.is_same, _duplicate),
-    ("diversity", lambda k: k.fused.rank is not None and k.fused.rank <= k.results, _passed_over),
-    ("fusion", lambda k: True, _outranked),
-)

@@ -31,7 +31,7 @@ from concord.text.similar import MIN_LETTERS, MIN_PART, distance
 from concord.text.terms import any_of, word_match, written
 from concord.text.terms import searched as searched_words
 from concord.text.tokens import folded, pattern, stem
-from concord.types import Document, Leg, Match, Query, RankedList, Request, Without, Word
+from concord.types import Answer, Document, Leg, Match, Query, RankedList, Request, Without, Word
 
 if TYPE_CHECKING:
     from concord.core.storage import Catalog, LexicalIndex
@@ -103,7 +103,7 @@ def with_fallback(
     return candidates, Fallback(floor, degraded=is_degraded)
 
 
-def budget_ms(request: Request, setting: str, tools: Tools) -> float:
+def _budget_ms(request: Request, setting: str, tools: Tools) -> float:
     """Return the time that a setting allows, though never more than the caller gave the whole search."""
     allowed: float = tools.settings[setting]
     return allowed if request.deadline_ms is None else min(allowed, request.deadline_ms)
@@ -121,7 +121,7 @@ def _needs_words(candidates: Candidates, query: Query, options: Options, tools: 
 
 def _steps(request: Request, query: Query, tools: Tools) -> Iterator[_LooserWords]:
     index, (prefix, partial) = tools.store.lexical, STEPS
-    prefix_ms, whole_ms = (budget_ms(request, f"search.{step}_ms", tools) for step in ("prefix", "partial"))
+    prefix_ms, whole_ms = (_budget_ms(request, f"search.{step}_ms", tools) for step in ("prefix", "partial"))
     yield _LooserWords("prefix", prefix, index, _prefix_match, prefix_ms)
     deadline_ms = whole_ms * LOOKUP_SHARE
     yield _LooserWords("partial", partial, index, lambda q: _partial_match(q, index, deadline_ms), whole_ms)
@@ -188,21 +188,35 @@ def _known_parts(word: str, index: LexicalIndex) -> list[str]:
 
 
 def suggestions(
-    query: Query, candidates: Candidates, tools: Tools, budget_ms: float, *, with_titles: bool
+    answer: Answer, query: Query, candidates: Candidates, fallback: Fallback, tools: Tools
 ) -> tuple[str, ...]:
     """Return other queries worth trying, the likeliest first: the query put right, known words, titles.
 
     If the query is one word, any known word like it may help; if it is several, only those that a word was
     mistyped for. An address or a path (ann@shop.example) is several words, though no space is in it.
     """
+    if not _wants_suggestions(answer, query, candidates, fallback):
+        return ()
     words: Mapping[str, Sequence[str]] = {}
     if unknown_words(query):
-        words = run_within(lambda: _suggested_words(query, tools.store.lexical), budget_ms) or {}
+        budget = _budget_ms(answer.request, "search.partial_ms", tools)
+        words = run_within(lambda: _suggested_words(query, tools.store.lexical), budget) or {}
     meant = {word: known for word, like in words.items() if (known := _meant(word, like))}
     is_single = len(_WORD.findall(query.text)) == 1
     alone = [word for like in words.values() for word in like] if is_single else meant.values()
+    # Where files are gone, the nearest documents are those that were just left out: not worth a suggestion.
+    with_titles = not answer.hits and not answer.omitted["deleted"]
     titles = _related_titles(query, candidates, tools.store.catalog) if with_titles else ()
     return _distinct([*_did_you_mean(query.text, meant), *alone, *titles], besides=query.text)
+
+
+def _wants_suggestions(answer: Answer, query: Query, candidates: Candidates, fallback: Fallback) -> bool:
+    """Whether an answer is empty, guessed from parts of words, unlikely to be right, or lacks a word."""
+    has_words = any(row.lexical_rank for row in candidates.rows)
+    is_likely = has_words if answer.answerable is None else answer.answerable
+    is_sound = bool(answer.hits) and is_likely and fallback.step != "partial"
+    lacks_words = has_words and not all(map(query.frequencies.get, query.words))
+    return bool(query.chunks) and not (is_sound and (fallback.step or not lacks_words))
 
 
 def _suggested_words(query: Query, index: LexicalIndex) -> dict[str, list[str]]:

@@ -10,13 +10,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.search.blend import POOL, Context, smoothed_idfs
-from concord.search.calibration import UNFITTED, Calibration, Cuts, Evidence, Heads, probability
+from concord.search.calibration import (
+    HIT_FEATURES,
+    UNFITTED,
+    Calibration,
+    Cuts,
+    Evidence,
+    Heads,
+    probability,
+)
 from concord.search.classify import mentions
 from concord.search.fuse import Candidates, dominant
 from concord.search.legs import LEXICAL, NAMES, is_built_in
@@ -25,9 +34,7 @@ from concord.text.held import contains, held_words
 from concord.types import Candidate, Passage, Query, QueryType, Ranked
 
 Label = Literal["very_high", "high", "medium_high", "medium", "low", "speculative", "no_results", "fts_only"]
-Step = Literal[
-    "prefix", "partial"
-]  # of the fallback: prefix, stem, lower floor; then partial and fuzzy words
+Step = Literal["prefix", "partial"]  # of the fallback: beginnings and stems, then parts and similar words
 
 LABELS: tuple[Label, ...] = ("very_high", "high", "medium_high", "medium", "low", "speculative", "no_results")
 PRELIMINARY: Label = "fts_only"  # words have answered, meaning has not yet: outside the order, never capped
@@ -146,6 +153,13 @@ class Verdict(Struct, frozen=True):
     features: Mapping[str, float]  # of the answer
     falls: bool = False  # whether scores were made to fall down the list
 
+    def only(self, judged: Iterable[Judged]) -> Verdict:
+        """Return the verdict on some of its passages; on none, nothing is sure."""
+        if rows := tuple(judged):
+            return replace(self, judged=rows)
+        answerable = None if self.answerable is None else False
+        return replace(self, judged=(), confidence_score=0.0, answerable=answerable, label=LABELS[-1])
+
 
 def judge(
     passages: Sequence[Passage],
@@ -153,28 +167,37 @@ def judge(
     query: Query,
     calibration: Calibration | None,
     step: Step | None = None,
+    *,
+    falls: bool = False,
 ) -> Verdict:
-    """Judge the passages that were read; those that only a fallback step has found get that step's label."""
+    """Judge the passages that were read; those that only a fallback step has found get that step's label.
+
+    With `falls` no score is above that of a better place. The order of `auto` is the blend's: in the order of
+    scores nDCG@10 is higher on four of nine sets and lower by up to .008 on four. A score that rises down the
+    list would contradict it.
+    """
     evidence = evidence_of(passages[0].ranked.candidate if passages else None, candidates)
     head, heads = heads_for(evidence, candidates, calibration)
     cuts = calibration.cuts if calibration else UNFITTED
-    worths = smoothed_idfs(query.chunks, query.frequencies)
-    features = with_documents([features_of(p, candidates, query, worths) for p in passages], passages)
-    clues = [_clues(p, candidates.context, query, cuts, step) for p in passages]
-    judged = tuple(
-        _judged(*row, heads, cuts, candidates) for row in zip(passages, features, clues, strict=True)
-    )
-    best = features[0] if features else dict.fromkeys(_ZEROS, 0.0)
-    answer = {**best, **search_features(candidates)}
-    score = _confidence(judged, answer, heads) if judged else 0.0
+    features = _features(passages, candidates, query)
+    pairs = [_scores(*row, heads, candidates.context) for row in zip(passages, features, strict=True)]
+    scores = [score for score, _ in pairs]
+    answer = {**(features[0] if features else dict.fromkeys(HIT_FEATURES, 0.0)), **_of_search(candidates)}
+    sure = probability(heads.answer, answer) if passages and heads else max(scores, default=0.0)
+    judged = []
+    for at, score in enumerate(accumulate(scores, min) if falls else scores):
+        clues = _clues(passages[at], candidates.context, query, cuts, step)
+        label = cap(row_of(clues).label, score, cuts.hit)
+        judged.append(Judged(passages[at], score, pairs[at][1], label, clues, features[at]))
     return Verdict(
-        judged,
-        score,
-        score >= heads.answerable if heads else None,
-        _capped(best_label(row.label for row in judged), score, cuts.answer),
+        tuple(judged),
+        sure,
+        sure >= heads.answerable if heads else None,
+        cap(best_label(row.label for row in judged), sure, cuts.answer),
         evidence,
         head,
         answer,
+        falls,
     )
 
 
@@ -189,12 +212,11 @@ def is_answerable(
         return False
     first = ranked[0].candidate
     head, heads = heads_for(evidence_of(first, candidates), candidates, calibration)
-    cuts = calibration.cuts if calibration else UNFITTED
     if heads is None or head != "hybrid":
-        return (first.cosine or 0.0) >= cuts.weak
-    own = {**dict.fromkeys(_ZEROS, 0.0), **_measured(ranked[0], candidates, query)}
-    own |= _alone(own)
-    return probability(heads.answer, {**own, **search_features(candidates)}) >= heads.answerable
+        return (first.cosine or 0.0) >= (calibration.cuts if calibration else UNFITTED).weak
+    own = {**_of_query(query, candidates), **_of_candidate(ranked[0], candidates, query), "coverage": 0.0}
+    own |= {f"document_{name}": own[name] for name in DOCUMENT_FEATURES}
+    return probability(heads.answer, {**own, **_of_search(candidates)}) >= heads.answerable
 
 
 def evidence_of(first: Candidate | None, candidates: Candidates) -> Evidence:
@@ -214,19 +236,17 @@ def heads_for(
     return None, None
 
 
-def label(clues: Clues) -> Label:
-    """Return the label that the evidence earns, before the cap."""
-    return row_of(clues).label
-
-
 def row_of(clues: Clues) -> Row:
     """Return the row of the table that fits; a fallback step has rows of its own."""
     return next(row for row in (FALLBACK if clues.step else PRIMARY) if row.applies(clues))
 
 
-def cap(given: Label, score: float | None, cuts: Cuts) -> Label:
-    """Lower a hit's label until its score is enough for it."""
-    return _capped(given, score, cuts.hit)
+def cap(given: Label, score: float, least: Mapping[str, float]) -> Label:
+    """Lower a label until a score is enough for it: `least` has what each needs."""
+    if _PLACE.get(given, len(LABELS)) >= _PLACE[LOWEST_CAPPED]:
+        return given
+    below = LABELS[_PLACE[given] : _PLACE[LOWEST_CAPPED]]
+    return next((label for label in below if score >= least.get(label, -math.inf)), LOWEST_CAPPED)
 
 
 def best_label(labels: Iterable[Label]) -> Label:
@@ -234,65 +254,56 @@ def best_label(labels: Iterable[Label]) -> Label:
     return min(labels, key=lambda label: _PLACE.get(label, -1), default=LABELS[-1])
 
 
-_ZEROS = ("document_cosine", "document_z", "document_coverage", "cosine", "z", "coverage", "bm25_ratio",
-          "unknown", "name", "words", "rareness")  # fmt: skip
+def _features(passages: Sequence[Passage], candidates: Candidates, query: Query) -> list[dict[str, float]]:
+    """Return the features of each passage, with the best evidence for its document.
+
+    That is its own, or that of a better passage. Worse ones are left out, so that asking for more results
+    does not change the score of the first.
+    """
+    of_query = _of_query(query, candidates)
+    worths = smoothed_idfs(query.chunks, query.frequencies)
+    rows = [{**_of_candidate(passage.ranked, candidates, query), **of_query} for passage in passages]
+    for row, passage in zip(rows, passages, strict=True):
+        row["coverage"] = _coverage(passage, worths)
+    best: dict[str, list[float]] = {}
+    for at in sorted(range(len(passages)), key=lambda at: -rows[at]["z"]):
+        own, document = [rows[at][name] for name in DOCUMENT_FEATURES], passages[at].document.id
+        best[document] = [*map(max, own, best.get(document, own))]
+        for name, value in zip(DOCUMENT_FEATURES, best[document], strict=True):
+            rows[at][f"document_{name}"] = value
+    return rows
 
 
-def features_of(
-    passage: Passage, candidates: Candidates, query: Query, worths: Mapping[str, float]
-) -> dict[str, float]:
-    """Return the features of one passage by its own evidence."""
-    return {**_measured(passage.ranked, candidates, query), "coverage": _coverage(passage, worths)}
+def _of_query(query: Query, candidates: Candidates) -> dict[str, float]:
+    counts = query.frequencies.values()
+    return {
+        "unknown": sum(not count for count in counts) / len(counts) if counts else 0.0,
+        "words": math.log1p(len(counts)),
+        "rareness": candidates.context.rareness,
+    }
 
 
-def _measured(ranked: Ranked, candidates: Candidates, query: Query) -> dict[str, float]:
+def _of_candidate(ranked: Ranked, candidates: Candidates, query: Query) -> dict[str, float]:
     """Return what is known of a candidate without its text."""
     row, best = ranked.candidate, candidates.best_bm25
     return {
         "cosine": row.cosine or 0.0,
         "z": ranked.z,
         "bm25_ratio": (row.bm25 or 0.0) / best if best > 0 else 0.0,
-        "unknown": _unknown(query),
         "name": 1.0 if row.name_score else -1.0 if query.absent_names else 0.0,
-        "words": math.log1p(len(query.frequencies)),
-        "rareness": candidates.context.rareness,
     }
-
-
-def _unknown(query: Query) -> float:
-    """Return the share of the query's words that no chunk holds."""
-    counts = query.frequencies.values()
-    return sum(not holding for holding in counts) / len(counts) if counts else 0.0
 
 
 def _coverage(passage: Passage, worths: Mapping[str, float]) -> float:
     """Return the share of the query's words, by rarity, that a passage or its title holds."""
     held = held_words(worths, passage.chunk.text)
-    held |= held_words(worths.keys() - held, passage.document.title)
+    if len(held) < len(worths):
+        held |= held_words(worths.keys() - held, passage.document.title)
     total = math.fsum(worths.values())
     return math.fsum(worths[word] for word in held) / total if total else 0.0
 
 
-def with_documents(
-    features: Sequence[dict[str, float]], passages: Sequence[Passage]
-) -> list[dict[str, float]]:
-    """Add the best evidence for each passage's document: its own, or that of a better passage.
-
-    Worse passages are left out, so that asking for more results does not change the score of the first.
-    """
-    best: dict[str, tuple[float, ...]] = {}
-    for at in sorted(range(len(passages)), key=lambda at: -features[at]["z"]):
-        own = tuple(features[at][name] for name in DOCUMENT_FEATURES)
-        document = passages[at].document.id
-        best[document] = tuple(map(max, own, best.get(document, own)))
-        features[at].update(
-            zip((f"document_{name}" for name in DOCUMENT_FEATURES), best[document], strict=True)
-        )
-    return [*features]
-
-
-def search_features(candidates: Candidates) -> dict[str, float]:
-    """Return the features of a search beside those of its best hit."""
+def _of_search(candidates: Candidates) -> dict[str, float]:
     ranked = (row for row in candidates.rows if row.lexical_rank is not None and row.lexical_rank <= POOL)
     lexical = sorted((row.bm25 or 0.0 for row in ranked), reverse=True)
     tenth = lexical[DEPTH - 1] if len(lexical) >= DEPTH else 0.0
@@ -302,32 +313,16 @@ def search_features(candidates: Candidates) -> dict[str, float]:
     }
 
 
-def _judged(
-    passage: Passage,
-    features: Mapping[str, float],
-    clues: Clues,
-    heads: Heads | None,
-    cuts: Cuts,
-    candidates: Candidates,
-) -> Judged:
+def _scores(
+    passage: Passage, features: Mapping[str, float], heads: Heads | None, context: Context
+) -> tuple[float, float]:
+    """Return a passage's score, and what it would be without other passages of its document."""
     if heads is None:
-        score = own = stand_in(passage.ranked.candidate, candidates.context)
-    else:
-        score, own = (
-            probability(heads.hit, features),
-            probability(heads.hit, {**features, **_alone(features)}),
-        )
-    return Judged(passage, score, own, cap(label(clues), score, cuts), clues, features)
-
-
-def _alone(features: Mapping[str, float]) -> dict[str, float]:
-    """Return what would be known of a passage's document without other passages."""
-    return {f"document_{name}": features[name] for name in DOCUMENT_FEATURES}
-
-
-def _confidence(judged: Sequence[Judged], features: Mapping[str, float], heads: Heads | None) -> float:
-    """Return the probability that the results hold the answer; where nothing was fitted, the best score."""
-    return probability(heads.answer, features) if heads else max(row.score for row in judged)
+        return (stand_in(passage.ranked.candidate, context),) * 2
+    score = probability(heads.hit, features)
+    alone = {f"document_{name}": features[name] for name in DOCUMENT_FEATURES}
+    is_best = alone.items() <= features.items()
+    return score, score if is_best else probability(heads.hit, {**features, **alone})
 
 
 def stand_in(row: Candidate, context: Context) -> float:
@@ -355,40 +350,3 @@ def _clues(passage: Passage, context: Context, query: Query, cuts: Cuts, step: S
         step=None if is_lexical or plugin_leg or row.semantic_rank else step,
         unread=not is_read(context),
     )
-
-
-def _capped(given: Label, measured: float | None, least: Mapping[str, float]) -> Label:
-    if measured is None or _PLACE.get(given, len(LABELS)) >= _PLACE[LOWEST_CAPPED]:
-        return given
-    below = LABELS[_PLACE[given] : _PLACE[LOWEST_CAPPED]]
-    return next((label for label in below if measured >= least.get(label, -math.inf)), LOWEST_CAPPED)
-
-
-def with_falling_scores(verdict: Verdict) -> Verdict:
-    """Return the verdict with no score above that of a better place.
-
-    The order of `auto` is the blend's: in the order of scores nDCG@10 is higher on four of nine sets and
-    lower by up to .008 on four. A score that rises down the list would contradict it.
-    """
-    if not verdict.judged:
-        return replace(verdict, falls=True)
-    cuts, least = verdict.judged[0].clues.cuts, 1.0
-    rows: list[Judged] = []
-    for row in verdict.judged:
-        least = min(least, row.score)
-        rows.append(replace(row, score=least, label=cap(label(row.clues), least, cuts)))
-    given = _capped(best_label(row.label for row in rows), verdict.confidence_score, cuts.answer)
-    return replace(verdict, judged=tuple(rows), label=given, falls=True)
-
-
-def first_judged(verdict: Verdict, passages: Sequence[Passage]) -> Verdict:
-    """Return a verdict on some of its passages, in their order."""
-    by_id = {row.passage.chunk.id: row for row in verdict.judged}
-    rows = [replace(by_id[passage.chunk.id], passage=passage) for passage in passages]
-    return replace(verdict, judged=tuple(rows))
-
-
-def without_hits(verdict: Verdict) -> Verdict:
-    """Return the verdict on an answer of which nothing is shown."""
-    answerable = None if verdict.answerable is None else False
-    return replace(verdict, judged=(), confidence_score=0.0, answerable=answerable, label=LABELS[-1])

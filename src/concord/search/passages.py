@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -162,20 +161,24 @@ def diversify(
     their turn; 0 sets no such limit.
     """
     worth = stretched(relevance, min(relevance[:READ_AT_LEAST], default=0.0))
-    by_worth = sorted(range(len(passages)), key=lambda at: -worth[at])
+    waiting = sorted(range(len(passages)), key=lambda at: -worth[at])
+    documents = [passage.document.id for passage in passages]
+    counts, most = dict.fromkeys(documents, 0), per_document or len(passages)
     picked: list[int] = []
     similar = _Similar(passages, picked)
-    waiting = by_worth
-    counts: Counter[str] = Counter()
     while waiting and len(picked) < limit:
-        most = per_document or len(passages)
-        most = max(most, 1 + min(counts[passages[at].document.id] for at in waiting))
-        allowed = [at for at in waiting if counts[passages[at].document.id] < most]
+        allowed = [at for at in waiting if counts[documents[at]] < most]
+        if not allowed:
+            most += 1
+            continue
         best = _pick(allowed, worth, trade, similar)
         picked.append(best)
-        counts[passages[best].document.id] += 1
-        waiting = [at for at in waiting if at != best]
-    return [_moved(passages[was], was + 1, now) for now, was in enumerate(picked, 1)]
+        counts[documents[best]] += 1
+        waiting.remove(best)
+    return [
+        passages[was] if was + 1 == now else _moved(passages[was], was + 1)
+        for now, was in enumerate(picked, 1)
+    ]
 
 
 def _pick(waiting: Sequence[int], worth: Sequence[float], trade: float, similar: _Similar) -> int:
@@ -207,7 +210,5 @@ class _Similar:
         return self._nearest[at]
 
 
-def _moved(passage: Passage, was: int, now: int) -> Passage:
-    if was == now:
-        return passage
+def _moved(passage: Passage, was: int) -> Passage:
     return replace(passage, ranked=replace(passage.ranked, moved_from=was))

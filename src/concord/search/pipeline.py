@@ -6,9 +6,10 @@ is read once, after fusion, for the few that are left.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
@@ -17,40 +18,21 @@ from msgspec.structs import replace
 from concord.core.errors import Action, Hint, joined
 from concord.files.freshness import Files
 from concord.search.boost import boost
-from concord.search.calibration import Calibration
+from concord.search.calibration import for_words
 from concord.search.deadline import Deadline, Stages
-from concord.search.fallback import Fallback, budget_ms, suggestions, with_fallback
+from concord.search.fallback import suggestions, with_fallback
 from concord.search.fuse import Candidates, above_floor, fuse, rrf_scores
-from concord.search.judge import (
-    PRELIMINARY,
-    Verdict,
-    first_judged,
-    judge,
-    with_falling_scores,
-    without_hits,
-)
+from concord.search.judge import PRELIMINARY, Verdict, judge
 from concord.search.notes import Said, notes
 from concord.search.passages import UNSEEN, Read, collapse, diversify, read_passages
 from concord.search.present import present, with_freshness, with_warnings
 from concord.search.request import Options, options_of
 from concord.search.rerank import rerank
-from concord.search.retrieve import Retrieved, retrieve
+from concord.search.retrieve import retrieve
 from concord.search.scores import complete_scores
 from concord.search.tools import Tools
 from concord.search.understand import understand
-from concord.types import (
-    Access,
-    Answer,
-    ChunkId,
-    Degraded,
-    Glance,
-    Hit,
-    Mode,
-    Passage,
-    Query,
-    Ranked,
-    Request,
-)
+from concord.types import Answer, Degraded, Glance, Hit, Mode, Query, Request
 
 if TYPE_CHECKING:
     from concord.core.storage import Catalog, Store
@@ -94,39 +76,38 @@ def examine(request: Request, tools: Tools) -> Examined:
         retrieved = retrieve(query, options.mode, tools, deadline)
     with stages("complete"):
         candidates = complete_scores(retrieved, query, tools, deadline)
-        calibration = _usable(tools.calibration, candidates)
+        calibration = tools.calibration
+        if any(part.strategy == "semantic" for part in candidates.degraded):
+            calibration = for_words(calibration)  # what was fitted to both legs does not hold for one
     with stages("fallback"):
         candidates, fallback = with_fallback(candidates, retrieved, query, request, options, tools)
     with stages("fuse"):
         ranked = fuse(options.fusion, candidates)
         rrf = rrf_scores(candidates.rows, candidates.context.k)
-        wanted = _above_threshold(ranked, rrf, request.threshold)
+        least = -math.inf if request.threshold is None else request.threshold
+        wanted = [row for row in ranked if rrf[row.chunk_id] >= least]
     with stages("read"):
         files = Files(snapshot.sources, tools.store.catalog.memo)
         read = read_passages(above_floor(wanted, rrf, fallback.floor), query, tools.store, files)
     with stages("boost"):
-        accesses = _accesses(read.passages, tools)
-        by_name = options.fusion != "blend"
-        passages = boost(collapse(read.passages, query), query, accesses, by_name=by_name)
+        journal = tools.store.journal if tools.settings["usage.enabled"] else None
+        passages = collapse(read.passages, query)
+        passages = boost(passages, query, journal, by_name=not options.is_blended)
     with stages("rerank"):
         passages, late = rerank(passages, query, tools.reranker, deadline.left_ms())
     with stages("judge"):
         visible = candidates.without(read.left_out)
-        verdict = judge(passages, visible, query, calibration, fallback.step)
-    with stages("diversify"):
-        verdict = with_falling_scores(verdict) if options.fusion == "blend" else verdict
+        verdict = judge(passages, visible, query, calibration, fallback.step, falls=options.is_blended)
         verdict = _without_noise(verdict, options, visible, tools)
-        verdict, below_min = _above_min_score(verdict, request.min_score)
-        chosen = _chosen(verdict, query, options, tools)
+    with stages("diversify"):
+        least = -math.inf if request.min_score is None else request.min_score
+        enough = verdict.only(row for row in verdict.judged if row.score >= least)
+        chosen = _chosen(enough, query, options, tools)
     with stages("present"):
-        more = _more_in_document(verdict, chosen)
+        more = Counter(row.passage.document.id for row in enough.judged)
+        more.subtract(row.passage.document.id for row in chosen.judged)
         hits = present(chosen, query, fallback.searched, rrf, more, snapshot.sources, tools)
         hits = with_warnings(with_freshness(hits, files) if read.deleted is not None else hits)
-    omitted = {
-        "deleted": read.deleted or 0,
-        "below_threshold": len(ranked) - len(wanted),
-        "below_min_score": below_min,
-    }
     answer = Answer(
         request=request,
         mode=options.mode,
@@ -143,13 +124,25 @@ def examine(request: Request, tools: Tools) -> Examined:
         strategies_matched=_matched(hits, tools),
         degraded=_degraded(candidates, late, read, query, tools),
         searched=(*(form for forms in query.changes.values() for form in forms), *fallback.searched),
-        omitted=omitted,
+        omitted={
+            "deleted": read.deleted or 0,
+            "below_threshold": len(ranked) - len(wanted),
+            "below_min_score": len(verdict.judged) - len(enough.judged),
+        },
     )
-    answer = _with_notes(answer, query, candidates, fallback, tools)
-    took = {**retrieved.timings_ms, **stages.ms}
-    answer = replace(answer, timings_ms=took, search_time_ms=stages.total_ms())
+    answer = replace(
+        answer,
+        note=notes(Said(answer, query, candidates, fallback, tools)),
+        suggestions=suggestions(answer, query, candidates, fallback, tools),
+        timings_ms={**retrieved.timings_ms, **stages.ms},
+        search_time_ms=stages.total_ms(),
+    )
     examined = Examined(answer, verdict, chosen, candidates, query)
-    return _explained(examined, options, tools) if request.explain else examined
+    if request.explain:
+        from concord.search.explain import with_explanations  # late: few searches are explained
+
+        return with_explanations(examined, options.fusion, tools.calibration)
+    return examined
 
 
 def _snapshot_without_model(store: Store) -> Glance:
@@ -160,45 +153,13 @@ def _snapshot_without_model(store: Store) -> Glance:
     return Glance(store.catalog.generation(), store.catalog.sources())
 
 
-def _usable(calibration: Calibration | None, candidates: Candidates) -> Calibration | None:
-    """Return the calibration of words alone if the semantic strategy failed: it was fitted to both legs."""
-    if calibration and any(failed.strategy == "semantic" for failed in candidates.degraded):
-        from concord.search.calibration import for_words
-
-        return for_words(calibration)
-    return calibration
-
-
-def _above_threshold(
-    ranked: Sequence[Ranked], rrf: Mapping[ChunkId, float], threshold: float | None
-) -> Sequence[Ranked]:
-    """Drop candidates under the caller's threshold, which is on RRF's scale whichever fusion was used."""
-    return ranked if threshold is None else [row for row in ranked if rrf[row.chunk_id] >= threshold]
-
-
-def _accesses(passages: Sequence[Passage], tools: Tools) -> Mapping[str, Access]:
-    """Return how often documents were read, if the user wants that to count."""
-    if not tools.settings["usage.enabled"]:
-        return {}
-    return tools.store.journal.accesses(list({passage.document.id for passage in passages}))
-
-
 def _without_noise(verdict: Verdict, options: Options, candidates: Candidates, tools: Tools) -> Verdict:
     """Drop what meaning alone found in `auto` if no word of the query is known and an answer is unlikely."""
     is_known = any(row.lexical_rank or row.name_score for row in candidates.rows)
     is_likely = verdict.confidence_score >= tools.settings["search.least_score"]
-    if options.fusion != "blend" or verdict.head is None or is_known or is_likely:
+    if not options.is_blended or verdict.head is None or is_known or is_likely:
         return verdict
-    return without_hits(verdict)
-
-
-def _above_min_score(verdict: Verdict, least: float | None) -> tuple[Verdict, int]:
-    """Drop passages whose score, the number that is shown, is under what the caller asked for."""
-    if least is None:
-        return verdict, 0
-    kept = tuple(row for row in verdict.judged if row.score >= least)
-    left_out = len(verdict.judged) - len(kept)
-    return (replace(verdict, judged=kept) if kept else without_hits(verdict)), left_out
+    return verdict.only(())
 
 
 def _chosen(verdict: Verdict, query: Query, options: Options, tools: Tools) -> Verdict:
@@ -209,16 +170,10 @@ def _chosen(verdict: Verdict, query: Query, options: Options, tools: Tools) -> V
         [passage.ranked.score for passage in passages],
         query.limit,
         trade=tools.settings["search.diversity"],
-        per_document=tools.settings["search.per_document"] if options.fusion == "blend" else 0,
+        per_document=tools.settings["search.per_document"] if options.is_blended else 0,
     )
-    return first_judged(verdict, chosen)
-
-
-def _more_in_document(verdict: Verdict, chosen: Verdict) -> dict[str, int]:
-    """Return how many further passages of each document were found, beside those that are shown."""
-    found = Counter(row.passage.document.id for row in verdict.judged)
-    found.subtract(row.passage.document.id for row in chosen.judged)
-    return dict(found)
+    judged = {row.passage.chunk.id: row for row in verdict.judged}
+    return verdict.only(replace(judged[passage.chunk.id], passage=passage) for passage in chosen)
 
 
 def _matched(hits: Sequence[Hit], tools: Tools) -> tuple[str, ...]:
@@ -258,35 +213,6 @@ def _without_vectors(candidates: Candidates, query: Query, store: Store) -> list
     return [
         Degraded("vectors", Hint(Action.DOCTOR, f"{what} no vector any more: {{doctor}} says what helps"))
     ]
-
-
-def _with_notes(
-    answer: Answer, query: Query, candidates: Candidates, fallback: Fallback, tools: Tools
-) -> Answer:
-    note = notes(Said(answer, query, candidates, fallback, tools))
-    if not _wants_suggestions(answer, query, candidates, fallback):
-        return replace(answer, note=note)
-    # Where files are gone, the nearest documents are those that were just left out: not worth a suggestion.
-    with_titles = not answer.hits and not answer.omitted["deleted"]
-    budget = budget_ms(answer.request, "search.partial_ms", tools)
-    more = suggestions(query, candidates, tools, budget, with_titles=with_titles)
-    return replace(answer, note=note, suggestions=more)
-
-
-def _wants_suggestions(answer: Answer, query: Query, candidates: Candidates, fallback: Fallback) -> bool:
-    """Whether an answer is empty, guessed from parts of words, unlikely to be right, or lacks a word."""
-    has_words = any(row.lexical_rank for row in candidates.rows)
-    is_likely = has_words if answer.answerable is None else answer.answerable
-    is_sound = bool(answer.hits) and is_likely and fallback.step != "partial"
-    lacks_words = has_words and not all(map(query.frequencies.get, query.words))
-    return bool(query.chunks) and not (is_sound and (fallback.step or not lacks_words))
-
-
-def _explained(examined: Examined, options: Options, tools: Tools) -> Examined:
-    from concord.search.explain import with_explanations  # late: few searches are explained
-
-    hits = with_explanations(examined, options.fusion, tools.calibration)
-    return replace(examined, answer=replace(examined.answer, hits=hits))
 
 
 def _search_at_generation(request: Request, tools: Tools) -> Answer:
@@ -351,6 +277,3 @@ def progressive(request: Request, mode: Mode, ask: Callable[[Request], Answer]) 
 def preliminary(answer: Answer) -> Answer:
     """Return an answer that words alone have found, marked as such: nobody knows yet how sure it is."""
     return replace(answer, confidence=PRELIMINARY, answerable=None)
-
-
-__all__ = ["Examined", "Progressive", "Retrieved", "examine", "preliminary", "progressive", "search"]

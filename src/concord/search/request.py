@@ -57,6 +57,11 @@ class Options(Struct, frozen=True):
     deadline_ms: float  # for all stages together
     type: DocumentType | None
 
+    @property
+    def is_blended(self) -> bool:
+        """Whether the order is that of `auto`, and not of a fusion that was asked for by name."""
+        return self.fusion == "blend"
+
 
 def request_of(text: str, options: Mapping[str, Any]) -> Request:
     """Return the request of a query and its options.

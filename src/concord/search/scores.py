@@ -7,7 +7,7 @@ query is then moved towards its first hits (pseudo-relevance feedback, Rocchio 1
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -23,7 +23,7 @@ from concord.search.retrieve import Retrieved, ask
 from concord.search.tools import Tools
 from concord.text.tokens import idfs, latin_share
 from concord.text.word_lists import shows_english
-from concord.types import Candidate, ChunkId, Degraded, Query, RankedList, Scored, Vector
+from concord.types import Candidate, ChunkId, Degraded, Leg, Query, RankedList, Scored, Vector
 
 if TYPE_CHECKING:
     from concord.core.protocols import Comparison
@@ -60,10 +60,8 @@ def merge(
     for ranked in sorted(lists, key=lambda ranked: _ORDER.get(ranked.strategy, len(_ORDER))):
         for rank, row in enumerate(ranked.found[:candidates], 1):
             ranks.setdefault(row.chunk_id, {}).setdefault(ranked.strategy, rank)
-    bm25 = _best_scores(lists, "lexical", ranks)
-    cosine = _best_scores(lists, "semantic", ranks)
-    lexical = _leg_ranks(_proposed(lists, "lexical", candidates), bm25)
-    semantic = _leg_ranks(_proposed(lists, "semantic", candidates), cosine)
+    bm25, lexical = _of_leg(lists, "lexical", candidates)
+    cosine, semantic = _of_leg(lists, "semantic", candidates)
     names = names or {}
     return [
         Candidate(
@@ -79,56 +77,41 @@ def merge(
     ]
 
 
-def _best_scores(
-    lists: Sequence[RankedList], leg: str, wanted: Mapping[ChunkId, object]
-) -> dict[ChunkId, float]:
-    best: dict[ChunkId, float] = {}
-    for ranked in _of_leg(lists, leg):
-        for row in ranked.found:
-            if row.chunk_id in wanted:
-                best[row.chunk_id] = max(row.score, best.get(row.chunk_id, -math.inf))
-    return best
+def _of_leg(
+    lists: Sequence[RankedList], leg: Leg, candidates: int
+) -> tuple[dict[ChunkId, float], dict[ChunkId, int]]:
+    """Return the best score and the rank of each chunk in a leg.
 
-
-def _of_leg(lists: Sequence[RankedList], leg: str) -> Iterator[RankedList]:
-    """Yield the lists of a leg; names have no BM25, and a place in this leg they have only by their words."""
-    return (ranked for ranked in lists if ranked.leg == leg and ranked.strategy != NAMES)
-
-
-def _proposed(lists: Sequence[RankedList], leg: str, candidates: int) -> dict[ChunkId, int]:
-    """Return the best rank of each chunk in any list of a leg."""
-    best: dict[ChunkId, int] = {}
-    for ranked in _of_leg(lists, leg):
-        for rank, row in enumerate(ranked.found[:candidates], 1):
-            best[row.chunk_id] = min(rank, best.get(row.chunk_id, rank))
-    return best
-
-
-def _leg_ranks(best: Mapping[ChunkId, int], scores: Mapping[ChunkId, float]) -> dict[ChunkId, int]:
-    """Rank a leg's chunks by their best rank in any of its lists, ties by score.
-
-    Each rank has one chunk: of two chunks that are first in their lists, the lesser becomes second. A rank
-    that the lists leave open stays open, so ranks come through unchanged from a single list.
+    Ranks are by the best rank in any of its lists, ties by score. Each has one chunk: of two that are first
+    in their lists, the lesser becomes second. A rank that the lists leave open stays open, so ranks come
+    through unchanged from a single list. Names have no BM25, and a place in this leg only by their words.
     """
+    scores: dict[ChunkId, float] = {}
+    best: dict[ChunkId, int] = {}
+    for ranked in lists:
+        if ranked.leg != leg or ranked.strategy == NAMES:
+            continue
+        for rank, row in enumerate(ranked.found, 1):
+            chunk_id, score = row.chunk_id, row.score
+            if scores.get(chunk_id, -math.inf) < score:
+                scores[chunk_id] = score
+            if rank <= candidates and best.get(chunk_id, rank) >= rank:
+                best[chunk_id] = rank
     ranks: dict[ChunkId, int] = {}
     last = 0
     for rank, _, chunk_id in sorted((rank, -scores[chunk_id], chunk_id) for chunk_id, rank in best.items()):
         last = ranks[chunk_id] = max(rank, last + 1)
-    return ranks
+    return scores, ranks
 
 
 def _comparison(
     lists: Sequence[RankedList], rows: Sequence[Candidate], query: Query, tools: Tools, deadline: Deadline
 ) -> tuple[Comparison | None, tuple[Degraded, ...]]:
     """Compare all candidates with the query; None where meaning was not searched, or found nothing."""
-    sent: dict[ChunkId, Vector] = {
-        row.chunk_id: row.vector
-        for ranked in _of_leg(lists, "semantic")
-        for row in ranked.found
-        if row.vector
-    }
+    found = [row for ranked in lists if ranked.leg == "semantic" for row in ranked.found]
+    sent: dict[ChunkId, Vector] = {row.chunk_id: row.vector for row in found if row.vector}
     similarity = tools.similarity
-    if similarity is None or not any(ranked.found for ranked in _of_leg(lists, "semantic")):
+    if similarity is None or not found:
         return None, ()
     missing = [row.chunk_id for row in rows if row.chunk_id not in sent]
 

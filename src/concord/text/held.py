@@ -20,14 +20,9 @@ def contains(text: str, term: str) -> bool:
 
 
 def held_words(words: Iterable[str], text: str) -> set[str]:
-    """Return the words that a text holds; most are one token, and are looked up in its sets of tokens."""
-    plain, further = token_set(text), further_set(text)
-    held: set[str] = set()
-    for word in words:
-        token = _single_token(word)
-        if token in plain or token in further or not token and contains(text, word):
-            held.add(word)
-    return held
+    """Return the words that a text holds; most are one token, and are looked up in its set of tokens."""
+    tokens = token_set(text)
+    return {word for word in words if _single_token(word) in tokens or contains(text, word)}
 
 
 def neighbours(text: str, pairs: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
