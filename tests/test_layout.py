@@ -17,6 +17,7 @@ GROUND = {
 PURE = {"text"}
 ENGINES = {"native", "onnx_models"}  # what adapters around outside libraries share
 ADAPTERS = {"extractors", "embedders", "backends"}
+STORE = {"store"}  # it still borrows what backends share
 PIPELINES = {
     "backfill", "clients", "doctor", "files", "indexing", "ingest", "model_trial",
     "models", "moving", "note_files", "notes", "outside_vectors", "quality", "reading",
@@ -31,6 +32,7 @@ MAY_IMPORT = (
     (PURE, GROUND | PURE),
     (ENGINES, GROUND),
     (ADAPTERS, GROUND | PURE | ENGINES),
+    (STORE, GROUND | PURE | {"backends"}),
     (PIPELINES, GROUND | PURE | PIPELINES),
     (LIBRARY, GROUND | PURE | PIPELINES | LIBRARY),
     (FACES, GROUND | PURE | PIPELINES | LIBRARY),
