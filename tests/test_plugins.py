@@ -16,8 +16,6 @@ from concord.backends.memory.store import MemoryStore
 from concord.backends.postgres.location import locate as locate_postgres
 from concord.backends.postgres.store import PostgresStore
 from concord.backends.qdrant.outside import QdrantOutsideVectors
-from concord.backends.sqlite.location import locate as locate_sqlite
-from concord.backends.sqlite.store import SQLiteStore
 from concord.embedders.bundled import BundledEmbedder
 from concord.embedders.hashing import HashingEmbedder
 from concord.embedders.ollama import open_ollama
@@ -48,6 +46,8 @@ from concord.search.cross_encoder import CrossEncoder
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
 from concord.search.rerank import CosineReranker
 from concord.storage import Store
+from concord.store.old_names import OldSQLiteStore
+from concord.store.sqlite.location import locate as locate_sqlite
 from concord.types import Mode
 from concord.vector_storage import OutsideVectors
 from support.kb_command import Kb
@@ -63,7 +63,7 @@ EMBEDDERS: Sequence[Callable[..., Embedder]] = (
     open_openai,
     HashingEmbedder,
 )
-STORES: Sequence[type[Store]] = (SQLiteStore, MemoryStore, PostgresStore, JsonStore)
+STORES: Sequence[type[Store]] = (OldSQLiteStore, MemoryStore, PostgresStore, JsonStore)
 LOCATIONS: Sequence[Callable[[str, str], object]] = (locate_sqlite, locate_postgres, locate_json)
 OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantOutsideVectors,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (

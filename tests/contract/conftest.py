@@ -15,14 +15,12 @@ from concord.backends.sqlite.store import SQLiteStore
 from concord.config import load_settings
 from concord.parts import Parts
 from concord.storage import Store
-from concord.store.old_names import OldSQLiteStore
 from concord.types import Scored, silent
 from support.postgres_server import fresh_org, server_url
 
 URLS: dict[str, Callable[[Path], str]] = {
     "memory": lambda folder: "memory://",
     "sqlite": lambda folder: f"sqlite://{folder}",
-    "new-sqlite": lambda folder: f"sqlite://{folder}",
     "postgresql": lambda folder: server_url(),
     "json": lambda folder: f"json://{folder}",
 }
@@ -77,8 +75,6 @@ def shim() -> Iterator[str]:
 
 
 def opened(backend: str, folder: Path) -> Store:
-    if backend == "new-sqlite":
-        return OldSQLiteStore.open(URLS[backend](folder), fresh_org())
     store: Store = plugins.load("backends", backend).open(URLS[backend](folder), fresh_org())
     return store
 

@@ -57,7 +57,8 @@ _INDEXED = f"""
 SELECT c.id, d.type, d.path, d.title, {TAGS}, c.heading, c.content, c.title, c.tags, c.terms
 FROM kb_documents AS d JOIN kb_chunks AS c ON c.document = d.key WHERE d.id IN (:ids...)"""
 _UNLINK = """
-DELETE FROM kb_chunk_vectors WHERE chunk IN (SELECT id FROM kb_chunks WHERE document = :key)"""
+DELETE FROM kb_chunk_vectors
+WHERE chunk IN (SELECT id FROM kb_chunks WHERE document = :key) AND embedding IS NOT NULL"""
 _SUPERSEDED = "SELECT id, superseded_by FROM kb_documents WHERE superseded_by IS NOT NULL"
 _SUPERSEDE = "UPDATE kb_documents SET superseded_by = :new WHERE id = :old"
 _PUT_TAG = "INSERT INTO kb_document_tags (document, tag, position) VALUES (:document, :tag, :position)"

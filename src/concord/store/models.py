@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Protocol
 
 from msgspec import Struct
 
+from concord.backends.sql_values import details_column, details_of
 from concord.backends.store_errors import space_in_use, unknown_space
 from concord.store.contract import Models, VectorIndex
 from concord.store.overriding import override
@@ -84,7 +84,7 @@ class SqlModels(Models):
     def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
         with self._database.transaction() as session:
             model = find_model(session, identity) or new_model(session, self._tables, identity)
-            session.run(_REMEMBER, {"recipe": json.dumps(dict(recipe)), "model": model.key})
+            session.run(_REMEMBER, {"recipe": details_column(recipe), "model": model.key})
             if active_model(session) is None:
                 _use(session, model)
 
@@ -127,7 +127,7 @@ def active_model(session: Session) -> Model | None:
 def spaces(session: Session) -> list[Space]:
     """Return the models that have been added, in that order."""
     return [
-        Space(identity_of(identity), json.loads(recipe), bool(is_active), bool(was_active))
+        Space(identity_of(identity), details_of(recipe), bool(is_active), bool(was_active))
         for identity, recipe, is_active, was_active in session.rows(_SPACES)
     ]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from concord.backends.store_errors import unprepared
 from concord.backends.vector_checks import check_identity, check_vector
@@ -29,6 +29,9 @@ from concord.types import (
     Space,
     Vector,
 )
+
+if TYPE_CHECKING:
+    from concord.store.sqlite.store import SQLiteStore
 
 
 class OldCatalog:
@@ -272,6 +275,9 @@ class OldStore:
 
 class OldSQLiteStore(OldStore):
     """What `sqlite://` URLs open."""
+
+    path: str
+    new: SQLiteStore
 
     @classmethod
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> OldSQLiteStore:

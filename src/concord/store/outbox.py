@@ -7,12 +7,12 @@ triggers exist only while vectors are kept outside: nobody else pays for them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import astuple, replace
 
 from concord.backends.birthplaces import COPY, is_copied
+from concord.backends.sql_values import list_of, stored_list
 from concord.backends.store_errors import kept_elsewhere
 from concord.store.contract import Outbox
 from concord.store.models import find_model
@@ -176,10 +176,10 @@ def _remember(session: Session, key: str, value: str) -> None:
 
 
 def _left(session: Session) -> list[Home]:
-    return [Home(*home) for home in json.loads(_meta(session, "left") or "[]")]
+    return [Home(*home) for home in list_of(_meta(session, "left") or "[]")]
 
 
 def _remember_left(session: Session, homes: Sequence[Home]) -> None:
     # A flag only where it is set: older versions read two values.
     written = [astuple(home) if home.is_anothers else (home.url, home.key) for home in homes]
-    _remember(session, "left", json.dumps(written))
+    _remember(session, "left", stored_list(written))

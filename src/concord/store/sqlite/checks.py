@@ -16,7 +16,7 @@ from concord.store.embeddings import is_intact
 from concord.store.models import Model, all_models
 from concord.store.sqlite.connections import Connection, Readers, Writer
 from concord.store.sqlite.faults import DAMAGE
-from concord.store.sqlite.vectors import METRIC, table_of
+from concord.store.sqlite.vectors import table_of
 
 # Until then, a write-ahead log with several writers could damage the file (sqlite.org/wal.html, "WAL-reset").
 OLDEST_SQLITE = (3, 51, 3)
@@ -36,7 +36,6 @@ HIDDEN = """
 FROM kb_documents WHERE superseded_by IS NOT NULL AND superseded_by NOT IN (SELECT id FROM kb_documents)"""
 _COMPARE_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)"
 _COUNTED = "SELECT (SELECT value FROM kb_meta WHERE key = 'chunks') IS (SELECT count(*) FROM kb_chunks)"
-_METRIC = "SELECT value FROM kb_vec_meta WHERE key = 'distance_metric'"
 _HAS_TABLE = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = :table)"
 
 
@@ -182,14 +181,6 @@ def _free(connection: Connection) -> Finding | None:
     return _repairable("space", said, "gives them back to the disk; otherwise new texts fill them")
 
 
-def _metric(connection: Connection) -> Finding | None:
-    """Vectors that are not said to be compared by cosine."""
-    if connection.value(_METRIC) == METRIC or not all_models(connection):
-        return None
-    said = "the vectors are not known to measure cosine distance"
-    return _repairable("metric", said, "writes it down: their lengths are checked whenever they are read")
-
-
 _CONTENT: tuple[Callable[[Connection], Finding | None], ...] = (
     _orphan_chunks,
     _words,
@@ -199,7 +190,6 @@ _CONTENT: tuple[Callable[[Connection], Finding | None], ...] = (
     _damaged_vectors,
     _hidden,
     _free,
-    _metric,
 )
 
 

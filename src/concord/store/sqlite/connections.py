@@ -57,8 +57,8 @@ class Connection(apsw.Connection):
 
     def value(self, statement: str, values: Values = NOTHING) -> Any:
         """Return the first column of the first row; None if there is no row."""
-        row = self.iterate(statement, values).fetchone()
-        return row[0] if row else None
+        rows = self.rows(statement, values)  # to the end: a cursor that is dropped earlier hides faults
+        return rows[0][0] if rows else None
 
     def run(self, statement: str, values: Values = NOTHING) -> None:
         """Run a statement, or a script."""
@@ -99,7 +99,8 @@ class Readers:
             with closed_on_failure(connection):
                 connection.execute("BEGIN")
                 yield connection
-                connection.execute("COMMIT")
+                with suppress(apsw.Error):  # what the block met in a damaged file was enough
+                    connection.execute("COMMIT")
             self._give_back(connection)
 
     def close(self) -> None:
@@ -136,7 +137,8 @@ class Readers:
         return connection
 
     def _give_back(self, connection: Connection) -> None:
-        if self._is_closed or connection.is_frozen or len(self._idle) >= _MAX_IDLE:
+        is_usable = not connection.is_frozen and not connection.in_transaction
+        if self._is_closed or not is_usable or len(self._idle) >= _MAX_IDLE:
             connection.shut()
         else:
             self._idle.append(connection)

@@ -18,6 +18,10 @@ from concord.store.sqlite.location import APPLICATION_ID, Location
 from concord.store.sqlite.opened_file import forget_begun
 
 _POLL_S = 0.01
+# The sentinel. A table that measures another distance, L2 by default, would rank by nonsense.
+_IS_COSINE = """
+SELECT NOT EXISTS (SELECT 1 FROM kb_models)
+    OR EXISTS (SELECT 1 FROM kb_vec_meta WHERE key = 'distance_metric' AND value = 'cosine')"""
 
 
 class _State(Struct, frozen=True):
@@ -76,7 +80,8 @@ def bring_up_to_date(location: Location, readers: Readers) -> None:
     """
     with readers.connection() as connection:  # another process may be making it now
         version = _checked_version(_state(connection), location)
-    if version < VERSION:
+        is_cosine = version < VERSION or bool(connection.value(_IS_COSINE))
+    if version < VERSION or not is_cosine:
         _migrate(location)
     with readers.connection() as connection:
         _check_org(connection, location)
@@ -114,9 +119,18 @@ def _migrate(location: Location) -> None:
             else:
                 for step in STEPS[version - 1 :]:
                     step(connection)
+                _ensure_cosine(connection)
             _sign(connection, location)
             connection.execute("COMMIT")
         connection.shut()
+
+
+def _ensure_cosine(connection: Connection) -> None:
+    """Rebuild tables of vectors that are not known to measure cosine distance."""
+    if not connection.value(_IS_COSINE):
+        from concord.store.sqlite.one_copy import rebuild_as_cosine
+
+        rebuild_as_cosine(connection)
 
 
 def _use_log(connection: Connection, location: Location) -> None:

@@ -14,12 +14,12 @@ from zlib import crc32
 
 from concord.backends.sql_values import list_of
 from concord.store import schema
-from concord.store.models import Model, find_model, forget_if_empty, new_model
+from concord.store.models import Model, all_models, find_model, forget_if_empty, new_model
 from concord.store.outbox import home_of
 from concord.store.rows import TAGS, identity_of
 from concord.store.sqlite import dialect
 from concord.store.sqlite.connections import Connection
-from concord.store.sqlite.vectors import METRIC, SQLiteVectorTables
+from concord.store.sqlite.vectors import METRIC, SQLiteVectorTables, table_of
 from concord.text.document import embeddable_text
 from concord.types import FLOAT_BYTES, Identity, Vector
 
@@ -54,6 +54,10 @@ _LINK = "INSERT INTO kb_chunk_vectors (chunk, model, embedding) VALUES (:chunk, 
 _NORMALISED = """
 SELECT vec_normalize(embedding) FROM {table} WHERE rowid = :chunk
     AND vec_distance_l2(vec_normalize(embedding), embedding) IS NOT NULL"""
+_ALL_NORMALISED = """
+SELECT rowid, vec_normalize(embedding) FROM {table}
+WHERE vec_distance_l2(vec_normalize(embedding), embedding) IS NOT NULL
+    AND rowid IN (SELECT id FROM kb_embeddings)"""
 _PLAIN = "SELECT embedding FROM {table} WHERE rowid = :chunk"
 _OUTBOX = """
 INSERT INTO kb_outbox (turn, chunk) SELECT turn, chunk FROM kb_unsettled;
@@ -92,6 +96,24 @@ def keep_each_vector_once(connection: Connection) -> None:
         _link(connection, model, _PLAIN if is_cosine else _NORMALISED)
     connection.execute("DROP INDEX kb_alike")
     _drop_old(connection)
+
+
+def rebuild_as_cosine(connection: Connection) -> None:
+    """Make the tables of vectors anew, with the same vectors made of length 1."""
+    connection.load_vec0()
+    for model in all_models(connection):
+        vectors = dict(connection.rows(_ALL_NORMALISED.format(table=table_of(model.key))))
+        gone = "SELECT id FROM kb_embeddings WHERE model = :model AND id NOT IN (:ids...)"
+        lost = connection.rows(gone, {"model": model.key, "ids": list(vectors)})
+        ids = {"ids": [id for (id,) in lost]}
+        connection.run("DELETE FROM kb_chunk_vectors WHERE embedding IN (:ids...)", ids)
+        connection.run("DELETE FROM kb_embeddings WHERE id IN (:ids...)", ids)
+        _TABLES.drop(connection, model)
+        _TABLES.create(connection, model)
+        _TABLES.write(connection, model, vectors)
+        crcs = ({"id": id, "crc": crc32(vector)} for id, vector in vectors.items())
+        connection.run_many("UPDATE kb_embeddings SET crc = :crc WHERE id = :id", crcs)
+        connection.run("UPDATE kb_models SET version = version + 1 WHERE key = :model", {"model": model.key})
 
 
 def _models(connection: Connection) -> list[Model]:

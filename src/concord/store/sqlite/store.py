@@ -79,7 +79,8 @@ class SQLiteStore(SqlStore, Store):
     def __init__(self, location: Location) -> None:
         self._file = SQLiteDatabase(location)
         self._is_to_shrink = False
-        super().__init__(self._file, SQLiteWordTables(), SQLiteVectorTables())
+        self._tables = SQLiteVectorTables()
+        super().__init__(self._file, SQLiteWordTables(), self._tables)
         self.words: WordIndex = SQLiteWords(self._file)
 
     @classmethod
@@ -156,7 +157,9 @@ class SQLiteStore(SqlStore, Store):
 
     @override
     def vector_index_state(self) -> VectorIndexState | None:
-        return None
+        from concord.outcomes import VectorIndexState
+
+        return VectorIndexState(covered=0, size_bytes=0, absent="none is needed")
 
     @override
     def backup(self, path: str, progress: Progress) -> None:

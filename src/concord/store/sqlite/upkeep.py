@@ -17,7 +17,7 @@ from concord.store.models import Model, all_models
 from concord.store.sqlite import checks
 from concord.store.sqlite.connections import Connection, Writer
 from concord.store.sqlite.dialect import DELETED_TRIGGER
-from concord.store.sqlite.vectors import METRIC, SQLiteVectorTables
+from concord.store.sqlite.vectors import SQLiteVectorTables
 
 # Documents stored one by one leave FTS5 with several segments, and every look-up asks each of them. Merged
 # into one, counting ten words takes 0.09 ms instead of 0.32, and a search half its time (10,000 chunks).
@@ -135,12 +135,6 @@ def _await(connection: Connection, model: Model, ids: list[int]) -> None:
     delete_embeddings(connection, SQLiteVectorTables(), model, ids)
 
 
-def _state_metric(connection: Connection) -> None:
-    connection.run(
-        "INSERT OR REPLACE INTO kb_vec_meta VALUES ('distance_metric', :metric)", {"metric": METRIC}
-    )
-
-
 def _bring_back(connection: Connection) -> None:
     hidden = f"SELECT key {checks.HIDDEN}"
     connection.run(f"UPDATE kb_documents SET superseded_by = NULL WHERE key IN ({hidden})")
@@ -155,6 +149,5 @@ _REPAIRS: Mapping[FaultName, Callable[[Connection], None]] = {
     "vectors": _delete_orphan_vectors,
     "lost-vectors": _await_lost_vectors,
     "damaged-vectors": _await_damaged_vectors,
-    "metric": _state_metric,
     "superseded": _bring_back,
 }
