@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.measure import SMALL, Row, is_small, table
 from benchmarks.synthetic import cache_folder
-from concord.backends.sqlite.migrations import VERSION
+from concord.store.sqlite.migrations import VERSION
 
 PREFIX = "bench_"
 SMALL_FLAG = "--small"

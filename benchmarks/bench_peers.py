@@ -23,8 +23,8 @@ import numpy as np
 
 from benchmarks.measure import Row, absent, cost_of, milliseconds, sized
 from benchmarks.synthetic import Floats, filled_store, questions
-from concord.backends.sqlite.location import locate
 from concord.knowledge import KnowledgeBase
+from concord.store.sqlite.location import locate
 
 CHUNKS = sized(10_000, 400)
 QUERIES = sized(40, 2)  # fewer than the library remembers the vectors of

@@ -30,9 +30,9 @@ from benchmarks.measure import Clock, Cost, cost_of, elapsed_ms, mean_cpu_ms, p9
 from benchmarks.qdrant_shards import CANDIDATES, QdrantShards
 from benchmarks.server_time import clock_with_server
 from benchmarks.synthetic import DIMENSION, Filling, fill, filled_store, filling_of, questions, unit_rows
-from concord.backends.sqlite.location import locate
 from concord.core.config import load_settings
 from concord.knowledge import KnowledgeBase
+from concord.store.sqlite.location import locate
 from concord.types import Answer, Mode, silent
 
 SIZES = sized("10000,100000", "400")
@@ -137,7 +137,11 @@ def _file_bytes(path: Path) -> Disk:
     """Return the bytes of a file's tables; those of FTS5 and sqlite-vec have their owner's name in front."""
     statement = "SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE"
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-        return _by_purpose(dict(connection.execute(statement)), ("kb_chunks_fts",), ("kb_vec",))
+        return _by_purpose(
+            dict(connection.execute(statement)),
+            ("kb_chunks_fts",),
+            ("kb_vectors", "kb_embeddings", "kb_chunk_vectors"),
+        )
 
 
 def _server_bytes(connection: Any) -> Disk:

@@ -30,9 +30,9 @@ from benchmarks.measure import (
 from benchmarks.synthetic import filled_store, questions
 from benchmarks.understood import understood
 from concord.backends.columns import WEIGHTS
-from concord.backends.sqlite.location import locate
-from concord.backends.sqlite.match import to_match
 from concord.knowledge import KnowledgeBase
+from concord.store.sqlite.location import locate
+from concord.store.sqlite.words import to_match
 
 SIZES = sized((10_000, 100_000), (400,))
 QUERIES = sized(120, 4)  # more than the library remembers the vectors of
@@ -44,7 +44,7 @@ CANDIDATES = 40
 _WORDS = """
 SELECT rowid, -bm25(kb_chunks_fts, ?, ?, ?, ?) AS score FROM kb_chunks_fts WHERE kb_chunks_fts MATCH ?
 ORDER BY score DESC LIMIT ?"""
-_NEAREST = "SELECT rowid, distance FROM kb_vec WHERE embedding MATCH ? AND k = ?"
+_NEAREST = "SELECT rowid, distance FROM kb_vectors_1 WHERE embedding MATCH ? AND k = ?"
 
 
 class Asked(NamedTuple):

@@ -26,10 +26,10 @@ import platformdirs
 from numpy.typing import NDArray
 
 from benchmarks.measure import Clock, Cost, cost_of, sized, together
-from concord.backends.sqlite import schema
-from concord.backends.sqlite.store import SQLiteStore
 from concord.core.storage import Store
 from concord.embed.bundled import BundledEmbedder
+from concord.store import schema
+from concord.store.old_names import OldSQLiteStore
 from concord.types import ChunkId, Document, Piece, Source, Vector
 
 SEED = 2026
@@ -123,7 +123,7 @@ def filled_store(chunks: int) -> str:
         making = folder.with_name(folder.name + ".making")
         shutil.rmtree(making, ignore_errors=True)
         print(f"  filling a store with {chunks:,} chunks, once", flush=True)
-        with closing(SQLiteStore.open(f"sqlite://{making.absolute()}", "default")) as store:
+        with closing(OldSQLiteStore.open(f"sqlite://{making.absolute()}", "default")) as store:
             taken = fill(store, chunks)
         (making / _FILLING).write_text(json.dumps(taken), encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
@@ -138,7 +138,7 @@ def filling_of(chunks: int) -> Filling:
 
 
 def _folder(chunks: int) -> Path:
-    told = f"{schema.FIRST}{SEED}{VOCABULARY}{WORDS_A_CHUNK}{CHUNKS_A_DOCUMENT}"
+    told = f"{schema.CATALOG}{schema.VECTORS}{SEED}{VOCABULARY}{WORDS_A_CHUNK}{CHUNKS_A_DOCUMENT}"
     return cache_folder() / f"store-{chunks}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 

@@ -100,7 +100,7 @@ FAULTS = (
         "return phrase_match(token.text)",
         "return word_match(token.text.split()[0])",
     ),
-    Fault("filter by tags", "backends/sqlite/filters.py", "if filter.tags:", "if len(filter.tags) > 1:"),
+    Fault("filter by tags", "store/rows.py", "if filter.tags:", "if len(filter.tags) > 1:"),
     Fault("content words of a name", "text/names.py", "FEW_WORDS = 4", "FEW_WORDS = 40"),
     Fault("similar words", "search/fallback.py", "SIMILAR_WORDS = 5", "SIMILAR_WORDS = 1"),
     Fault(

@@ -223,7 +223,10 @@ PROMISES: dict[str, Promise] = {
     "A.sync.deleted": Promise(
         "issue A part 4", "deleted files disappear, those that could not be looked at do not"
     ),
-    "A.sync.renamed": Promise("issue A part 4", "a renamed file keeps its document and its embeddings"),
+    "A.sync.renamed": Promise(
+        "issue A part 4",
+        "a renamed file keeps its document, its chunks and, unless its title changed, its embeddings",
+    ),
     "A.sync.one-bad-file": Promise("issue A part 4", "a bad file is named with its reason and stops nobody"),
     "A.search.in-path": Promise(
         "issue A, what a user gets", "--in indexes what is new or changed and searches only it"

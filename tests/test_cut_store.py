@@ -10,8 +10,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from concord.backends.sqlite.store import SQLiteStore
 from concord.core.errors import BackendDown, CorruptStore
+from concord.store.old_names import OldSQLiteStore
 from contract.stored import put
 from support.faulty_disk import FaultyDisk
 from support.kb_command import Kb
@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def fill(folder: Path, options: str = "") -> None:
-    store = SQLiteStore.open(f"sqlite://{folder}{options}", "default")
+    store = OldSQLiteStore.open(f"sqlite://{folder}{options}", "default")
     try:
         put(store, "docs/heron.md", "A heron stands in the water.")
     finally:
@@ -36,7 +36,7 @@ def fill(folder: Path, options: str = "") -> None:
 
 
 def documents(folder: Path) -> int:
-    store = SQLiteStore.open(f"sqlite://{folder}", "default")
+    store = OldSQLiteStore.open(f"sqlite://{folder}", "default")
     try:
         return store.catalog.counts().documents
     finally:
@@ -62,7 +62,7 @@ def test_a_store_that_was_cut_is_refused_and_its_log_is_kept(file: Path):
 
 
 def test_a_store_that_is_cut_while_it_is_open_is_refused(tmp_path: Path):
-    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    store = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
     put(store, "docs/heron.md", "A heron stands in the water.")
     os.truncate(store.path, 0)
     with pytest.raises(CorruptStore, match="is empty"):

@@ -8,10 +8,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from concord.backends.sqlite import checks, schema
-from concord.backends.sqlite.connections import Connection
-from concord.backends.sqlite.store import SQLiteStore
 from concord.core.errors import CorruptStore
+from concord.store.old_names import OldSQLiteStore
+from concord.store.sqlite import checks
+from concord.store.sqlite.connections import Connection
+from concord.store.sqlite.migrations import PAGE_BYTES
 from concord.types import AnyOf, Filter, Word, silent
 from contract.stored import embed, put, unit
 
@@ -21,7 +22,7 @@ WORDS = ("alpha", "beta", "gamma", "delta")
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A store of four chunks, each with a vector, that nobody has open."""
-    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    store = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
     for at, word in enumerate(WORDS):
         (chunk_id,) = put(store, f"docs/{word}.md", f"{word} and some more words")
         embed(store, [(chunk_id, unit(1, at, 0, 0))])
@@ -32,11 +33,11 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def reopened(file: Path) -> Iterator[Callable[[], SQLiteStore]]:
-    stores: list[SQLiteStore] = []
+def reopened(file: Path) -> Iterator[Callable[[], OldSQLiteStore]]:
+    stores: list[OldSQLiteStore] = []
 
-    def open_again() -> SQLiteStore:
-        stores.append(SQLiteStore.open(f"sqlite://{file}", "default"))
+    def open_again() -> OldSQLiteStore:
+        stores.append(OldSQLiteStore.open(f"sqlite://{file}", "default"))
         return stores[-1]
 
     yield open_again
@@ -54,7 +55,7 @@ def harm(file: Path, *statements: str) -> None:
     connection.close()
 
 
-def found_words(store: SQLiteStore) -> set[str]:
+def found_words(store: OldSQLiteStore) -> set[str]:
     """Return the documents that words find."""
     match = AnyOf(tuple(map(Word, (*WORDS, "omega"))))
     chunks = store.catalog.read([one.chunk_id for one in store.lexical.search(match, Filter(), 10)])
@@ -83,14 +84,13 @@ SELECT 'delete', id, title, content, tags, terms FROM kb_chunks WHERE id = 2"""
             "does not match the chunks",
         ),
         (["UPDATE kb_meta SET value = 7 WHERE key = 'chunks'"], ["counter"], "number of chunks"),
-        (["DELETE FROM kb_vec WHERE rowid = 3"], ["lost-vectors"], "1 chunks that have lost"),
-        (["DROP TABLE kb_vec"], ["lost-vectors"], "4 chunks that have lost"),
+        (["DELETE FROM kb_vectors_1 WHERE rowid = 3"], ["lost-vectors"], "1 chunks that have lost"),
+        (["DROP TABLE kb_vectors_1"], ["lost-vectors"], "4 chunks that have lost"),
         (
-            ["INSERT INTO kb_vec (rowid, embedding) VALUES (99, '[1, 0, 0, 0]')"],
+            ["INSERT INTO kb_vectors_1 (rowid, embedding) VALUES (99, '[1, 0, 0, 0]')"],
             ["vectors"],
-            "1 vectors that belong to no chunk",
+            "1 vectors that belong to no text or no chunk",
         ),
-        (["INSERT INTO kb_pending VALUES (1, 1), (1, 99)"], ["pending"], "2 chunks wrongly marked"),
         (
             ["DELETE FROM kb_documents WHERE id = 'docs/beta.md'"],
             ["chunks"],
@@ -99,7 +99,7 @@ SELECT 'delete', id, title, content, tags, terms FROM kb_chunks WHERE id = 2"""
         (["UPDATE kb_documents SET superseded_by = 'gone'"], ["superseded"], "4 documents superseded by one"),
         (
             [
-                "DELETE FROM kb_vec WHERE rowid = 3",
+                "DELETE FROM kb_vectors_1 WHERE rowid = 3",
                 FORGET_WORDS,
                 "UPDATE kb_meta SET value = 0 WHERE key = 'chunks'",
             ],
@@ -111,7 +111,7 @@ SELECT 'delete', id, title, content, tags, terms FROM kb_chunks WHERE id = 2"""
 )
 def test_what_is_out_of_step_is_found_and_put_right(
     file: Path,
-    reopened: Callable[[], SQLiteStore],
+    reopened: Callable[[], OldSQLiteStore],
     statements: list[str],
     checks: list[str],
     message: str,
@@ -128,7 +128,7 @@ def test_what_is_out_of_step_is_found_and_put_right(
     assert store.catalog.generation() > before
 
 
-def test_repaired_words_find_every_document_again(file: Path, reopened: Callable[[], SQLiteStore]):
+def test_repaired_words_find_every_document_again(file: Path, reopened: Callable[[], OldSQLiteStore]):
     harm(file, FORGET_WORDS)
     store = reopened()
     assert found_words(store) == EVERY_PATH - {"docs/beta.md"}
@@ -136,8 +136,8 @@ def test_repaired_words_find_every_document_again(file: Path, reopened: Callable
     assert found_words(store) == EVERY_PATH
 
 
-def test_lost_vectors_wait_to_be_embedded_again(file: Path, reopened: Callable[[], SQLiteStore]):
-    harm(file, "DELETE FROM kb_vec WHERE rowid IN (2, 3)")
+def test_lost_vectors_wait_to_be_embedded_again(file: Path, reopened: Callable[[], OldSQLiteStore]):
+    harm(file, "DELETE FROM kb_vectors_1 WHERE rowid IN (2, 3)")
     store = reopened()
     assert store.vectors.pending(0, 10) == []
     store.repair(store.check())
@@ -145,7 +145,9 @@ def test_lost_vectors_wait_to_be_embedded_again(file: Path, reopened: Callable[[
     assert store.catalog.counts().vectors == 2
 
 
-def test_orphans_go_without_the_rest_and_triggers_still_work(file: Path, reopened: Callable[[], SQLiteStore]):
+def test_orphans_go_without_the_rest_and_triggers_still_work(
+    file: Path, reopened: Callable[[], OldSQLiteStore]
+):
     harm(file, "DELETE FROM kb_documents WHERE id = 'docs/beta.md'")
     store = reopened()
     store.repair(store.check())
@@ -155,16 +157,8 @@ def test_orphans_go_without_the_rest_and_triggers_still_work(file: Path, reopene
     assert store.check() == []
 
 
-def test_vectors_of_an_unknown_model_are_told_of_and_left_alone(
-    file: Path, reopened: Callable[[], SQLiteStore]
-):
-    harm(file, "UPDATE kb_spaces SET identity = NULL")
-    (finding,) = reopened().check()
-    assert (finding.fault, finding.is_repairable) == ("model", False)
-
-
-def test_only_what_was_found_is_repaired(file: Path, reopened: Callable[[], SQLiteStore]):
-    harm(file, "DELETE FROM kb_vec WHERE rowid = 3", FORGET_WORDS)
+def test_only_what_was_found_is_repaired(file: Path, reopened: Callable[[], OldSQLiteStore]):
+    harm(file, "DELETE FROM kb_vectors_1 WHERE rowid = 3", FORGET_WORDS)
     store = reopened()
     words = [finding for finding in store.check() if finding.fault == "words"]
     store.repair(words)
@@ -183,14 +177,14 @@ def rewrite_page(file: Path, root_of: str, old: bytes, new: bytes) -> None:
     """Replace text in the first page of a table or an index, past all that SQLite keeps in step."""
     root = root_page(file, root_of)
     with open(file, "r+b") as raw:
-        raw.seek((root - 1) * schema.PAGE_BYTES)
-        page = raw.read(schema.PAGE_BYTES)
+        raw.seek((root - 1) * PAGE_BYTES)
+        page = raw.read(PAGE_BYTES)
         assert old in page
-        raw.seek((root - 1) * schema.PAGE_BYTES)
+        raw.seek((root - 1) * PAGE_BYTES)
         raw.write(page.replace(old, new))
 
 
-def listed(store: SQLiteStore) -> set[str]:
+def listed(store: OldSQLiteStore) -> set[str]:
     """Return the documents that an index of sources leads to."""
     (source,) = store.catalog.sources()
     return {document.path for document in store.catalog.documents(source.id)}
@@ -199,7 +193,7 @@ def listed(store: SQLiteStore) -> set[str]:
 @pytest.mark.promise("doctor.finds", "doctor.fixes")
 @pytest.mark.parametrize("damage", ["lacks an entry", "has a wrong entry"])
 def test_an_index_that_does_not_match_its_table_is_found_and_built_anew(
-    file: Path, reopened: Callable[[], SQLiteStore], damage: str
+    file: Path, reopened: Callable[[], OldSQLiteStore], damage: str
 ):
     if damage == "lacks an entry":
         harm(file, *LACKS_AN_ENTRY)
@@ -216,7 +210,7 @@ def test_an_index_that_does_not_match_its_table_is_found_and_built_anew(
 
 
 def test_indexes_that_cannot_be_built_anew_are_found_again_and_nothing_is_lost(
-    file: Path, reopened: Callable[[], SQLiteStore]
+    file: Path, reopened: Callable[[], OldSQLiteStore]
 ):
     rewrite_page(file, "kb_documents", b"docs/gamma.md", b"docs/delta.md")  # two rows with one unique path
     store = reopened()
@@ -235,7 +229,7 @@ def test_indexes_that_cannot_be_built_anew_are_found_again_and_nothing_is_lost(
 def test_a_damaged_page_is_found_and_nothing_pretends_to_mend_it(file: Path, table: str):
     overwrite_root_page(file, table)
     try:
-        store = SQLiteStore.open(f"sqlite://{file}", "default")
+        store = OldSQLiteStore.open(f"sqlite://{file}", "default")
     except CorruptStore:
         return  # as good: doctor reports what opening it raises
     try:
@@ -261,7 +255,7 @@ def overwrite_root_page(file: Path, table: str) -> None:
     """Write noise where a table begins."""
     root = root_page(file, table)
     with open(file, "r+b") as raw:
-        raw.seek((root - 1) * schema.PAGE_BYTES)
+        raw.seek((root - 1) * PAGE_BYTES)
         raw.write(b"\xa5" * 512)
 
 
@@ -269,7 +263,7 @@ def test_free_space_is_told_of_and_given_back_while_others_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(checks, "LEAST_FREE_BYTES", 100_000)
-    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    store = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
     for name, length in (("old", 300), ("kept", 30)):  # sqlite-vec has blocks of 1,024: the first ones go
         texts = (f"{name} word{n} " + "filling " * length for n in range(2100))
         ids = put(store, f"docs/{name}.md", *texts)
@@ -279,7 +273,7 @@ def test_free_space_is_told_of_and_given_back_while_others_read(
     store.catalog.delete_documents(["docs/old.md"])
     (finding,) = store.check()
     assert (finding.fault, finding.is_repairable) == ("space", True)
-    reader = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    reader = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
     assert reader.catalog.counts().chunks == 2100
     other = apsw.Connection(store.path)
     before = other.pragma("page_count") * other.pragma("page_size")
@@ -299,7 +293,7 @@ def test_free_space_that_cannot_be_given_back_now_is_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(checks, "LEAST_FREE_BYTES", 10_000)
-    store = SQLiteStore.open(f"sqlite://{tmp_path}?busy_timeout_ms=50", "default")
+    store = OldSQLiteStore.open(f"sqlite://{tmp_path}?busy_timeout_ms=50", "default")
     put(store, "docs/a.md", *("word " * 200 for _ in range(1000)))
     store.catalog.delete_documents(["docs/a.md"])
     other = apsw.Connection(store.path)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from concord import KnowledgeBase, Note
-from concord.backends.sqlite.lexical import SQLiteLexical
 from concord.core import plugins
 from concord.core.errors import BackendDown, EmbedderDown, Unavailable
 from concord.embed.hashing import HashingEmbedder
@@ -193,8 +192,7 @@ def test_an_outage_does_not_bring_a_storm_of_requests(
 
 @pytest.mark.promise("000.degrade.lexical")
 def test_without_the_lexical_store_there_is_an_error(kb: KnowledgeBase):
-    assert isinstance(kb.store.lexical, SQLiteLexical)
-    kb.store.lexical._readers.close()
+    kb.store.close()
     with pytest.raises(BackendDown) as fault:
         ask(kb)
     assert fault.value.hint

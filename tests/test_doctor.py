@@ -12,12 +12,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from concord.backends.sqlite import checks as sqlite_checks
 from concord.core.reports import Finding
 from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
 from concord.ops import doctor
 from concord.ops.doctor import available_memory
+from concord.store.sqlite import checks as sqlite_checks
 from support import kb_process
 from support.recorders import write
 from support.small_library import opened
@@ -130,8 +130,8 @@ def test_damage_behind_its_back_is_put_right_and_searches_answer_as_before(kb: K
     harm(
         tmp_path / "store" / "default.db",
         FORGET_WORDS,
-        "DELETE FROM kb_vec WHERE rowid IN (1, 3)",
-        "INSERT INTO kb_vec (rowid, embedding) SELECT 99, embedding FROM kb_vec LIMIT 1",
+        "DELETE FROM kb_vectors_1 WHERE rowid IN (1, 3)",
+        "INSERT INTO kb_vectors_1 (rowid, embedding) SELECT 99, embedding FROM kb_vectors_1 LIMIT 1",
     )
     with opened(tmp_path) as damaged:
         found = damaged.doctor(fix=True)
@@ -140,9 +140,9 @@ def test_damage_behind_its_back_is_put_right_and_searches_answer_as_before(kb: K
         assert damaged.stats().pending == 0
 
 
-_OTHER_MODEL = "UPDATE kb_spaces SET identity = json_set(identity, '$[1]', 'other')"
+_OTHER_MODEL = "UPDATE kb_models SET identity = json_set(identity, '$[1]', 'other')"
 _MODEL_THAT_IS_GONE = """
-UPDATE kb_spaces SET recipe = json_set(recipe, '$."embed.provider"', 'onnx', '$."embed.model"', '/nowhere')"""
+UPDATE kb_models SET recipe = json_set(recipe, '$."embed.provider"', 'onnx', '$."embed.model"', '/nowhere')"""
 
 
 @pytest.mark.promise("doctor.finds")

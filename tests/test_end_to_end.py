@@ -203,8 +203,8 @@ def test_real_trees_answer_with_citations_that_can_be_read(real: KnowledgeBase):
 
 
 @pytest.mark.slow
-def test_nothing_is_embedded_twice_by_the_real_model(real: KnowledgeBase):
+def test_nothing_is_embedded_twice_by_the_real_model(real: KnowledgeBase, tmp_path: Path):
     source = real.source("papers").source
-    real.remove("papers")
-    report = real.add(source.path or "")
+    copy = shutil.copytree(source.path or "", tmp_path / "copies")
+    report = real.add(copy)
     assert (report.embedded, report.reused) == (0, 2)

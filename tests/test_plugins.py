@@ -15,8 +15,6 @@ from concord.backends.memory.store import MemoryStore
 from concord.backends.postgres.location import locate as locate_postgres
 from concord.backends.postgres.store import PostgresStore
 from concord.backends.qdrant.outside import QdrantOutsideVectors
-from concord.backends.sqlite.location import locate as locate_sqlite
-from concord.backends.sqlite.store import SQLiteStore
 from concord.core import plugins
 from concord.core.errors import BadValue, MissingExtra, UnknownName
 from concord.core.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
@@ -41,6 +39,8 @@ from concord.knowledge import KnowledgeBase
 from concord.search.cross_encoder import CrossEncoder
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
 from concord.search.rerank import CosineReranker
+from concord.store.old_names import OldSQLiteStore
+from concord.store.sqlite.location import locate as locate_sqlite
 from concord.types import Mode
 from support.kb_command import Kb
 from support.other_embedders import TABLE
@@ -55,7 +55,7 @@ EMBEDDERS: Sequence[Callable[..., Embedder]] = (
     OpenAIEmbedder,
     HashingEmbedder,
 )
-STORES: Sequence[type[Store]] = (SQLiteStore, MemoryStore, PostgresStore, JsonStore)
+STORES: Sequence[type[Store]] = (OldSQLiteStore, MemoryStore, PostgresStore, JsonStore)
 LOCATIONS: Sequence[Callable[[str, str], object]] = (locate_sqlite, locate_postgres, locate_json)
 OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantOutsideVectors,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (

@@ -20,12 +20,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.backends.sqlite import changes, filters, lexical, migrations, schema, vectors
-from concord.backends.sqlite.connections import Connection
-from concord.backends.sqlite.location import locate
-from concord.backends.sqlite.match import to_match
-from concord.backends.sqlite.store import SQLiteStore
-from concord.core.errors import BackendDown, BadValue, ModelMismatch
+from concord.core.errors import BackendDown, BadValue
+from concord.index.sources import remove
+from concord.store.old_names import OldSQLiteStore
+from concord.store.rows import condition
+from concord.store.sqlite import vectors, words
+from concord.store.sqlite.connections import Connection
+from concord.store.sqlite.dialect import DIALECT, bound, translated
+from concord.store.sqlite.location import locate
+from concord.store.sqlite.words import to_match
 from concord.types import (
     AllOf,
     AnyOf,
@@ -41,6 +44,7 @@ from concord.types import (
     Word,
 )
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
+from support.first_schema import earlier_file
 from support.small_library import opened
 from support.stores import sqlite_store
 
@@ -50,7 +54,7 @@ NORTH = unit(1, 0, 0, 0)
 store = pytest.fixture(sqlite_store)
 
 
-def beside(store: SQLiteStore) -> Connection:
+def beside(store: OldSQLiteStore) -> Connection:
     """A connection of our own to the store's file."""
     connection = Connection(store.path)
     connection.load_vec0()
@@ -76,7 +80,7 @@ def test_a_url_and_an_organisation_name_one_file(url: str, org: str, path: str):
 )
 def test_an_organisation_that_could_leave_the_folder_is_refused(tmp_path: Path, org: str):
     with pytest.raises(BadValue):
-        SQLiteStore.open(f"sqlite://{tmp_path}", org)
+        OldSQLiteStore.open(f"sqlite://{tmp_path}", org)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -93,13 +97,13 @@ def test_an_organisation_that_could_leave_the_folder_is_refused(tmp_path: Path, 
 )
 def test_a_url_of_another_form_is_refused(url: str):
     with pytest.raises(BadValue) as failure:
-        SQLiteStore.open(url, "default")
+        OldSQLiteStore.open(url, "default")
     assert failure.value.hint
 
 
 @pytest.mark.promise("design.organisations-apart")
 def test_organisations_share_nothing(tmp_path: Path):
-    a, b = (SQLiteStore.open(f"sqlite://{tmp_path}", org) for org in ("a", "b"))
+    a, b = (OldSQLiteStore.open(f"sqlite://{tmp_path}", org) for org in ("a", "b"))
     put(a, "docs/a.md", "secret plan")
     put(b, "docs/b.md", "public plan")
     assert (a.path, b.path) == (f"{tmp_path}/a.db", f"{tmp_path}/b.db")
@@ -111,16 +115,16 @@ def test_organisations_share_nothing(tmp_path: Path):
 
 def test_a_file_that_is_named_belongs_to_the_first_who_wrote_to_it(tmp_path: Path):
     url = f"sqlite://{tmp_path}/own.db"
-    first = SQLiteStore.open(url, "a")
+    first = OldSQLiteStore.open(url, "a")
     put(first, "docs/a.md", "text")
     first.close()
-    SQLiteStore.open(url, "a").close()
+    OldSQLiteStore.open(url, "a").close()
     with pytest.raises(BadValue, match="belongs"):
-        SQLiteStore.open(url, "b")
+        OldSQLiteStore.open(url, "b")
 
 
 def test_looking_makes_no_file_and_the_first_change_does(tmp_path: Path):
-    store = SQLiteStore.open(f"sqlite://{tmp_path}/new/folder", "default")
+    store = OldSQLiteStore.open(f"sqlite://{tmp_path}/new/folder", "default")
     assert (store.is_begun, store.catalog.sources(), store.catalog.generation()) == (False, [], 0)
     assert (store.lexical.search(Word("text"), EVERYTHING, 9), store.check()) == ([], [])
     assert (store.vectors.search(NORTH, EVERYTHING, 9), store.cache.usage().entries) == ([], 0)
@@ -132,7 +136,7 @@ def test_looking_makes_no_file_and_the_first_change_does(tmp_path: Path):
 
 
 def test_a_file_that_another_process_begins_is_seen_by_who_looked_before(tmp_path: Path):
-    store, other = (SQLiteStore.open(f"sqlite://{tmp_path}", "default") for _ in range(2))
+    store, other = (OldSQLiteStore.open(f"sqlite://{tmp_path}", "default") for _ in range(2))
     assert store.catalog.counts() == Counts(0, 0, 0, 0)
     put(other, "docs/a.md", "text")
     assert store.catalog.counts() == Counts(1, 1, 1, 0)
@@ -143,7 +147,7 @@ def test_a_file_that_another_process_begins_is_seen_by_who_looked_before(tmp_pat
 
 
 def test_a_file_that_is_only_half_made_is_finished_by_who_looked_before(tmp_path: Path):
-    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    store = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
     assert store.catalog.sources() == []
     (tmp_path / "default.db").touch()
     assert store.catalog.sources() == []
@@ -154,11 +158,11 @@ def test_a_file_that_is_only_half_made_is_finished_by_who_looked_before(tmp_path
 
 def test_organisations_are_told_of_where_each_has_a_file_of_its_own(tmp_path: Path):
     for org in ("b", "a"):
-        store = SQLiteStore.open(f"sqlite://{tmp_path}", org)
+        store = OldSQLiteStore.open(f"sqlite://{tmp_path}", org)
         put(store, "docs/a.md", "text")
         store.close()
-    assert SQLiteStore.open(f"sqlite://{tmp_path}", "c").others() == ["a", "b"]
-    assert SQLiteStore.open(f"sqlite://{tmp_path}/c.db", "c").others() == []
+    assert OldSQLiteStore.open(f"sqlite://{tmp_path}", "c").others() == ["a", "b"]
+    assert OldSQLiteStore.open(f"sqlite://{tmp_path}/c.db", "c").others() == []
 
 
 def test_the_size_of_a_store_is_that_of_its_log_as_well(tmp_path: Path):
@@ -171,18 +175,18 @@ def test_the_size_of_a_store_is_that_of_its_log_as_well(tmp_path: Path):
 
 def test_a_path_with_odd_characters_is_opened_as_it_is_written(tmp_path: Path):
     folder = tmp_path / "50% #1 & 'ü'"
-    store = SQLiteStore.open(f"sqlite://{folder}", "default")
+    store = OldSQLiteStore.open(f"sqlite://{folder}", "default")
     put(store, "docs/a.md", "text")
     store.close()
     assert (folder / "default.db").stat().st_size > 0
 
 
-def test_what_was_stored_is_there_when_the_store_is_opened_again(store: SQLiteStore, tmp_path: Path):
+def test_what_was_stored_is_there_when_the_store_is_opened_again(store: OldSQLiteStore, tmp_path: Path):
     ids = put(store, "docs/a.md", "one", "two")
     embed(store, [(ids[0], NORTH)])
     generation = store.catalog.generation()
     store.close()
-    again = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    again = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
     assert again.vectors.identity() == IDENTITY
     assert [each.chunk_id for each in again.vectors.pending(0, 10)] == [ids[1]]
     assert again.vectors.search(NORTH, EVERYTHING, 5) == [Scored(ids[0], 1.0)]
@@ -196,7 +200,7 @@ def test_a_store_that_many_make_at_once_is_made_once_and_nobody_is_refused(tmp_p
 
     def make(folder: Path) -> str:
         together.wait()
-        made = SQLiteStore.open(f"sqlite://{folder}", "default")
+        made = OldSQLiteStore.open(f"sqlite://{folder}", "default")
         made.close()
         return made.path
 
@@ -205,14 +209,14 @@ def test_a_store_that_many_make_at_once_is_made_once_and_nobody_is_refused(tmp_p
             assert len(set(pool.map(make, [tmp_path / str(attempt)] * threads))) == 1
 
 
-def test_a_closed_store_says_so_and_may_be_closed_again(store: SQLiteStore):
+def test_a_closed_store_says_so_and_may_be_closed_again(store: OldSQLiteStore):
     store.close()
     store.close()
     with pytest.raises(BackendDown, match="closed"):
         store.catalog.sources()
 
 
-def test_a_store_closes_while_somebody_still_walks_its_documents(store: SQLiteStore):
+def test_a_store_closes_while_somebody_still_walks_its_documents(store: OldSQLiteStore):
     put(store, "docs/a.md", "x")
     put(store, "docs/b.md", "x")
     walk = store.catalog.documents()
@@ -221,11 +225,11 @@ def test_a_store_closes_while_somebody_still_walks_its_documents(store: SQLiteSt
     assert [each.path for each in walk] == ["docs/b.md"]
 
 
-def test_an_opened_store_only_reads_until_something_is_written(store: SQLiteStore, tmp_path: Path):
+def test_an_opened_store_only_reads_until_something_is_written(store: OldSQLiteStore, tmp_path: Path):
     put(store, "docs/a.md", "text")
     other = beside(store)
     other.execute("BEGIN IMMEDIATE")  # nobody else can write now
-    again = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    again = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
     assert len(again.lexical.search(Word("text"), Filter(type="markdown"), 5)) == 1
     assert again.vectors.search(NORTH, EVERYTHING, 5) == []
     assert again.vectors.identity() is None
@@ -235,7 +239,7 @@ def test_an_opened_store_only_reads_until_something_is_written(store: SQLiteStor
 
 
 @pytest.mark.promise("001.fts.triggers")
-def test_the_words_follow_the_chunks_by_triggers(store: SQLiteStore):
+def test_the_words_follow_the_chunks_by_triggers(store: OldSQLiteStore):
     put(store, "docs/a.md", "alpha beta", "gamma", title="One", tags=("x",))
     put(store, "docs/a.md", "alpha beta", "delta", title="One", tags=("y",))
     store.catalog.update_document(document("docs/a.md", title="Two", tags=("z",)))
@@ -257,13 +261,16 @@ def test_the_words_follow_the_chunks_by_triggers(store: SQLiteStore):
 
 
 @pytest.mark.promise("000.schema")
-def test_the_counters_agree_with_the_tables(store: SQLiteStore):
+def test_the_counters_agree_with_the_tables(store: OldSQLiteStore):
     ids = [put(store, f"docs/{n}.md", *["text"] * n)[-1:] for n in range(6)]
     embed(store, [(chunk_id, NORTH) for last in ids for chunk_id in last])
     put(store, "docs/5.md", "other")
     store.catalog.delete_documents(["docs/4.md"])
     other = beside(store)
-    counted = other.execute("SELECT count(*), (SELECT count(*) FROM kb_vec) FROM kb_chunks").get
+    linked = (
+        "SELECT count(*) FROM kb_chunk_vectors JOIN kb_vectors_1 AS v ON v.rowid = kb_chunk_vectors.embedding"
+    )
+    counted = other.execute(f"SELECT count(*), ({linked}) FROM kb_chunks").get
     assert (store.catalog.counts().chunks, store.catalog.counts().vectors) == counted
     assert other.execute("PRAGMA foreign_key_check").get is None
     other.close()
@@ -300,24 +307,23 @@ def test_fts5_parses_whatever_a_word_is_made_of(text: str, prefix: bool):
 @pytest.mark.promise("004.sentinel")
 @pytest.mark.parametrize("sentinel", [None, "l2"])
 def test_vectors_that_measure_another_distance_are_migrated_when_first_used(
-    store: SQLiteStore, tmp_path: Path, sentinel: str | None
+    store: OldSQLiteStore, tmp_path: Path, sentinel: str | None
 ):
     near, far, zero, bare = put(store, "docs/a.md", "near", "far", "zero", "bare")
     embed(store, [(chunk_id, NORTH) for chunk_id in (near, far, zero)])
     store.close()
     old = beside(store)
-    old.execute("DROP TABLE kb_vec; CREATE VIRTUAL TABLE kb_vec USING vec0(embedding float[4])")
+    old.execute("DROP TABLE kb_vectors_1; CREATE VIRTUAL TABLE kb_vectors_1 USING vec0(embedding float[4])")
     # By L2 the far direction is nearer, because the vector in the right direction is long.
-    rows = {near: (16, 1, 0, 0), far: (0.6, 0.8, 0, 0), zero: (0, 0, 0, 0), 999: (1, 0, 0, 0)}
-    for chunk_id, numbers in rows.items():
-        old.execute(
-            "INSERT INTO kb_vec (rowid, embedding) VALUES (?, ?)", (chunk_id, array("f", numbers).tobytes())
-        )
+    rows = ((16, 1, 0, 0), (0.6, 0.8, 0, 0), (0, 0, 0, 0))
+    for number, numbers in enumerate(rows, 1):
+        values = (number, array("f", numbers).tobytes())
+        old.execute("INSERT INTO kb_vectors_1 (rowid, embedding) VALUES (?, ?)", values)
     old.execute("DELETE FROM kb_vec_meta WHERE key = 'distance_metric'")
     if sentinel:
         old.execute("INSERT INTO kb_vec_meta VALUES ('distance_metric', ?)", (sentinel,))
     old.close()
-    again = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    again = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
     scored = again.vectors.search(NORTH, EVERYTHING, 9)
     assert [each.chunk_id for each in scored] == [near, far]
     assert [each.score for each in scored] == pytest.approx([16 / math.hypot(16, 1), 0.6], abs=1e-6)
@@ -325,42 +331,32 @@ def test_vectors_that_measure_another_distance_are_migrated_when_first_used(
     assert [each.chunk_id for each in again.vectors.pending(0, 9)] == [zero, bare]
     assert again.catalog.counts().vectors == 2
     now = beside(again)
-    assert "distance_metric=cosine" in now.execute("SELECT sql FROM sqlite_schema WHERE name = 'kb_vec'").get
+    made = "SELECT sql FROM sqlite_schema WHERE name = 'kb_vectors_1'"
+    assert "distance_metric=cosine" in now.execute(made).get
     assert now.execute("SELECT value FROM kb_vec_meta WHERE key = 'distance_metric'").get == "cosine"
     now.close()
     again.close()
 
 
-def test_a_table_without_vectors_worth_keeping_goes_when_it_is_migrated(store: SQLiteStore):
+def test_a_table_without_vectors_worth_keeping_goes_when_it_is_migrated(store: OldSQLiteStore):
     (a,) = put(store, "docs/a.md", "a")
     store.vectors.prepare(IDENTITY)
     other = beside(store)
     other.execute("DELETE FROM kb_vec_meta WHERE key = 'distance_metric'")
     other.close()
-    again = SQLiteStore.open(f"sqlite://{Path(store.path).parent}", "default")
+    again = OldSQLiteStore.open(f"sqlite://{Path(store.path).parent}", "default")
     assert again.vectors.search(NORTH, EVERYTHING, 5) == []
     assert embed(again, [(a, NORTH)]) == 1
     assert again.vectors.search(NORTH, EVERYTHING, 5) == [Scored(a, 1.0)]
     again.close()
 
 
-def test_vectors_of_nobody_knows_whom_are_neither_searched_nor_mixed(store: SQLiteStore):
-    (a,) = put(store, "docs/a.md", "a")
-    embed(store, [(a, NORTH)])
-    other = beside(store)
-    other.execute("UPDATE kb_spaces SET identity = NULL")
-    other.close()
-    assert store.vectors.search(NORTH, EVERYTHING, 5) == []
-    with pytest.raises(ModelMismatch, match="unknown"):
-        store.vectors.prepare(IDENTITY)
-
-
 LOADS_NO_VECTORS = """
 import sys
-from concord.backends.sqlite.store import SQLiteStore
+from concord.store.old_names import OldSQLiteStore
 from concord.types import Filter, Word
 
-store = SQLiteStore.open(sys.argv[1], "default")
+store = OldSQLiteStore.open(sys.argv[1], "default")
 hits = store.lexical.search(Word("text"), Filter(), 5)
 store.catalog.read([hit.chunk_id for hit in hits])
 store.catalog.counts()
@@ -374,7 +370,7 @@ with open("/proc/self/maps", encoding="utf-8") as maps:
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="asks the kernel which libraries are loaded")
-def test_a_search_by_words_loads_neither_numpy_nor_sqlite_vec(store: SQLiteStore, tmp_path: Path):
+def test_a_search_by_words_loads_neither_numpy_nor_sqlite_vec(store: OldSQLiteStore, tmp_path: Path):
     embed(store, [(put(store, "docs/a.md", "text")[0], NORTH)])
     store.close()
     command = [sys.executable, "-c", LOADS_NO_VECTORS, f"sqlite://{tmp_path}"]
@@ -385,10 +381,10 @@ def test_a_search_by_words_loads_neither_numpy_nor_sqlite_vec(store: SQLiteStore
 @pytest.fixture(scope="module")
 def large(
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[SQLiteStore, dict[int, bytes], dict[int, str]]]:
+) -> Iterator[tuple[OldSQLiteStore, dict[int, bytes], dict[int, str]]]:
     """Six thousand chunks in documents of ten, a fiftieth of them tagged, a half of them code."""
     chance = random.Random(7)
-    store = SQLiteStore.open(f"sqlite://{tmp_path_factory.mktemp('large')}", "default")
+    store = OldSQLiteStore.open(f"sqlite://{tmp_path_factory.mktemp('large')}", "default")
     store.catalog.put_source(source("docs"))
     made: dict[int, bytes] = {}
     paths: dict[int, str] = {}
@@ -432,7 +428,7 @@ def test_any_filter_and_limit_give_what_a_full_scan_gives(large, filter: Filter,
     assert {each.chunk_id for each in scored} == {chunk_id for _, chunk_id in expected}
 
 
-def test_a_sync_that_changed_much_leaves_the_words_merged_and_right(store: SQLiteStore):
+def test_a_sync_that_changed_much_leaves_the_words_merged_and_right(store: OldSQLiteStore):
     store.catalog.put_source(source("docs"))
     with store.catalog.sync_lock("docs", wait_s=0):
         for n in range(60):
@@ -445,22 +441,23 @@ def test_a_sync_that_changed_much_leaves_the_words_merged_and_right(store: SQLit
 
 
 @pytest.mark.promise("000.remove.order")
-def test_vectors_go_first_then_chunks_with_their_words_then_documents_then_the_source(store: SQLiteStore):
+def test_vectors_go_first_then_chunks_with_their_words_then_documents_then_the_source(
+    store: OldSQLiteStore, monkeypatch: pytest.MonkeyPatch
+):
     embed(store, [(put(store, "docs/a.md", "text")[0], NORTH)])
-    connection = beside(store)
     order: list[str] = []
 
     def note(cursor: apsw.Cursor, statement: str, values: object) -> bool:
-        order.extend(re.findall(r"^DELETE FROM (kb_vec|kb_chunks|kb_documents|kb_sources)\b", statement))
+        order.extend(re.findall(r"^DELETE FROM (kb_(?:vectors_1|chunks|documents|sources))\b", statement))
         return True
 
-    connection.exec_trace = note
-    changes.remove_source(connection, "docs")
-    connection.close()
-    assert order == ["kb_vec", "kb_chunks", "kb_documents", "kb_sources"]
+    monkeypatch.setattr(apsw, "connection_hooks", [lambda made: setattr(made, "exec_trace", note)])
+    with closing(OldSQLiteStore.open(f"sqlite://{Path(store.path).parent}", "default")) as again:
+        remove(again, source("docs"), 1)
+    assert order == ["kb_vectors_1", "kb_chunks", "kb_documents", "kb_sources"]
 
 
-def test_removing_most_of_a_store_leaves_the_rest_as_it_was(store: SQLiteStore):
+def test_removing_most_of_a_store_leaves_the_rest_as_it_was(store: OldSQLiteStore):
     put(store, "docs/a.md", *(f"shared text {n}" for n in range(1200)))
     kept = put(store, "wiki/b.md", "shared words", "other words")
     embed(store, [(kept[0], NORTH)])
@@ -476,7 +473,7 @@ def test_removing_most_of_a_store_leaves_the_rest_as_it_was(store: SQLiteStore):
     assert store.catalog.counts() == Counts(1, 1, 1, 0)
 
 
-def plan(store: SQLiteStore, statement: str, values: dict[str, Any] | tuple[Any, ...]) -> str:
+def plan(store: OldSQLiteStore, statement: str, values: dict[str, Any] | tuple[Any, ...]) -> str:
     put(store, "docs/a.md", "text")  # which makes the file
     connection = beside(store)
     connection.create_scalar_function("kb_glob", lambda *_: True, 2)
@@ -486,54 +483,43 @@ def plan(store: SQLiteStore, statement: str, values: dict[str, Any] | tuple[Any,
 
 
 @pytest.mark.promise("001.tags.join")
-def test_a_filtered_search_never_reads_the_chunks_themselves(store: SQLiteStore):
-    sql, values = filters.condition(Filter(tags=("a",), type="code", source_id="s", path="a/**/b", since=1))
-    values |= {"match": "a", "limit": 1}
-    found = plan(store, lexical._FILTERED.format(condition=sql), values)
+def test_a_filtered_search_never_reads_the_chunks_themselves(store: OldSQLiteStore):
+    filter = Filter(tags=("a",), type="code", source_id="s", path="a/**/b", since=1)
+    sql, values = condition(filter, DIALECT)
+    statement = translated(words._FILTERED.format(condition=sql))
+    found = plan(store, statement, bound({**values, "match": "a", "limit": 1}))
     assert "COVERING INDEX kb_chunks_place (id=?) " in found
     assert "SCAN c" not in found
     assert "SCAN d" not in found
 
 
-def test_pending_chunks_are_found_without_a_walk_over_all(store: SQLiteStore):
-    found = plan(store, vectors._PENDING, {"space": 1, "after": 0, "source": None, "limit": 1})
-    assert "SEARCH p USING PRIMARY KEY (space=? AND chunk>?)" in found
-    assert "SCAN" not in found
-
-
-def test_vectors_are_fetched_by_id_without_a_walk_over_all(store: SQLiteStore):
+def test_vectors_are_fetched_by_id_without_a_walk_over_all(store: OldSQLiteStore):
     store.vectors.prepare(IDENTITY)
     # sqlite-vec calls a look-up by id plan 2, and a walk over the table plan 1
-    assert "SCAN v VIRTUAL TABLE INDEX 3:2!" in plan(store, vectors._FETCH.format(vec="kb_vec"), ("[]",))
+    assert "SCAN v VIRTUAL TABLE INDEX 3:2!" in plan(
+        store, vectors._READ.format("kb_vectors_1"), {"ids": "[]"}
+    )
 
 
 def test_a_store_of_the_first_schema_keeps_its_vectors_cache_and_pending_chunks(tmp_path: Path):
-    path = tmp_path / "default.db"
-    old = Connection(str(path))
-    old.execute("PRAGMA journal_mode = wal")
-    old.execute(schema.FIRST)
-    old.load_vec0()
-    old.execute(FIRST_SCHEMA_ROWS)
+    old = earlier_file(tmp_path / "default.db", 1, FIRST_SCHEMA_ROWS)
     old.execute("INSERT INTO kb_vec (rowid, embedding) VALUES (1, ?)", (NORTH,))
     cached = (b"k" * 32, NORTH)
     old.execute("INSERT INTO kb_embedding_cache (embedder, text_hash, vector) VALUES (1, ?, ?)", cached)
-    old.pragma("application_id", schema.APPLICATION_ID)
-    old.pragma("user_version", 1)
     old.close()
-    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    store = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
     assert store.spaces.all() == [Space(IDENTITY, {}, is_active=True)]
     assert store.vectors.search(NORTH, EVERYTHING, 9) == [Scored(1, 1.0)]
     assert [each.chunk_id for each in store.vectors.pending(0, 9)] == [2]
     assert store.catalog.counts() == Counts(1, 1, 2, 1)
     assert store.cache.get(IDENTITY, [b"k" * 32]) == {b"k" * 32: NORTH}
-    assert (store.cache.usage().entries, store.cache.usage().size_bytes) == (1, 16)
+    assert (store.cache.usage().entries, store.cache.usage().size_bytes) == (1, 16)  # one for both
     put(store, "docs/b.md", "more")
     assert store.vectors.count_pending() == 2
     store.close()
 
 
 FIRST_SCHEMA_ROWS = """
-INSERT INTO kb_meta VALUES ('org', 'default');
 INSERT INTO kb_sources VALUES (1, 'docs', 'docs', '/docs', 'directory', 'docs', '[]', '[]', 'trusted', 0, 0);
 INSERT INTO kb_documents
     VALUES (1, 'docs/a.md', 1, 'docs/a.md', 'markdown', 'A', '{}', '', '', 0, 0, NULL, 0);
@@ -547,24 +533,16 @@ INSERT INTO kb_embedders VALUES (1, '["test", "tiny", 4, "v1", "cosine"]');
 """
 
 
-def test_a_file_of_the_first_schema_is_brought_up_to_date_with_all_that_it_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    url = f"sqlite://{tmp_path}"
-    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:1])
-    monkeypatch.setattr(migrations, "VERSION", 1)
-    migrations.make_if_missing(locate(url, "default"))
-    monkeypatch.undo()
-    old = apsw.Connection(str(tmp_path / "default.db"))
-    old.execute("""
+def test_a_file_of_the_first_schema_is_brought_up_to_date_with_all_that_it_holds(tmp_path: Path):
+    rows = """
         INSERT INTO kb_sources VALUES
             (1, 'notes', 'notes', NULL, 'notes', 'notes', '[]', '[]', 'trusted', 0, NULL);
         INSERT INTO kb_documents VALUES
             (1, 'n', 1, 'notes/n', 'note', 'Old', '{"a": 1}', '', 'h', 4, 5, NULL, 6);
         INSERT INTO kb_chunks (document, position, start_offset, end_offset, start_line, end_line, heading,
-            title, tags, terms, content) VALUES (1, 0, 0, 4, 1, 1, '[]', 'Old', '', '', 'text')""")
-    old.close()
-    store = SQLiteStore.open(url, "default")
+            title, tags, terms, content) VALUES (1, 0, 0, 4, 1, 1, '[]', 'Old', '', '', 'text')"""
+    earlier_file(tmp_path / "default.db", 1, rows).close()
+    store = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
     assert store.catalog.document("n") == Document(
         "n",
         "notes",
@@ -584,24 +562,16 @@ def test_a_file_of_the_first_schema_is_brought_up_to_date_with_all_that_it_holds
     store.close()
 
 
-def test_a_file_from_before_names_opens_at_once_and_has_them_once_it_is_indexed_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    url = f"sqlite://{tmp_path}"
-    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:4])
-    monkeypatch.setattr(migrations, "VERSION", 4)
-    migrations.make_if_missing(locate(url, "default"))
-    monkeypatch.undo()
-    old = apsw.Connection(str(tmp_path / "default.db"))
-    old.execute("""
+def test_a_file_from_before_names_opens_at_once_and_has_them_once_it_is_indexed_anew(tmp_path: Path):
+    rows = """
         INSERT INTO kb_sources VALUES
             (1, 'docs', 'docs', '/docs', 'directory', 'docs', '[]', '[]', 'trusted', 0, NULL);
         INSERT INTO kb_documents VALUES
             (1, 'docs/a.md', 1, 'docs/a.md', 'markdown', 'A', '{}', '', 'h', 4, 5, NULL, 6, '{}');
         INSERT INTO kb_chunks (document, position, start_offset, end_offset, start_line, end_line, heading,
-            title, tags, terms, content) VALUES (1, 0, 0, 7, 1, 1, '[]', 'A', '', '', '--amend')""")
-    old.close()
-    with closing(SQLiteStore.open(url, "default")) as store:
+            title, tags, terms, content) VALUES (1, 0, 0, 7, 1, 1, '[]', 'A', '', '', '--amend')"""
+    earlier_file(tmp_path / "default.db", 4, rows).close()
+    with closing(OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")) as store:
         assert [scored.chunk_id for scored in store.lexical.search(Word("amend"), Filter(), 5)] == [1]
         (chunk,) = store.catalog.chunks_of("docs/a.md")
         assert (chunk.start_column, chunk.end_column) == (None, None)

@@ -282,13 +282,16 @@ def test_a_file_that_moves_to_another_source_embeds_nothing(bench: SyncBench, do
 
 
 @pytest.mark.promise("004.cache")
-def test_a_source_that_is_removed_and_added_again_embeds_nothing(bench: SyncBench, docs: Path):
-    source = bench.add(docs).source
-    bench.store.vectors.delete_source(source.id)
-    bench.store.catalog.remove_source(source.id)
+def test_files_that_go_and_come_back_embed_nothing(bench: SyncBench, docs: Path):
+    bench.add(docs)
     bench.forget()
-    report = bench.add(docs)
-    assert (did(report), report.embedded, report.reused) == (Did(added=3), 0, 3)
+    (docs / "deep").rename(docs.parent / "away")
+    (docs / "alpha.md").rename(docs.parent / "away.md")
+    assert did(bench.sync()) == Did(removed=2, unchanged=1)
+    (docs.parent / "away").rename(docs / "deep")
+    (docs.parent / "away.md").rename(docs / "alpha.md")
+    report = bench.sync()
+    assert (did(report), report.embedded, report.reused) == (Did(added=2, unchanged=1), 0, 2)
     assert bench.embedder.texts == []
 
 

@@ -16,20 +16,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from concord.backends.sqlite import graph_upkeep
 from concord.backends.sqlite.graph_table import GraphRow, graph_row
 from concord.backends.sqlite.store import SQLiteStore
 from concord.backends.sqlite.vec_table import find_space
-from concord.cli.main import main
-from concord.core import plugins
 from concord.core.reports import VectorIndexState
 from concord.knowledge import KnowledgeBase
 from concord.types import Filter, Identity, Scored, silent
-from concord.wire_reports import report_to_json
 from contract.stored import EVERYTHING, IDENTITY, document, pieces, source, unit
-from support.other_embedders import TABLE
 from support.recorders import write
 from support.scratch import scratch
 
@@ -558,50 +554,6 @@ def index_of(kb: KnowledgeBase) -> VectorIndexState:
     state = kb.stats().index
     assert state is not None
     return state
-
-
-@pytest.mark.promise("scale.derived-vector-index")
-def test_a_sync_builds_the_index_and_keeps_it(kb: KnowledgeBase, tmp_path: Path):
-    assert index_of(kb).covered == kb.stats().counts.vectors == 30
-    assert [hit.citation for hit in kb.search("heron number 7").hits][:1] == ["docs/7.md:1-3"]
-    for path in (tmp_path / "store").glob("*-graph-*"):
-        path.unlink()
-    assert [hit.citation for hit in kb.search("heron number 7").hits][:1] == ["docs/7.md:1-3"]
-    kb.sync()
-    assert index_of(kb).covered == 30
-
-
-@pytest.mark.promise("scale.derived-vector-index", "doctor.fixes")
-def test_the_doctor_finds_a_lost_index_and_builds_it(kb: KnowledgeBase, tmp_path: Path):
-    for path in (tmp_path / "store").glob("*-graph-*"):
-        path.unlink()
-    assert "vector-index" in {finding.fault for finding in kb.doctor().findings}
-    treated = kb.doctor(fix=True)
-    assert [finding.fault for finding in treated.fixed] == ["vector-index"]
-    assert index_of(kb).covered == 30
-
-
-def test_switched_off_there_is_none_and_the_next_sync_deletes_it(kb: KnowledgeBase, tmp_path: Path):
-    assert list((tmp_path / "store").glob("*-graph-*"))
-    with opened_kb(tmp_path, vectors__index="off") as other:
-        assert index_of(other).absent == "vectors.index is off"
-        other.sync()
-        assert not list((tmp_path / "store").glob("*-graph-*"))
-
-
-def test_another_models_vectors_get_an_index_with_them(
-    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setitem(plugins.TABLES["embedders"], "turned", TABLE["turned"])
-    kb.models.add("turned")
-    assert len(list((tmp_path / "store").glob("*-graph-*"))) == 2
-
-
-def test_stats_tell_of_the_index(kb: KnowledgeBase, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    store = f"sqlite://{tmp_path}/store"
-    assert main(["--store", store, "stats"]) == 0
-    assert "none (from 50,000 vectors on): every vector is compared" in capsys.readouterr().out
-    assert report_to_json(kb.stats())["vector_index"] == asdict(index_of(kb))
 
 
 def test_files_of_other_organisations_are_left_alone(store: SQLiteStore, tmp_path: Path):

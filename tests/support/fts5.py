@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from concord.backends.sqlite.match import to_match
+from concord.store.sqlite.words import to_match
 from concord.text.terms import index_terms
 from concord.types import AllOf, Match, Phrase, Without, Word
 

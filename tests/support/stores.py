@@ -7,16 +7,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from concord.backends.sqlite.store import SQLiteStore
+from concord.store.old_names import OldSQLiteStore
 from support.postgres_server import fresh_org, server_url
 
 if TYPE_CHECKING:
     from concord.backends.postgres.store import PostgresStore
 
 
-def sqlite_store(tmp_path: Path) -> Iterator[SQLiteStore]:
+def sqlite_store(tmp_path: Path) -> Iterator[OldSQLiteStore]:
     """Lend an empty store in a file."""
-    with closing(SQLiteStore.open(f"sqlite://{tmp_path}", "default")) as made:
+    with closing(OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")) as made:
         yield made
 
 

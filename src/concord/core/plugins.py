@@ -17,14 +17,14 @@ TABLES: dict[str, dict[str, str]] = {
         "hashing": "concord.embed.hashing:HashingEmbedder",
     },
     "backends": {
-        "sqlite": "concord.backends.sqlite.store:SQLiteStore",
+        "sqlite": "concord.store.old_names:OldSQLiteStore",
         "memory": "concord.backends.memory.store:MemoryStore",
         "postgresql": "concord.backends.postgres.store:PostgresStore",
         "postgres": "concord.backends.postgres.store:PostgresStore",
         "json": "concord.backends.memory.json_file:JsonStore",
     },
     "locations": {  # how a store reads its URL, to check one without opening anything; a store may have none
-        "sqlite": "concord.backends.sqlite.location:locate",
+        "sqlite": "concord.store.sqlite.location:locate",
         "postgresql": "concord.backends.postgres.location:locate",
         "postgres": "concord.backends.postgres.location:locate",
         "json": "concord.backends.memory.json_file:locate",

@@ -141,7 +141,9 @@ FaultName = (
     | Literal["store", "ghosts", "embedding", "model", "disk", "memory", "outside"]  # around the store
     | Literal["sqlite", "integrity", "metric", "words", "counter", "types", "index", "vector-index"]  # damage
     | Literal["space"]  # free space in the file
-    | Literal["chunks", "vectors", "lost-vectors", "pending", "superseded"]  # rows that belong to nothing
+    | Literal[
+        "chunks", "vectors", "lost-vectors", "damaged-vectors", "pending", "superseded"
+    ]  # rows that belong to nothing
     | Literal["policies"]  # that keep organisations apart
 )
 

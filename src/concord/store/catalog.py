@@ -1,0 +1,191 @@
+"""Reading sources, documents and chunks; changes to them are in `changes`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import starmap
+from typing import TYPE_CHECKING, Any
+
+from concord.store.contract import EVERY, Catalog, Select, Snapshot
+from concord.store.models import spaces
+from concord.store.outbox import home_of
+from concord.store.overriding import override
+from concord.store.rows import (
+    CHUNK_COLUMNS,
+    DOCUMENT_COLUMNS,
+    SOURCE_COLUMNS,
+    chunk_of,
+    condition,
+    document_of,
+    source_of,
+)
+from concord.store.sql import Database, WordTables
+from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
+
+if TYPE_CHECKING:
+    from concord.store.changes import Changes
+
+_SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources AS s ORDER BY s.name"
+_GENERATION = "SELECT value FROM kb_meta WHERE key = 'generation'"
+_HAS_SUPERSEDED = "SELECT EXISTS (SELECT 1 FROM kb_documents WHERE superseded_by IS NOT NULL)"
+_OF_SOURCE = "d.source = (SELECT key FROM kb_sources WHERE id = :source)"
+_FILE_STATES = f"""
+SELECT d.id, d.path, d.size, d.mtime_ns, d.file_hash, d.content_hash, d.indexed_at FROM kb_documents AS d
+WHERE {_OF_SOURCE}"""
+_DOCUMENTS = f"SELECT {DOCUMENT_COLUMNS} FROM kb_documents AS d"
+_ENDING = "substr(d.path, -length(:ending)) = :ending"
+_CHUNKS_OF = f"""
+SELECT {CHUNK_COLUMNS} FROM kb_documents AS d JOIN kb_chunks AS c ON c.document = d.key
+WHERE d.id = :document ORDER BY c.position"""
+_OF_CHUNKS = "FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document WHERE c.id IN (:chunks...)"
+_READ_CHUNKS = f"SELECT c.document, {CHUNK_COLUMNS} {_OF_CHUNKS}"
+_READ_DOCUMENTS = f"SELECT d.key, {DOCUMENT_COLUMNS} FROM kb_documents AS d WHERE d.key IN (:keys...)"
+_COUNTS = """
+SELECT (SELECT count(*) FROM kb_sources), (SELECT count(*) FROM kb_documents),
+    (SELECT value FROM kb_meta WHERE key = 'chunks'),
+    (SELECT count(*) FROM kb_chunk_vectors
+     WHERE model = (SELECT value FROM kb_meta WHERE key = 'active_model'))"""
+_COUNTS_OF_SOURCE = """
+SELECT count(DISTINCT s.key), count(DISTINCT d.key), count(c.id), count(v.chunk)
+FROM kb_sources AS s LEFT JOIN kb_documents AS d ON d.source = s.key
+LEFT JOIN kb_chunks AS c ON c.document = d.key
+LEFT JOIN kb_chunk_vectors AS v
+    ON v.chunk = c.id AND v.model = (SELECT value FROM kb_meta WHERE key = 'active_model')
+WHERE s.id = :source"""
+_SYNC_STATE = "SELECT sync_state FROM kb_sources WHERE id = :source"
+
+
+class SqlCatalog(Catalog):
+    """The catalog of one store."""
+
+    def __init__(self, database: Database, words: WordTables) -> None:
+        self._database = database
+        self._words = words
+
+    @cached_property
+    def _changes(self) -> Changes:
+        from concord.store.changes import Changes  # late: a search changes nothing
+
+        return Changes(self._database, self._words)
+
+    @override
+    def snapshot(self) -> Snapshot:
+        with self._database.read() as session:
+            return Snapshot(
+                session.value(_GENERATION),
+                [source_of(row) for row in session.rows(_SOURCES)],
+                spaces(session),
+                bool(session.value(_HAS_SUPERSEDED)),
+                home_of(session, self._database.origin),
+            )
+
+    @override
+    def put_source(self, source: Source) -> None:
+        self._changes.put_source(source)
+
+    @override
+    def remove_source(self, source_id: str) -> int:
+        return self._changes.remove_source(source_id)
+
+    @override
+    def file_states(self, source_id: str) -> dict[str, FileState]:
+        with self._database.read() as session:
+            rows = session.iterate(_FILE_STATES, {"source": source_id})
+            return {state.path: state for state in starmap(FileState, rows)}
+
+    @override
+    def documents(self, select: Select = EVERY) -> Iterator[Document]:
+        where, values = _selected(select)
+        with self._database.read() as session:
+            rows = session.iterate(f"{_DOCUMENTS} {where} ORDER BY d.path", values)
+            yield from map(document_of, rows)
+
+    @override
+    def put_documents(self, batch: Iterable[tuple[Document, Sequence[Piece]]]) -> list[list[ChunkId]]:
+        return self._changes.put_documents(batch)
+
+    @override
+    def update_documents(self, documents: Sequence[Document]) -> None:
+        self._changes.update_documents(documents)
+
+    @override
+    def delete_documents(self, document_ids: Sequence[str]) -> int:
+        return self._changes.delete_documents(document_ids)
+
+    @override
+    def reindex_words(self, document_ids: Sequence[str]) -> int:
+        return self._changes.reindex_words(document_ids)
+
+    @override
+    def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
+        with self._database.read() as session:
+            rows = session.rows(_READ_CHUNKS, {"chunks": list(chunk_ids)})
+            keys = {"keys": list({row[0] for row in rows})}
+            documents = {row[0]: document_of(row[1:]) for row in session.rows(_READ_DOCUMENTS, keys)}
+        return {row[1]: (chunk_of(row[1:]), documents[row[0]]) for row in rows}
+
+    @override
+    def chunks(self, document_id: str) -> list[Chunk]:
+        with self._database.read() as session:
+            return [chunk_of(row) for row in session.rows(_CHUNKS_OF, {"document": document_id})]
+
+    @override
+    def document_types(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
+        with self._database.read() as session:
+            return dict(session.rows(f"SELECT c.id, d.type {_OF_CHUNKS}", {"chunks": list(chunk_ids)}))
+
+    @override
+    def count_types(self) -> dict[DocumentType, int]:
+        with self._database.read() as session:
+            return dict(session.rows("SELECT type, count(*) FROM kb_documents GROUP BY type ORDER BY type"))
+
+    @override
+    def allowed(self, filter: Filter, chunk_ids: Sequence[ChunkId]) -> set[ChunkId]:
+        sql, values = condition(filter, self._database.dialect)
+        with self._database.read() as session:
+            rows = session.rows(f"SELECT c.id {_OF_CHUNKS} AND {sql}", {**values, "chunks": list(chunk_ids)})
+            return {chunk_id for (chunk_id,) in rows}
+
+    @override
+    def matching(self, filter: Filter, most: int) -> list[str] | None:
+        sql, values = condition(filter, self._database.dialect)
+        statement = f"SELECT d.id FROM kb_documents AS d WHERE {sql} LIMIT :most"
+        with self._database.read() as session:
+            ids = [document_id for (document_id,) in session.rows(statement, {**values, "most": most + 1})]
+        return ids if len(ids) <= most else None
+
+    @override
+    def count(self, source_id: str | None = None) -> Counts:
+        statement = _COUNTS if source_id is None else _COUNTS_OF_SOURCE
+        with self._database.read() as session:
+            return Counts(*session.rows(statement, {"source": source_id} if source_id is not None else {})[0])
+
+    @override
+    def count_documents(self, filter: Filter) -> int:
+        sql, values = condition(filter, self._database.dialect)
+        with self._database.read() as session:
+            return int(session.value(f"SELECT count(*) FROM kb_documents AS d WHERE {sql}", values))
+
+    @override
+    def sync_state(self, source_id: str) -> str:
+        with self._database.read() as session:
+            return str(session.value(_SYNC_STATE, {"source": source_id}) or "")
+
+    @override
+    def put_sync_state(self, source_id: str, state: str) -> None:
+        self._changes.put_sync_state(source_id, state)
+
+
+def _selected(select: Select) -> tuple[str, dict[str, Any]]:
+    """Return the condition for the documents that are selected, and its values."""
+    ending = None if select.path_ending is None else f"/{select.path_ending}"
+    given = {
+        "d.id IN (:ids...)": ("ids", select.ids),
+        _OF_SOURCE: ("source", select.source_id),
+        "d.path = :path": ("path", select.path),
+        _ENDING: ("ending", ending),
+        "d.superseded_by = :superseder": ("superseder", select.superseded_by),
+    }
+    chosen = {sql: item for sql, item in given.items() if item[1] is not None}
+    return f"WHERE {' AND '.join(chosen)}" if chosen else "", dict(chosen.values())

@@ -1,0 +1,250 @@
+"""What changes the catalog: each change is one transaction."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from concord.backends.columns import chunk_names, columns_of
+from concord.backends.sql_values import document_values, list_column, list_of, source_values
+from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
+from concord.backends.supersession import rerouted
+from concord.store.names import put_names
+from concord.store.rows import TAGS, chunk_values
+from concord.store.sql import Database, Duplicate, Session, WordTables
+from concord.text.document import embedded_tags
+from concord.text.names import names_of
+from concord.types import ChunkId, Document, Piece, Source
+
+_SOURCE_FIELDS = ("name", "path", "kind", "prefix", "patterns", "tags", "trust", "created_at", "synced_at")
+_DOCUMENT_FIELDS = (
+    "source", "path", "type", "title", "details", "file_hash", "content_hash", "size", "mtime_ns",
+    "superseded_by", "indexed_at", "fields",
+)  # fmt: skip
+_PLACE_FIELDS = (
+    "position", "start_offset", "end_offset", "start_line", "end_line", "page", "last_page", "start_column",
+    "end_column",
+)  # fmt: skip
+_LABEL_FIELDS = ("title", "tags", "terms")
+_CHUNK_FIELDS = ("document", *_PLACE_FIELDS, "heading", *_LABEL_FIELDS, "content")
+
+
+def _upsert(table: str, fields: Sequence[str]) -> str:
+    """Return the statement that stores a row under its text id."""
+    names = ", ".join(("id", *fields))
+    values = ", ".join(f":{field}" for field in ("id", *fields))
+    changes = ", ".join(f"{field} = excluded.{field}" for field in fields)
+    return f"INSERT INTO {table} ({names}) VALUES ({values}) ON CONFLICT (id) DO UPDATE SET {changes}"
+
+
+def _assigned(fields: Sequence[str]) -> str:
+    return ", ".join(f"{field} = :{field}" for field in fields)
+
+
+_PUT_SOURCE = _upsert("kb_sources", _SOURCE_FIELDS)
+_PUT_DOCUMENT = f"{_upsert('kb_documents', _DOCUMENT_FIELDS)} RETURNING key"
+_INSERT_CHUNK = f"""
+INSERT INTO kb_chunks ({", ".join(_CHUNK_FIELDS)})
+VALUES ({", ".join(f":{field}" for field in _CHUNK_FIELDS)})
+RETURNING id"""
+_MOVE_CHUNK = f"UPDATE kb_chunks SET {_assigned((*_PLACE_FIELDS, *_LABEL_FIELDS))} WHERE id = :id"
+_RELABEL_CHUNK = f"UPDATE kb_chunks SET {_assigned(_LABEL_FIELDS)} WHERE id = :id"
+_KEY_OF_SOURCE = "SELECT key FROM kb_sources WHERE id = :source_id"
+_STORED = f"SELECT d.type, d.path, d.title, {TAGS} FROM kb_documents AS d WHERE d.id = :id"
+_CHUNK_TEXTS = "SELECT id, heading, content FROM kb_chunks WHERE document = :key ORDER BY position"
+_INDEXED = f"""
+SELECT c.id, d.type, d.path, d.title, {TAGS}, c.heading, c.content, c.title, c.tags, c.terms
+FROM kb_documents AS d JOIN kb_chunks AS c ON c.document = d.key WHERE d.id IN (:ids...)"""
+_UNLINK = """
+DELETE FROM kb_chunk_vectors
+WHERE chunk IN (SELECT id FROM kb_chunks WHERE document = :key) AND embedding IS NOT NULL"""
+_SUPERSEDED = "SELECT id, superseded_by FROM kb_documents WHERE superseded_by IS NOT NULL"
+_SUPERSEDE = "UPDATE kb_documents SET superseded_by = :new WHERE id = :old"
+_PUT_TAG = "INSERT INTO kb_document_tags (document, tag, position) VALUES (:document, :tag, :position)"
+_COUNT_CHANGE = "UPDATE kb_meta SET value = value + 1 WHERE key = 'generation'"
+
+_Kept = dict[tuple[str, str], deque[ChunkId]]  # heading and text → chunks that have them, in order
+
+
+class Changes:
+    """The changes that a catalog can be asked for."""
+
+    def __init__(self, database: Database, words: WordTables) -> None:
+        self._database = database
+        self._words = words
+
+    def put_source(self, source: Source) -> None:
+        """Insert or replace a source."""
+        with self._database.transaction() as session:
+            try:
+                session.run(_PUT_SOURCE, source_values(source))
+            except Duplicate as fault:
+                raise name_taken(source) from fault
+            session.run(_COUNT_CHANGE)
+
+    def remove_source(self, source_id: str) -> int:
+        """Delete a source and all that came from it; return how many documents."""
+        with self._database.transaction() as session:
+            key = session.value(_KEY_OF_SOURCE, {"source_id": source_id})
+            if key is None:
+                return 0
+            deleted = self._delete(session, "source = :source", {"source": key})
+            session.run("DELETE FROM kb_sources WHERE key = :key", {"key": key})
+            session.run(_COUNT_CHANGE)
+            return deleted
+
+    def put_sync_state(self, source_id: str, state: str) -> None:
+        """Keep what a sync wants to know the next time."""
+        with self._database.transaction() as session:
+            values = {"source": source_id, "state": state}
+            session.run("UPDATE kb_sources SET sync_state = :state WHERE id = :source", values)
+
+    def put_documents(self, batch: Iterable[tuple[Document, Sequence[Piece]]]) -> list[list[ChunkId]]:
+        """Store documents and their chunks, keeping those that did not change; return the ids of each."""
+        with self._database.transaction() as session:
+            return [self._put(session, document, pieces) for document, pieces in batch]
+
+    def update_documents(self, documents: Sequence[Document]) -> None:
+        """Store documents' own fields, and in their chunks what is indexed of them."""
+        with self._database.transaction() as session:
+            for document in documents:
+                self._update(session, document)
+
+    def reindex_words(self, document_ids: Sequence[str]) -> int:
+        """Write what is indexed of chunks as it is extracted now; return how many were indexed otherwise."""
+        with self._database.transaction() as session:
+            labels, names = {}, {}
+            for id, type, path, title, tags, heading, text, *before in session.rows(
+                _INDEXED, {"ids": list(document_ids)}
+            ):
+                now = columns_of(title, list_of(tags), list_of(heading), text)
+                names[id] = names_of(type, path, title, list_of(heading), text)
+                if before != [now.title, now.tags, now.terms]:
+                    labels[id] = now._asdict()
+            self._relabel(session, labels)
+            changed = put_names(session, names) | labels.keys()
+            if changed:
+                session.run(_COUNT_CHANGE)
+            return len(changed)
+
+    def delete_documents(self, document_ids: Sequence[str]) -> int:
+        """Delete documents and all that belongs to them; return how many there were."""
+        with self._database.transaction() as session:
+            deleted = self._delete(session, "id IN (:ids...)", {"ids": list(document_ids)})
+            if deleted:
+                session.run(_COUNT_CHANGE)
+            return deleted
+
+    def _put(self, session: Session, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
+        stored = _stored(session, document.id)
+        key = _write_document(session, document)
+        old = _chunks_by_text(session, key)
+        is_embedded_alike = stored is not None and _embedded(*stored) == _embedded_of(document)
+        kept = [_claim(old, piece) if is_embedded_alike else None for piece in pieces]
+        self._delete_chunks(session, [chunk_id for left in old.values() for chunk_id in left])
+        rows = [{"document": key, **chunk_values(document, at, piece)} for at, piece in enumerate(pieces)]
+        moved = [{"id": id, **row} for id, row in zip(kept, rows, strict=True) if id is not None]
+        self._words.forget(session, [row["id"] for row in moved])
+        session.run_many(_MOVE_CHUNK, moved)
+        ids = [
+            session.value(_INSERT_CHUNK, row) if id is None else id
+            for id, row in zip(kept, rows, strict=True)
+        ]
+        self._words.index(session, ids)
+        names = (chunk_names(document, piece.heading, piece.text) for piece in pieces)
+        put_names(session, dict(zip(ids, names, strict=True)))
+        session.run(_COUNT_CHANGE)
+        return ids
+
+    def _update(self, session: Session, document: Document) -> None:
+        stored = _stored(session, document.id)
+        if stored is None:
+            raise no_document(document.id)
+        key = _write_document(session, document)
+        type, path, title, tags = stored
+        rows = session.rows(_CHUNK_TEXTS, {"key": key})
+        texts = [(chunk_id, list_of(heading), text) for chunk_id, heading, text in rows]
+        if (type, path, title) != (document.type, document.path, document.title):
+            put_names(session, {id: chunk_names(document, heading, text) for id, heading, text in texts})
+        if (title, tags) != (document.title, tuple(dict.fromkeys(document.tags))):
+            labels = {
+                id: columns_of(document.title, document.tags, heading, text)._asdict()
+                for id, heading, text in texts
+            }
+            self._relabel(session, labels)
+        if _embedded(*stored) != _embedded_of(document):
+            session.run(_UNLINK, {"key": key})  # their vectors are those of other texts now
+        session.run(_COUNT_CHANGE)
+
+    def _relabel(self, session: Session, labels: dict[ChunkId, dict[str, str]]) -> None:
+        """Write the title, tags and terms that chunks are indexed under."""
+        self._words.forget(session, list(labels))
+        session.run_many(
+            _RELABEL_CHUNK,
+            ({"id": id, **{field: row[field] for field in _LABEL_FIELDS}} for id, row in labels.items()),
+        )
+        self._words.index(session, list(labels))
+
+    def _delete(self, session: Session, where: str, values: dict[str, Any]) -> int:
+        """Delete documents: words and chunks first, then the documents."""
+        rows = session.rows(f"SELECT key, id FROM kb_documents WHERE {where}", values)
+        _release_superseded(session, {document_id for _, document_id in rows})
+        doomed = {"keys": [key for key, _ in rows]}
+        chunks = session.rows("SELECT id FROM kb_chunks WHERE document IN (:keys...)", doomed)
+        self._delete_chunks(session, [chunk_id for (chunk_id,) in chunks])
+        session.run("DELETE FROM kb_documents WHERE key IN (:keys...)", doomed)
+        return len(rows)
+
+    def _delete_chunks(self, session: Session, chunk_ids: Sequence[ChunkId]) -> None:
+        if chunk_ids:
+            self._words.delete_chunks(session, chunk_ids)
+
+
+def _stored(session: Session, document_id: str) -> tuple[str, str, str, tuple[str, ...]] | None:
+    """Return the type, path, title and tags of a document; None if there is none."""
+    rows = session.rows(_STORED, {"id": document_id})
+    return (*rows[0][:3], list_of(rows[0][3])) if rows else None
+
+
+def _embedded(type: str, path: str, title: str, tags: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return what is embedded with each text of a document: the title, and the tags of a note."""
+    return title, tags if type == "note" else ()
+
+
+def _embedded_of(document: Document) -> tuple[str, tuple[str, ...]]:
+    return document.title, tuple(dict.fromkeys(embedded_tags(document)))
+
+
+def _write_document(session: Session, document: Document) -> int:
+    """Write a document's row and tags; return its key."""
+    values = document_values(document)
+    values["source"] = session.value(_KEY_OF_SOURCE, {"source_id": values.pop("source_id")})
+    if values["source"] is None:
+        raise no_source(document.source_id)
+    try:
+        key = int(session.value(_PUT_DOCUMENT, values))
+    except Duplicate as fault:
+        raise path_taken(document.path) from fault
+    session.run("DELETE FROM kb_document_tags WHERE document = :key", {"key": key})
+    tags = enumerate(dict.fromkeys(document.tags))
+    session.run_many(_PUT_TAG, ({"document": key, "tag": tag, "position": at} for at, tag in tags))
+    return key
+
+
+def _chunks_by_text(session: Session, document: int) -> _Kept:
+    chunks: _Kept = defaultdict(deque)
+    for chunk_id, heading, text in session.rows(_CHUNK_TEXTS, {"key": document}):
+        chunks[heading, text].append(chunk_id)
+    return chunks
+
+
+def _claim(old: _Kept, piece: Piece) -> ChunkId | None:
+    same = old.get((list_column(piece.heading), piece.text))
+    return same.popleft() if same else None
+
+
+def _release_superseded(session: Session, doomed: set[str]) -> None:
+    """Bring back what only the doomed documents supersede."""
+    moved = rerouted(dict(session.rows(_SUPERSEDED)), doomed)
+    session.run_many(_SUPERSEDE, ({"new": new, "old": old} for old, new in moved.items()))

@@ -1,0 +1,307 @@
+"""Vectors, each stored once by the hash of its text: what chunks are searched by, and the cache.
+
+A vector's number, hash and checksum are in kb_embeddings; the vector itself is where the engine keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from concord.backends.sql_values import list_of
+from concord.backends.store_errors import unprepared, vectors_gone
+from concord.backends.vector_checks import check_vector
+from concord.store.contract import EmbeddingCache, TextHash, VectorIndex
+from concord.store.models import (
+    Model,
+    VectorTables,
+    all_models,
+    find_model,
+    forget_if_empty,
+    new_model,
+)
+from concord.store.outbox import check_here, claim
+from concord.store.overriding import override
+from concord.store.rows import TAGS
+from concord.store.sql import Database, Session
+from concord.types import FLOAT_BYTES, ChunkId, Filter, Identity, Pending, Scored, Vector
+
+if TYPE_CHECKING:
+    from concord.core.reports import CacheUsage
+
+_READ_AT_ONCE = 512  # vectors, of all that are listed
+
+_OF_SOURCE = "d.source = (SELECT key FROM kb_sources WHERE id = :source)"
+_LINKED = "SELECT 1 FROM kb_chunk_vectors AS v WHERE v.chunk = c.id AND v.model = :model"
+_WAITING = f"""
+FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document WHERE NOT EXISTS ({_LINKED})"""
+_COUNT_WAITING = """
+SELECT (SELECT value FROM kb_meta WHERE key = 'chunks')
+    - (SELECT count(*) FROM kb_chunk_vectors WHERE model = :model)"""
+_PENDING = f"""
+SELECT c.id, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN {TAGS} ELSE '[]' END
+{_WAITING} AND c.id > :after"""
+_KNOWN = (
+    "SELECT text_hash, id, crc FROM kb_embeddings WHERE model = :model AND text_hash IN (:keys as bytes...)"
+)
+_NEW = """
+INSERT INTO kb_embeddings (model, text_hash, crc, used) VALUES (:model, :key, :crc, :used) RETURNING id"""
+_USED = "UPDATE kb_embeddings SET used = :used WHERE id IN (:ids...)"
+_CHANGED = "UPDATE kb_embeddings SET crc = :crc, used = :used WHERE id = :id"
+_LINK = """
+INSERT INTO kb_chunk_vectors (chunk, model, embedding) VALUES (:chunk, :model, :embedding)
+ON CONFLICT (chunk, model) DO UPDATE SET embedding = excluded.embedding"""
+_VECTORS_OF = """
+SELECT v.chunk, e.id, e.crc FROM kb_chunk_vectors AS v JOIN kb_embeddings AS e ON e.id = v.embedding
+WHERE v.model = :model AND v.chunk IN (:chunks...)"""
+_OF_SOURCES_CHUNKS = f"""
+model = :model AND chunk IN (
+    SELECT c.id FROM kb_documents AS d JOIN kb_chunks AS c ON c.document = d.key WHERE {_OF_SOURCE})"""
+_UNUSED = "NOT EXISTS (SELECT 1 FROM kb_chunk_vectors AS v WHERE v.embedding = e.id)"
+_LOOKUPS = "SELECT sum(value) FROM kb_meta WHERE key IN ('cache_hits', 'cache_misses')"
+
+
+class SqlVectors(VectorIndex):
+    """The vectors of one model."""
+
+    def __init__(self, database: Database, tables: VectorTables, identity: Identity) -> None:
+        self._database = database
+        self._tables = tables
+        self._identity = identity
+
+    @override
+    def count_pending(self, source_id: str | None = None) -> int:
+        with self._database.read() as session:
+            values = {"model": self._key(session)}
+            if source_id is None:
+                return int(session.value(_COUNT_WAITING, values))
+            statement = f"SELECT count(*) {_WAITING} AND {_OF_SOURCE}"
+            return int(session.value(statement, {**values, "source": source_id}))
+
+    @override
+    def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
+        chosen = "" if source_id is None else f" AND {_OF_SOURCE}"
+        values = {"after": after, "limit": max(limit, 0)}
+        with self._database.read() as session:
+            values["model"] = self._key(session)
+            rows = session.rows(
+                f"{_PENDING}{chosen} ORDER BY c.id LIMIT :limit",
+                values if source_id is None else {**values, "source": source_id},
+            )
+        return [
+            Pending(id, title, list_of(heading), text, list_of(tags))
+            for id, title, heading, text, tags in rows
+        ]
+
+    @override
+    def cached(self, keys: Sequence[TextHash]) -> dict[TextHash, Vector]:
+        with self._database.read() as session:
+            model = find_model(session, self._identity)
+            known = self._stored(session, model, keys) if model else {}
+        if known:
+            with self._database.transaction() as session:
+                used = _count(session, "cache_hits", len(known))
+                session.run(_USED, {"used": used, "ids": [id for id, _ in known.values()]})
+        return {key: vector for key, (_, vector) in known.items()}
+
+    @override
+    def remember(self, vectors: Mapping[TextHash, Vector]) -> None:
+        if not vectors:
+            return
+        with self._database.transaction() as session:
+            model = find_model(session, self._identity) or new_model(
+                session, self._tables, self._identity, is_added=False
+            )
+            _count(session, "cache_misses", len(vectors))
+            self._store(session, model, vectors)
+
+    @override
+    def put(self, vectors: Iterable[tuple[ChunkId, TextHash, Vector]]) -> int:
+        batch = list(vectors)  # before the lock is taken: the iterable may be an embedder at work
+        with self._database.transaction() as session:
+            claim(session, self._database)
+            model = find_model(session, self._identity)
+            if model is None or not model.is_added:
+                raise unprepared()
+            for _, _, vector in batch:
+                check_vector(vector, self._identity.dimension)
+            ids = self._store(session, model, {key: vector for _, key, vector in batch})
+            chunks = "SELECT id FROM kb_chunks WHERE id IN (:chunks...)"
+            alive = {id for (id,) in session.rows(chunks, {"chunks": [chunk for chunk, _, _ in batch]})}
+            links = {chunk: ids[key] for chunk, key, _ in batch if chunk in alive}
+            session.run_many(
+                _LINK, ({"chunk": chunk, "model": model.key, "embedding": id} for chunk, id in links.items())
+            )
+            return len(links)
+
+    @override
+    def search(
+        self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
+    ) -> list[Scored]:
+        if limit < 1:
+            return []
+        with self._database.read() as session:
+            model = find_model(session, self._identity)
+            if model is None or not model.is_added:
+                raise vectors_gone(self._identity)
+            check_vector(vector, self._identity.dimension)
+            check_here(session)
+            return self._tables.nearest(session, model, vector, filter, limit, ef_search)
+
+    @override
+    def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
+        with self._database.read() as session:
+            model = find_model(session, self._identity)
+            if not chunk_ids or model is None:
+                return {}
+            check_here(session)
+            rows = session.rows(_VECTORS_OF, {"model": model.key, "chunks": list(chunk_ids)})
+            vectors = self._tables.read(session, model, [id for _, id, _ in rows])
+        return {chunk: vectors[id] for chunk, id, crc in rows if is_intact(vectors.get(id), crc)}
+
+    @override
+    def delete_source(self, source_id: str) -> int:
+        with self._database.transaction() as session:
+            model = find_model(session, self._identity)
+            if model is None:
+                return 0
+            values = {"model": model.key, "source": source_id}
+            rows = session.rows(f"SELECT embedding FROM kb_chunk_vectors WHERE {_OF_SOURCES_CHUNKS}", values)
+            if rows:
+                check_here(session)
+            session.run(f"DELETE FROM kb_chunk_vectors WHERE {_OF_SOURCES_CHUNKS}", values)
+            ids = {"ids": [id for (id,) in rows]}
+            statement = f"SELECT e.id FROM kb_embeddings AS e WHERE e.id IN (:ids...) AND {_UNUSED}"
+            unused = [id for (id,) in session.rows(statement, ids)]
+            delete_embeddings(session, self._tables, model, unused)
+            return len(rows)
+
+    def stored(self, keys: Sequence[TextHash]) -> dict[TextHash, Vector]:
+        """Return the vectors of texts that are known, without counting them."""
+        with self._database.read() as session:
+            model = find_model(session, self._identity)
+            known = self._stored(session, model, keys) if model else {}
+        return {key: vector for key, (_, vector) in known.items()}
+
+    def _key(self, session: Session) -> int:
+        model = find_model(session, self._identity)
+        return model.key if model else 0  # no model has this key: every chunk waits
+
+    def _stored(
+        self, session: Session, model: Model, keys: Sequence[TextHash]
+    ) -> dict[TextHash, tuple[int, Vector]]:
+        """Return the intact vectors of texts, each with its id."""
+        rows = session.rows(_KNOWN, {"model": model.key, "keys": list(set(keys))})
+        vectors = self._tables.read(session, model, [id for _, id, _ in rows])
+        return {key: (id, vectors[id]) for key, id, crc in rows if is_intact(vectors.get(id), crc)}
+
+    def _store(
+        self, session: Session, model: Model, vectors: Mapping[TextHash, Vector]
+    ) -> dict[TextHash, int]:
+        """Store the vectors of texts, unless they are stored already; return their ids."""
+        ids = {key: id for key, id, _ in session.rows(_KNOWN, {"model": model.key, "keys": [*vectors]})}
+        stored = self._tables.read(session, model, [*ids.values()])
+        used = session.value(_LOOKUPS)
+        changed: dict[int, Vector] = {}
+        for key, vector in vectors.items():
+            if key not in ids:
+                row = {"model": model.key, "key": key, "crc": crc32(vector), "used": used}
+                ids[key] = session.value(_NEW, row)
+            elif stored.get(ids[key]) == vector:
+                continue
+            else:
+                session.run(_CHANGED, {"id": ids[key], "crc": crc32(vector), "used": used})
+            changed[ids[key]] = vector
+        if changed:
+            self._tables.write(session, model, changed)
+            _count_version(session, model)
+        return ids
+
+
+class SqlCache(EmbeddingCache):
+    """All vectors of one store by their texts."""
+
+    def __init__(self, database: Database, tables: VectorTables) -> None:
+        self._database = database
+        self._tables = tables
+
+    @override
+    def entries(self) -> Iterator[tuple[Identity, TextHash, Vector]]:
+        with self._database.read() as session:
+            models = {model.key: model for model in all_models(session)}
+            rows = session.rows("SELECT id, model, text_hash, crc FROM kb_embeddings ORDER BY used, id")
+            for start in range(0, len(rows), _READ_AT_ONCE):
+                few = rows[start : start + _READ_AT_ONCE]
+                vectors: dict[int, Vector] = {}
+                for key in {model for _, model, _, _ in few}:
+                    ids = [id for id, model, _, _ in few if model == key]
+                    vectors |= self._tables.read(session, models[key], ids)
+                for id, key, text_hash, crc in few:
+                    if id in vectors and is_intact(vectors[id], crc):
+                        yield models[key].identity, text_hash, vectors[id]
+
+    @override
+    def usage(self) -> CacheUsage:
+        from concord.core.reports import CacheUsage
+
+        with self._database.read() as session:
+            counts = _counts(session)
+            hits, misses = (
+                session.value("SELECT value FROM kb_meta WHERE key = :key", {"key": key})
+                for key in ("cache_hits", "cache_misses")
+            )
+        return CacheUsage(sum(counts.values()), _size(counts), hits, misses)
+
+    @override
+    def trim(self, max_bytes: int) -> int:
+        if self.usage().size_bytes <= max_bytes:
+            return 0
+        with self._database.transaction() as session:
+            models = {model.key: model for model in all_models(session)}
+            doomed: dict[int, list[int]] = {}
+            excess = _size(_counts(session)) - max_bytes
+            statement = f"SELECT id, model FROM kb_embeddings AS e WHERE {_UNUSED} ORDER BY used, id"
+            for id, key in session.rows(statement):
+                if excess <= 0:
+                    break
+                doomed.setdefault(key, []).append(id)
+                excess -= models[key].identity.dimension * FLOAT_BYTES
+            for key, ids in doomed.items():
+                delete_embeddings(session, self._tables, models[key], ids)
+                forget_if_empty(session, self._tables, models[key])
+            return sum(map(len, doomed.values()))
+
+
+def is_intact(vector: Vector | None, crc: int) -> bool:
+    """Whether a vector is as it was written."""
+    return vector is not None and crc32(vector) == crc
+
+
+def delete_embeddings(session: Session, tables: VectorTables, model: Model, ids: list[int]) -> None:
+    """Delete vectors that no chunk uses."""
+    if ids:
+        tables.remove(session, model, ids)
+        session.run("DELETE FROM kb_embeddings WHERE id IN (:ids...)", {"ids": ids})
+        _count_version(session, model)
+
+
+def _count_version(session: Session, model: Model) -> None:
+    session.run("UPDATE kb_models SET version = version + 1 WHERE key = :model", {"model": model.key})
+
+
+def _count(session: Session, counter: str, more: int) -> int:
+    """Count look-ups; return how many there have been."""
+    values = {"more": more, "counter": counter}
+    session.run("UPDATE kb_meta SET value = value + :more WHERE key = :counter", values)
+    return int(session.value(_LOOKUPS))
+
+
+def _counts(session: Session) -> dict[Identity, int]:
+    """Return the number of vectors by model."""
+    counts = dict(session.rows("SELECT model, count(*) FROM kb_embeddings GROUP BY model"))
+    return {model.identity: counts.get(model.key, 0) for model in all_models(session)}
+
+
+def _size(counts: Mapping[Identity, int]) -> int:
+    return sum(identity.dimension * FLOAT_BYTES * count for identity, count in counts.items())

@@ -1,0 +1,104 @@
+"""How the shared statements reach an engine: the few things in which SQL dialects differ, and sessions.
+
+Statements are written once, with `:name` for a value and two forms that no engine knows:
+
+    IN (:ids...)            the values of a list; `IN (:keys as bytes...)` if they are bytes
+    json_list(tag, position)    an aggregate: the values of a column, ordered by another, as JSON text
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+Values = Mapping[str, Any]
+NOTHING: Values = {}
+Row = Sequence[Any]  # columns are typed by the schema; mypy cannot see it
+
+
+class Duplicate(Exception):
+    """A row was refused because another has a value that must be unique."""
+
+
+class Dialect(Protocol):
+    """What an engine's SQL has of its own, beside the form of statements."""
+
+    types: Mapping[str, str]  # of columns, by the names in `schema`
+    glob: str  # whether the column `path` matches :glob
+    watch: str  # makes triggers that record changes of chunks and documents in kb_outbox
+    unwatch: str  # takes these triggers away, if they are there
+
+    def glob_value(self, glob: str) -> str:
+        """Return what :glob is for a glob of ours."""
+        ...
+
+
+class Session(Protocol):
+    """A connection within `Database.read` or `Database.transaction`."""
+
+    def rows(self, statement: str, values: Values = NOTHING) -> list[Any]:
+        """Return all rows, each a tuple of its columns."""
+        ...
+
+    def iterate(self, statement: str, values: Values = NOTHING) -> Iterable[Any]:
+        """Return the rows one by one, without holding them all."""
+        ...
+
+    def value(self, statement: str, values: Values = NOTHING) -> Any:
+        """Return the first column of the first row; None if there is no row."""
+        ...
+
+    def run(self, statement: str, values: Values = NOTHING) -> None:
+        """Run a statement whose rows nobody wants.
+
+        Raises:
+            Duplicate: a value that must be unique is there already.
+        """
+        ...
+
+    def run_many(self, statement: str, values: Iterable[Values]) -> None:
+        """Run a statement once for each of several values."""
+        ...
+
+
+class Database(Protocol):
+    """The tables of one organisation."""
+
+    dialect: Dialect
+
+    def read(self) -> AbstractContextManager[Session]:
+        """Lend a session for reading; all its statements see the same moment."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[Session]:
+        """Run the block as one transaction, alone among those that write."""
+        ...
+
+    def lock(self, name: str, doing: str, wait_s: float) -> AbstractContextManager[None]:
+        """Hold a lock across processes; it is freed when the holder dies.
+
+        Raises:
+            StoreBusy: another process holds it for longer than `wait_s`: it is `doing` that.
+        """
+        ...
+
+    def origin(self) -> str:
+        """Return what tells this store from a copy of it; empty where that cannot be known."""
+        ...
+
+
+class WordTables(Protocol):
+    """How an engine keeps the words of chunks in step with their rows."""
+
+    def delete_chunks(self, session: Session, chunk_ids: Sequence[int]) -> None:
+        """Delete chunks and take them out of the index of words."""
+        ...
+
+    def forget(self, session: Session, chunk_ids: Sequence[int]) -> None:
+        """Take chunks out of the index of words; their indexed columns are about to change."""
+        ...
+
+    def index(self, session: Session, chunk_ids: Sequence[int]) -> None:
+        """Index chunks that have been written or changed."""
+        ...

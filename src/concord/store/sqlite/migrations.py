@@ -1,0 +1,201 @@
+"""Bringing a file to the schema of this program: from nothing, or from an older one, in one transaction."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+import apsw
+from msgspec import Struct
+
+from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, SchemaTooNew
+from concord.store import schema
+from concord.store.sqlite import dialect, old_schemas
+from concord.store.sqlite.connections import Connection, Readers, closed_on_failure, open_to_write
+from concord.store.sqlite.faults import ANEW, translated
+from concord.store.sqlite.location import APPLICATION_ID, Location
+from concord.store.sqlite.opened_file import forget_begun
+
+_POLL_S = 0.01
+# The sentinel. A table that measures another distance, L2 by default, would rank by nonsense.
+_IS_COSINE = """
+SELECT NOT EXISTS (SELECT 1 FROM kb_models)
+    OR EXISTS (SELECT 1 FROM kb_vec_meta WHERE key = 'distance_metric' AND value = 'cosine')"""
+
+
+class _State(Struct, frozen=True):
+    application_id: int
+    version: int
+    is_empty: bool
+
+
+def _notes_and_journal(connection: Connection) -> None:
+    connection.execute(old_schemas.NOTES_AND_JOURNAL)
+
+
+def _spaces(connection: Connection) -> None:
+    """Several models beside each other, and a cache that knows what was used."""
+    connection.execute(old_schemas.SPACES)
+
+
+def _last_pages(connection: Connection) -> None:
+    connection.execute(old_schemas.LAST_PAGES)
+
+
+def _names(connection: Connection) -> None:
+    """Names of chunks, and columns; there are none until chunks are indexed anew."""
+    connection.execute(old_schemas.NAMES)
+
+
+def _one_copy(connection: Connection) -> None:
+    """Each vector once, by the hash of its text."""
+    from concord.store.sqlite.one_copy import keep_each_vector_once  # late: hardly any start needs it
+
+    keep_each_vector_once(connection)
+
+
+# The step at index n leads from version n + 1 to version n + 2. A step that was released never changes.
+STEPS: tuple[Callable[[Connection], None], ...] = (
+    _notes_and_journal,
+    _spaces,
+    _last_pages,
+    _names,
+    _one_copy,
+)
+VERSION = len(STEPS) + 1
+# vec0 keeps many vectors in one value, which SQLite walks page by page: with pages of 16 kB instead of 4,
+# nearest neighbours take 3/4 of the time, words no longer, and the file is smaller.
+PAGE_BYTES = 16384
+
+
+def bring_up_to_date(location: Location, readers: Readers) -> None:
+    """Make the file usable; a file that is up to date is only read.
+
+    Raises:
+        SchemaTooNew: a newer program wrote it.
+        CorruptStore: it is damaged, or is another program's database.
+        BadValue: it belongs to another organisation.
+        BackendDown: it cannot be opened.
+    """
+    with readers.connection() as connection:  # another process may be making it now
+        version = _checked_version(_state(connection), location)
+        is_cosine = version < VERSION or bool(connection.value(_IS_COSINE))
+    if version < VERSION or not is_cosine:
+        _migrate(location)
+    with readers.connection() as connection:
+        _check_org(connection, location)
+
+
+def make_if_missing(location: Location) -> None:
+    """Make the file, and its folder, where there is none.
+
+    Raises:
+        BackendDown: it cannot be made.
+    """
+    if not os.path.exists(location.path):
+        forget_begun(location.path)
+        _make_folder(location)
+        _migrate(location)
+
+
+def make_empty(connection: Connection) -> None:
+    """Give a database the tables of a store that holds nothing."""
+    connection.execute(schema.create(dialect.DIALECT))
+    connection.execute(dialect.WORDS + dialect.INSERTED_TRIGGER + dialect.DELETED_TRIGGER)
+
+
+def _migrate(location: Location) -> None:
+    with translated(location.path):
+        connection = open_to_write(location, create=True)
+        with closed_on_failure(connection):  # which rolls back
+            connection.pragma("page_size", PAGE_BYTES)  # only a file without a page obeys
+            _use_log(connection, location)
+            connection.execute("BEGIN IMMEDIATE")
+            # Read again under the lock: another process may have done the work meanwhile.
+            version = _checked_version(_state(connection), location)
+            if version == 0:
+                make_empty(connection)
+            else:
+                for step in STEPS[version - 1 :]:
+                    step(connection)
+                _ensure_cosine(connection)
+            _sign(connection, location)
+            connection.execute("COMMIT")
+        connection.shut()
+
+
+def _ensure_cosine(connection: Connection) -> None:
+    """Rebuild tables of vectors that are not known to measure cosine distance."""
+    if not connection.value(_IS_COSINE):
+        from concord.store.sqlite.one_copy import rebuild_as_cosine
+
+        rebuild_as_cosine(connection)
+
+
+def _use_log(connection: Connection, location: Location) -> None:
+    """Write ahead into a log. SQLite does not wait for others here, whatever its busy timeout: we do."""
+    deadline = time.monotonic() + location.busy_timeout_ms / 1000
+    while True:
+        try:
+            connection.pragma("journal_mode", "wal")
+            return
+        except apsw.BusyError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(_POLL_S)
+
+
+def _sign(connection: Connection, location: Location) -> None:
+    connection.execute("INSERT OR IGNORE INTO kb_meta VALUES ('org', ?)", (location.org,))
+    connection.pragma("application_id", APPLICATION_ID)
+    connection.pragma("user_version", VERSION)
+
+
+def _state(connection: Connection) -> _State:
+    is_empty = connection.execute("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)").get
+    return _State(connection.pragma("application_id"), connection.pragma("user_version"), bool(is_empty))
+
+
+def _checked_version(state: _State, location: Location) -> int:
+    if state == _State(0, 0, True):  # new, or cut short before its first transaction
+        return 0
+    if state.application_id != APPLICATION_ID:
+        raise CorruptStore(
+            f"{location.path} is the database of another program",
+            hint=Hint(Action.STORE, "use another {store}, or move it away"),
+        )
+    if state.version > VERSION:
+        raise SchemaTooNew(
+            f"{location.path} has schema {state.version}; this program knows up to {VERSION}",
+            hint=Hint(Action.UPGRADE, package="concord-kb"),
+        )
+    if state.version < 1:  # tables that were copied by another tool, without what the file says of itself
+        raise CorruptStore(
+            f"{location.path} does not say which schema its tables have",
+            hint=Hint(
+                Action.BACKUP, f"copy the whole file with {{backup}}, restore it from a backup, or {ANEW}"
+            ),
+        )
+    return state.version
+
+
+def _check_org(connection: Connection, location: Location) -> None:
+    """Refuse a file reached under another name, as on a disk that does not tell upper from lower case."""
+    owner = connection.execute("SELECT value FROM kb_meta WHERE key = 'org'").get
+    if owner != location.org:
+        raise BadValue(
+            f"{location.path} belongs to the organisation {owner!r}, not to {location.org!r}",
+            hint=Hint(Action.STORE, "give each organisation its own name, or its own {store}"),
+        )
+
+
+def _make_folder(location: Location) -> None:
+    folder = os.path.dirname(location.path)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # what is indexed is for its owner's eyes
+    except OSError as fault:
+        raise BackendDown(
+            f"{folder} cannot be made: {fault.strerror}",
+            hint=Hint(Action.STORE, "use another {store}, or make it yourself"),
+        ) from fault

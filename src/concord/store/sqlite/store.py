@@ -1,0 +1,172 @@
+"""One organisation in one SQLite file: what `sqlite://` URLs open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from concord.core.errors import BackendDown, StoreBusy
+from concord.store.contract import Place, Store, WordIndex
+from concord.store.overriding import override
+from concord.store.sql import Database
+from concord.store.sqlite.connections import Connection, Readers, Writer
+from concord.store.sqlite.dialect import DIALECT
+from concord.store.sqlite.location import Location, locate
+from concord.store.sqlite.migrations import bring_up_to_date, make_if_missing
+from concord.store.sqlite.opened_file import OpenedFile
+from concord.store.sqlite.vectors import SQLiteVectorTables
+from concord.store.sqlite.words import SQLiteWords, SQLiteWordTables
+from concord.store.store import SqlStore
+
+if TYPE_CHECKING:
+    from concord.core.protocols import Progress
+    from concord.core.reports import Finding, VectorIndexState
+
+
+class SQLiteDatabase(Database):
+    """The tables of one file."""
+
+    dialect = DIALECT
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+        self.file = OpenedFile(location.path, self._make_ready)
+        self.readers = Readers(location, self.file)
+        self.writer = Writer(location, self.file)
+
+    @override
+    def read(self) -> AbstractContextManager[Connection]:
+        return self.readers.connection()
+
+    @override
+    def transaction(self) -> AbstractContextManager[Connection]:
+        return self.writer.transaction()
+
+    @override
+    @contextmanager
+    def lock(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
+        from concord.backends.file_locks import file_lock  # late: no search needs it
+
+        self.writer.make_file()
+        with file_lock(self.location.path, name, doing, wait_s), self.writer.patience():
+            yield
+
+    @override
+    def origin(self) -> str:
+        from concord.backends.birthplaces import file_birthplace
+
+        return file_birthplace(self.location.path)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.readers.close()
+        self.writer.close()
+
+    def _make_ready(self) -> None:
+        """Make the file, or bring one up to date that was put in the place of ours."""
+        readers = Readers(self.location, OpenedFile(self.location.path))
+        try:
+            make_if_missing(self.location)
+            bring_up_to_date(self.location, readers)
+        finally:
+            readers.close()
+
+
+class SQLiteStore(SqlStore, Store):
+    """The storage of one organisation, until it is closed."""
+
+    def __init__(self, location: Location) -> None:
+        self._file = SQLiteDatabase(location)
+        self._is_to_shrink = False
+        self._tables = SQLiteVectorTables()
+        super().__init__(self._file, SQLiteWordTables(), self._tables)
+        self.words: WordIndex = SQLiteWords(self._file)
+
+    @classmethod
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> SQLiteStore:
+        """Open an organisation's file, migrating it when it is old; where there is none, a change makes it.
+
+        Raises:
+            BadValue: the URL or the organisation's name is not of the form it must have.
+            StoreError: the file cannot be used as it is.
+            BackendDown: the disk refuses.
+        """
+        location = locate(url, org)
+        store = cls(location)
+        if store._file.file.is_missing():
+            return store
+        try:
+            bring_up_to_date(location, store._file.readers)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @property
+    @override
+    def place(self) -> Place:
+        from concord.backends.file_identity import file_identity
+        from concord.backends.organisations_beside import organisations_beside
+
+        location = self._file.location
+        others = organisations_beside(location.path) if location.is_one_of_many else []
+        is_begun = not self._file.file.is_missing()
+        return Place(location.path, is_begun, others, file_identity(location.path))
+
+    @override
+    @contextmanager
+    def lock(self, name: str, doing: str, *, wait_s: float) -> Iterator[None]:
+        from concord.store.sqlite.upkeep import is_worth_merging, merge_words  # late: no search needs it
+
+        with self._file.lock(name, doing, wait_s):
+            before = self.catalog.snapshot().generation
+            yield
+            after = self.catalog.snapshot().generation
+            if is_worth_merging(after - before, self.catalog.count().documents):
+                merge_words(self._file.writer)
+
+    @override
+    def check(self) -> list[Finding]:
+        if self._file.file.is_missing():
+            return []  # comparing words would make a file
+        from concord.store.sqlite.checks import find_faults  # no search needs to load it
+
+        # On connections of its own: one that has read the full-text index remembers what a repair replaces.
+        readers = Readers(self._file.location, self._file.file)
+        try:
+            return find_faults(readers, self._file.writer)
+        finally:
+            readers.close()
+
+    @override
+    def repair(self, findings: Sequence[Finding]) -> None:
+        from concord.store.sqlite.upkeep import put_right
+
+        put_right(findings, self._file.writer)
+        self._is_to_shrink = any(finding.fault == "space" for finding in findings)
+
+    @override
+    def maintain(self, progress: Progress) -> None:
+        if self._is_to_shrink:
+            from concord.store.sqlite.upkeep import shrink
+
+            self._is_to_shrink = False
+            with suppress(StoreBusy, BackendDown):  # nothing was lost: it is found again
+                shrink(self._file.writer, progress)
+
+    @override
+    def vector_index_state(self) -> VectorIndexState | None:
+        from concord.core.reports import VectorIndexState
+
+        return VectorIndexState(covered=0, size_bytes=0, absent="none is needed")
+
+    @override
+    def backup(self, path: str, progress: Progress) -> None:
+        from concord.store.sqlite.backups import write_backup
+
+        write_backup(self._file.readers, path, progress)
+
+    @override
+    def close(self) -> None:
+        self._file.close()

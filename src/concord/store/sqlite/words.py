@@ -1,0 +1,210 @@
+"""Words: FTS5 and its BM25, and the words of the index that are near a typed one.
+
+Reading the whole vocabulary means reading the whole index, which takes a second at 100,000 chunks. A large
+one is therefore asked for all words that begin alike, and for the other spellings one edit away, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import starmap
+from typing import Any
+
+from concord.backends.columns import WEIGHTS
+from concord.backends.matches import kept_and_dropped, wanted
+from concord.backends.sql_values import LAST_CHARACTER
+from concord.store.contract import WordIndex
+from concord.store.names import name_frequencies, search_names
+from concord.store.overriding import override
+from concord.store.rows import condition
+from concord.store.sql import Database, Session, WordTables
+from concord.store.sqlite.dialect import DELETED_TRIGGER, DIALECT
+from concord.text.similar import ALIKE, SPELLINGS, Typed, similar, typed
+from concord.text.tokens import separated, tokenize
+from concord.types import AllOf, ChunkId, Filter, Match, Phrase, Scored, Without, Word
+
+# The rest of a query that starts at the documents and ends at their chunks, `c`.
+_CHUNKS = "kb_documents AS d CROSS JOIN kb_chunks AS c ON c.document = d.key"
+# `ORDER BY rank` would let FTS5 sort, which is slower than SQLite's own top-k and leaves ties open.
+_SEARCH = f"""
+SELECT f.rowid, -bm25(kb_chunks_fts, {", ".join(map(str, WEIGHTS))}) AS score
+FROM kb_chunks_fts AS f {{rest}} ORDER BY score DESC, f.rowid LIMIT :limit"""
+_MATCHED = "WHERE f.kb_chunks_fts MATCH :match"
+_EVERYTHING = _SEARCH.format(rest=_MATCHED)
+# Superseded documents are few: leaving out their chunks is cheap where a join would double the time.
+_CURRENT = _SEARCH.format(
+    rest=f"{_MATCHED} AND f.rowid NOT IN (SELECT c.id FROM {_CHUNKS} WHERE d.superseded_by IS NOT NULL)"
+)
+# The plus keeps SQLite from trying, for every match, every document that a list in the condition names.
+_FILTERED = _SEARCH.format(
+    rest=f"""CROSS JOIN kb_chunks AS c INDEXED BY kb_chunks_place ON c.id = f.rowid
+    CROSS JOIN kb_documents AS d ON d.key = +c.document {_MATCHED} AND {{condition}}"""
+)
+
+_HAS_SUPERSEDED = "SELECT EXISTS (SELECT 1 FROM kb_documents WHERE superseded_by IS NOT NULL)"
+_COUNT_CHUNKS = "SELECT value FROM kb_meta WHERE key = 'chunks'"
+_COUNT_TOKENS = "SELECT term, doc FROM kb_chunks_vocab WHERE term IN (:tokens...)"
+_COUNT_PHRASE = "SELECT count(*) FROM kb_chunks_fts WHERE kb_chunks_fts MATCH :match"
+
+# An index of so few chunks is read through, which alone finds words by their middle or two slips early on:
+# 5 ms of work, where 100,000 chunks would take a second.
+SMALL = 200
+MOST_TOKENS = 5000  # read of one beginning
+_EVERY_TOKEN = "SELECT term, doc FROM kb_chunks_vocab"
+_BEGINNING = f"{_EVERY_TOKEN} WHERE term >= :start AND term < :end LIMIT :most"
+# Where each token stands; temporary, because nothing else needs it.
+_MAKE_PLACES = """
+CREATE VIRTUAL TABLE IF NOT EXISTS temp.kb_places USING fts5vocab(main, kb_chunks_fts, instance)"""
+_PLACES = 'SELECT doc, col, "offset" FROM temp.kb_places WHERE term = :token LIMIT :most'
+
+_MANY = 1000  # chunks; fewer are taken out of the full-text index in a fraction of a second
+# FTS5's parser gives up at about 30 nested brackets. Nothing that a person types comes near.
+_MAX_DEPTH = 16
+
+
+class SQLiteWords(WordIndex):
+    """The index of words of one file."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @override
+    def search(self, match: Match, filter: Filter, limit: int) -> list[Scored]:
+        expression = to_match(match)
+        if expression is None or limit < 1:
+            return []
+        values: dict[str, Any] = {"match": expression, "limit": limit}
+        with self._database.read() as session:
+            statement = _statement(session, filter, values)
+            return list(starmap(Scored, session.iterate(statement, values)))
+
+    @override
+    def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
+        with self._database.read() as session:
+            tokens = {word: tokenize(word) for word in words}  # what FTS5 makes of it, without asking it
+            single = [parts[0] for parts in tokens.values() if len(parts) == 1]
+            known = dict(session.rows(_COUNT_TOKENS, {"tokens": single}))
+            counts = {
+                word: known.get(parts[0], 0) if len(parts) == 1 else _count_phrase(session, word)
+                for word, parts in tokens.items()
+            }
+            return session.value(_COUNT_CHUNKS), counts
+
+    @override
+    def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
+        asked = typed(word)
+        if asked is None or limit < 1:
+            return []
+        with self._database.read() as session:
+            is_small = session.value(_COUNT_CHUNKS) <= SMALL
+            rows = session.rows(_EVERY_TOKEN) if is_small else _promising(session, asked)
+            session.run(_MAKE_PLACES)
+            return similar(asked, dict(rows).items(), lambda token: _spellings(session, token), limit)
+
+    @override
+    def search_names(self, tokens: Sequence[str], filter: Filter, limit: int) -> list[Scored]:
+        if not tokens or limit < 1:
+            return []
+        with self._database.read() as session:
+            return search_names(session, DIALECT, tokens, filter, limit)
+
+    @override
+    def name_frequencies(self, tokens: Sequence[str]) -> dict[str, int]:
+        with self._database.read() as session:
+            return name_frequencies(session, tokens)
+
+
+class SQLiteWordTables(WordTables):
+    """Triggers keep the full-text index in step."""
+
+    @override
+    def forget(self, session: Session, chunk_ids: Sequence[ChunkId]) -> None:
+        pass
+
+    @override
+    def index(self, session: Session, chunk_ids: Sequence[ChunkId]) -> None:
+        pass
+
+    @override
+    def delete_chunks(self, session: Session, chunk_ids: Sequence[ChunkId]) -> None:
+        doomed = "DELETE FROM kb_chunks WHERE id IN (:chunks...)"
+        if len(chunk_ids) <= max(_MANY, session.value(_COUNT_CHUNKS) / 2):
+            session.run(doomed, {"chunks": list(chunk_ids)})
+            return
+        # Deleting most chunks and indexing the rest anew is faster than taking them out one by one.
+        session.run("DROP TRIGGER kb_chunks_deleted")
+        session.run(doomed, {"chunks": list(chunk_ids)})
+        session.run("UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunks) WHERE key = 'chunks'")
+        session.run("INSERT INTO kb_chunks_fts (kb_chunks_fts) VALUES ('rebuild')")
+        session.run(DELETED_TRIGGER)
+
+
+def _statement(session: Session, filter: Filter, values: dict[str, Any]) -> str:
+    """Return the statement for a filter, and add the values that it names."""
+    if filter.is_open:
+        is_everything = filter.include_superseded or not session.value(_HAS_SUPERSEDED)
+        return _EVERYTHING if is_everything else _CURRENT
+    sql, filter_values = condition(filter, DIALECT)
+    values.update(filter_values)
+    return _FILTERED.format(condition=sql)
+
+
+def _count_phrase(session: Session, word: str) -> int:
+    """Count a word that the tokenizer splits: its tokens, side by side."""
+    expression = to_match(Phrase(word))
+    return int(session.value(_COUNT_PHRASE, {"match": expression})) if expression else 0
+
+
+def _promising(session: Session, asked: Typed) -> list[tuple[str, int]]:
+    """Return the tokens that begin as the word does; if none is one edit away, other tokens that are.
+
+    Each of the others takes as long as reading five that begin alike. What stands in one chunk alone may be
+    mistyped there as well.
+    """
+    start = asked.word[:ALIKE] if asked.allowed else asked.word
+    rows = session.rows(_BEGINNING, {"start": start, "end": start + LAST_CHARACTER, "most": MOST_TOKENS})
+    if any(chunks > 1 and token in asked.one_off for token, chunks in rows):
+        return rows
+    tokens = [token for token in asked.one_off if not token.startswith(start)]
+    return [*rows, *session.rows(_COUNT_TOKENS, {"tokens": tokens})]
+
+
+def _spellings(session: Session, token: str) -> Iterator[str]:
+    """Yield words that a token stands for: an index keeps only their stem."""
+    for chunk, column, at in session.rows(_PLACES, {"token": token, "most": SPELLINGS}):
+        text = session.value(f"SELECT {column} FROM kb_chunks WHERE id = :chunk", {"chunk": chunk})
+        yield from separated(text)[at : at + 1]
+
+
+def to_match(match: Match) -> str | None:
+    """Return a MATCH string that FTS5 can parse, whatever the words; None when there is nothing to find."""
+    return _render(match, _MAX_DEPTH)
+
+
+def _render(match: Match, depth: int) -> str | None:
+    if isinstance(match, Word | Phrase):
+        return _quoted(match)
+    if depth == 0:
+        return _joined(wanted(match), " OR ", 1)
+    if isinstance(match, Without):
+        return _without(match, depth)
+    return _joined(match.parts, " AND " if isinstance(match, AllOf) else " OR ", depth)
+
+
+def _quoted(leaf: Word | Phrase) -> str | None:
+    # Inside quotes FTS5 reads every operator as text. A text without a token would match no row at all.
+    if not separated(leaf.text):
+        return None
+    text = leaf.text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8").replace('"', '""')
+    return f'"{text}"*' if isinstance(leaf, Word) and leaf.prefix else f'"{text}"'
+
+
+def _joined(parts: tuple[Match, ...], operator: str, depth: int) -> str | None:
+    rendered = [text for part in parts if (text := _render(part, depth - 1)) is not None]
+    return f"({operator.join(rendered)})" if len(rendered) > 1 else rendered[0] if rendered else None
+
+
+def _without(match: Without, depth: int) -> str | None:
+    keep, dropped = kept_and_dropped(match)
+    kept, drop = _render(keep, depth - 1), _joined(dropped, " OR ", depth)
+    return f"({kept} NOT {drop})" if kept and drop else kept

@@ -1,0 +1,89 @@
+"""One organisation's storage in an SQL engine: the parts that all engines share, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import starmap
+
+from concord.store.catalog import SqlCatalog
+from concord.store.contract import Catalog, EmbeddingCache, Journal, Models, Outbox
+from concord.store.embeddings import SqlCache
+from concord.store.models import SqlModels, VectorTables
+from concord.store.outbox import SqlOutbox
+from concord.store.overriding import override
+from concord.store.sql import Database, WordTables
+from concord.types import Access, Feedback
+
+_RECORD_ACCESS = """
+INSERT INTO kb_accesses (document, count, last_at)
+SELECT key, 1, :at FROM kb_documents WHERE id IN (:ids...)
+ON CONFLICT (document) DO UPDATE SET count = kb_accesses.count + 1,
+    last_at = CASE WHEN kb_accesses.last_at > excluded.last_at
+        THEN kb_accesses.last_at ELSE excluded.last_at END"""
+_PUT_ACCESS = """
+INSERT INTO kb_accesses (document, count, last_at) SELECT key, :count, :at FROM kb_documents WHERE id = :id
+ON CONFLICT (document) DO UPDATE SET count = excluded.count, last_at = excluded.last_at"""
+_ACCESSES = """
+SELECT d.id, a.count, a.last_at FROM kb_documents AS d JOIN kb_accesses AS a ON a.document = d.key
+WHERE d.id IN (:ids...)"""
+_RECORD_FEEDBACK = """
+INSERT INTO kb_feedback (document_id, citation, opinion, query, at)
+VALUES (:document, :citation, :opinion, :query, :at)
+ON CONFLICT (query, document_id) DO UPDATE
+SET citation = excluded.citation, opinion = excluded.opinion, at = excluded.at"""
+_FEEDBACK = """
+SELECT document_id, citation, opinion, query, at FROM kb_feedback ORDER BY at, query, document_id"""
+
+
+class SqlStore:
+    """The parts of a store that all engines share."""
+
+    def __init__(self, database: Database, words: WordTables, tables: VectorTables) -> None:
+        self.catalog: Catalog = SqlCatalog(database, words)
+        self.models: Models = SqlModels(database, tables)
+        self.cache: EmbeddingCache = SqlCache(database, tables)
+        self.outbox: Outbox = SqlOutbox(database)
+        self.journal: Journal = SqlJournal(database)
+
+
+class SqlJournal(Journal):
+    """The journal of one store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @override
+    def record_access(self, document_ids: Sequence[str], at: float) -> None:
+        with self._database.transaction() as session:
+            session.run(_RECORD_ACCESS, {"ids": list(document_ids), "at": float(at)})
+
+    @override
+    def accesses(self, document_ids: Sequence[str]) -> dict[str, Access]:
+        with self._database.read() as session:
+            rows = session.rows(_ACCESSES, {"ids": list(document_ids)})
+            return {document_id: Access(count, last_at) for document_id, count, last_at in rows}
+
+    @override
+    def put_accesses(self, accesses: Mapping[str, Access]) -> None:
+        rows = (
+            {"id": id, "count": access.times, "at": float(access.last_at)} for id, access in accesses.items()
+        )
+        with self._database.transaction() as session:
+            session.run_many(_PUT_ACCESS, rows)
+
+    @override
+    def feedback(self) -> list[Feedback]:
+        with self._database.read() as session:
+            return list(starmap(Feedback, session.rows(_FEEDBACK)))
+
+    @override
+    def record_feedback(self, feedback: Feedback) -> None:
+        values = {
+            "document": feedback.document_id,
+            "citation": feedback.citation,
+            "opinion": feedback.opinion,
+            "query": feedback.query,
+            "at": float(feedback.at),
+        }
+        with self._database.transaction() as session:
+            session.run(_RECORD_FEEDBACK, values)
