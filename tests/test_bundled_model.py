@@ -23,7 +23,7 @@ from concord.embed import bundled, pack
 from concord.embed.bundled import SENTENCES, BundledEmbedder, has_fast_int8
 from concord.embed.onnx import batches
 from concord.embed.runtime import Session
-from concord.embed.tokenizer import ModelTokenizer
+from concord.embed.tokenizer import ByteLevelTokenizer, ModelTokenizer
 from concord.search.blend import MOSTLY_KNOWN
 from concord.search.legs import QueryVectors
 from support import small_library
@@ -44,7 +44,7 @@ ORACLE = "holographic_memory"  # the package of the weights' own makers, where i
 
 @pytest.fixture(scope="module")
 def tokenizer() -> ModelTokenizer:
-    return ModelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
+    return ByteLevelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
 
 
 @pytest.fixture(scope="module")
@@ -162,27 +162,28 @@ STRANGE = [
 ]
 
 
-def whole(tokenizer: ModelTokenizer, text: str) -> list[int]:
-    """Where `tokenizers` has each token begin, given the whole text."""
-    return [start for start, _ in tokenizer.loaded.encode(text, add_special_tokens=False).offsets]
-
-
 @example("'s")
 @example("é's 's's")
 @given(text=st.one_of(st.text(st.characters(codec="utf-8")), st.text("aB1 '\n\t.sé\u2003_-\x1c")))
 @settings(max_examples=150)
-def test_the_starts_are_the_same_however_a_text_is_cut_up(tokenizer: ModelTokenizer, text: str):
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("concord.embed.tokenizer._STRETCH", 3)
-        assert tokenizer.starts(text) == whole(tokenizer, text)
+def test_the_starts_are_those_of_the_tokenizer_itself(tokenizer: ModelTokenizer, text: str):
+    same_starts(tokenizer, text)
 
 
-def test_the_starts_of_strange_texts_longer_than_a_stretch_are_those_of_the_tokenizer(
-    tokenizer: ModelTokenizer,
+@pytest.mark.parametrize("size", [1, 7, 1 << 10])
+def test_the_starts_are_the_same_however_a_text_is_cut_up(
+    tokenizer: ModelTokenizer, monkeypatch: pytest.MonkeyPatch, size: int
 ):
-    text = "\n".join(STRANGE * 150)
-    assert len(text) > 2 << 16
-    assert tokenizer.starts(text) == whole(tokenizer, text)
+    for name in ("_STRETCH", "_SHORT_STRETCH", "_MOST_PIECES"):
+        monkeypatch.setattr(f"concord.embed.tokenizer.{name}", size)
+    for text in (*STRANGE, "\n".join(STRANGE * 3)):
+        same_starts(tokenizer, text)
+        same_starts(tokenizer, text)  # now that its pieces are known
+
+
+def same_starts(tokenizer: ModelTokenizer, text: str) -> None:
+    whole = tokenizer.loaded.encode(text, add_special_tokens=False)
+    assert tokenizer.starts(text) == ModelTokenizer.starts(tokenizer, text) == [at for at, _ in whole.offsets]
 
 
 def test_a_text_cannot_smuggle_in_special_tokens(tokenizer: ModelTokenizer):

@@ -20,7 +20,7 @@ from concord.embed import pack
 from concord.embed.onnx import Card, Encoder, does_not_run
 from concord.embed.pack import Precision
 from concord.embed.runtime import Session
-from concord.embed.tokenizer import ModelTokenizer
+from concord.embed.tokenizer import ByteLevelTokenizer
 from concord.types import Identity
 
 MODEL = "granite-embedding-30m-english"
@@ -60,7 +60,7 @@ class BundledEmbedder(Encoder):
         self._wish = options.get("embed.precision") or "auto"
         self._threads = int(options.get("embed.threads") or 0)
         self._folder = Path(paths.user_cache or paths.cache)
-        tokenizer = ModelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
+        tokenizer = ByteLevelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
         super().__init__(Card(MODEL, WINDOW), tokenizer, self._chosen_session)
 
     def check(self) -> None:

@@ -16,6 +16,12 @@ from concord.text.clean import encodable
 # word, so the starts are those of the whole text.
 _STRETCH = 1 << 16
 _WORD_END = re.compile(r"\S(?=[ \n])")
+_SHORT_STRETCH = 1 << 10  # so that one dash does not keep a page from being ASCII
+_PIECES = re.compile(
+    r"'(?:s|t|re|ve|m|ll|d)| ?[A-Za-z]+| ?[0-9]+| ?[^\t-\r A-Za-z0-9]+|[\t-\r ]+(?![^\t-\r ])|[\t-\r ]+"
+)
+_MOST_PIECES = 1 << 16  # about 15 MB; then all are forgotten, and the frequent ones are soon back
+_LONGEST_PIECE = 64  # characters of what is remembered: longer ones hardly come back
 _PROBE = "a"  # one plain letter: what a model adds around it, it adds around any text
 
 
@@ -62,7 +68,7 @@ class ModelTokenizer:
     def starts(self, text: str) -> list[int]:
         """Return where each token of a text begins, special tokens left out."""
         encode, starts = self.loaded.encode, list[int]()
-        for begin, stretch in _stretches(encodable(text)):
+        for begin, stretch in _stretches(encodable(text), _STRETCH):
             encoding = encode(stretch, add_special_tokens=False)
             starts += [begin + start for start, _ in encoding.offsets]
         return starts
@@ -92,11 +98,48 @@ class ModelTokenizer:
         return tokenizer
 
 
-def _stretches(text: str) -> Iterator[tuple[int, str]]:
+class ByteLevelTokenizer(ModelTokenizer):
+    """A byte-level BPE tokenizer: where tokens begin is found in half the time, offset by offset the same.
+
+    It cuts a text into pieces by a regular expression and splits each on its own, so that a piece seen before
+    need not be split again. Only ASCII is cut here: elsewhere libraries disagree on what a letter is.
+    """
+
+    def __init__(self, read: Callable[[], bytes]) -> None:
+        super().__init__(read)
+        self._known: dict[str, list[int]] = {}
+
+    def starts(self, text: str) -> list[int]:
+        """Return where each token of a text begins, special tokens left out."""
+        starts: list[int] = []
+        for begin, stretch in _stretches(encodable(text), _SHORT_STRETCH):
+            if not stretch.isascii():
+                starts += [begin + start for start in super().starts(stretch)]
+                continue
+            for piece in _PIECES.findall(stretch):
+                starts += [begin + start for start in self._known.get(piece) or self._learn(piece)]
+                begin += len(piece)
+        return starts
+
+    def close(self) -> None:
+        """Free the tokenizer, and what it remembers."""
+        super().close()
+        self._known.clear()
+
+    def _learn(self, piece: str) -> list[int]:
+        starts = super().starts(piece)
+        if len(piece) <= _LONGEST_PIECE:
+            if len(self._known) >= _MOST_PIECES:
+                self._known.clear()
+            self._known[piece] = starts
+        return starts
+
+
+def _stretches(text: str, size: int) -> Iterator[tuple[int, str]]:
     """Cut a text after words, and return each stretch with its offset."""
     begin = 0
     while begin < len(text):
-        word = _WORD_END.search(text, begin + _STRETCH)
+        word = _WORD_END.search(text, begin + size)
         end = word.end() if word else len(text)
         yield begin, text[begin:end]
         begin = end
