@@ -15,7 +15,7 @@ from concord.backends.sqlite.store import SQLiteStore
 from concord.config import load_settings
 from concord.parts import Parts
 from concord.storage import Store
-from concord.store.old_names import OldSQLiteStore
+from concord.store.old_names import OldPostgresStore, OldSQLiteStore
 from concord.types import Scored, silent
 from support.postgres_server import fresh_org, server_url
 
@@ -24,6 +24,7 @@ URLS: dict[str, Callable[[Path], str]] = {
     "sqlite": lambda folder: f"sqlite://{folder}",
     "new-sqlite": lambda folder: f"sqlite://{folder}",
     "postgresql": lambda folder: server_url(),
+    "new-postgresql": lambda folder: server_url(),
     "json": lambda folder: f"json://{folder}",
 }
 # The same suites with vectors kept outside: store, and where its vectors are.
@@ -79,6 +80,8 @@ def shim() -> Iterator[str]:
 def opened(backend: str, folder: Path) -> Store:
     if backend == "new-sqlite":
         return OldSQLiteStore.open(URLS[backend](folder), fresh_org())
+    if backend == "new-postgresql":
+        return OldPostgresStore.open(URLS[backend](folder), fresh_org())
     store: Store = plugins.load("backends", backend).open(URLS[backend](folder), fresh_org())
     return store
 
@@ -117,7 +120,8 @@ def opened_for_a_test(request: pytest.FixtureRequest, folder: Path) -> Iterator[
 
 def opened_with_the_reference(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[Store, Store]]:
     """The reference implementation, and another one to compare with it."""
-    pair = opened("memory", folder), opened_as(request.param, folder, request)
+    reference = "new-sqlite" if request.param == "new-postgresql" else "memory"
+    pair = opened(reference, folder), opened_as(request.param, folder, request)
     yield pair
     for made in pair:
         made.close()
