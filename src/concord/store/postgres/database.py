@@ -32,7 +32,7 @@ _FETCHED_AT_ONCE = 500  # rows that are not held all at once
 _SERVER = "SELECT system_identifier::text FROM pg_control_system()"
 _MAY_ASK = "SELECT has_function_privilege('pg_control_system()', 'execute')"  # unless it was revoked
 _STARTED = "SELECT extract(epoch FROM pg_postmaster_start_time())::text"
-_STARTED_UNKNOWN = "SELECT ''"
+_UNKNOWN = "SELECT ''"
 _SCHEMA = """
 SELECT d.oid, n.oid FROM pg_database AS d, pg_namespace AS n
 WHERE d.datname = current_database() AND n.nspname = :schema"""
@@ -220,20 +220,26 @@ class PostgresDatabase(Database):
 
     @override
     def origin(self) -> str:
-        return f"postgresql/{'/'.join(self._identity(_STARTED_UNKNOWN))}"
+        with self.read() as session:
+            return origin_of(session, self.connections.location.schema)
 
     def unique_id(self) -> str:
         """Return which tables of which server these are, by whatever name it was reached."""
-        return f"postgresql {'/'.join(self._identity(_STARTED))}"
-
-    def _identity(self, otherwise: str) -> list[str]:
-        """Return the server, or what is said otherwise of one that may not be asked, database and schema."""
         with self.read() as session:
-            server = session.value(_SERVER if session.value(_MAY_ASK) else otherwise)
-            ((database, schema),) = session.rows(_SCHEMA, {"schema": self.connections.location.schema})
-        return [server, str(database), str(schema)]
+            return f"postgresql {_identity(session, self.connections.location.schema, _STARTED)}"
 
     def _make_if_missing(self) -> None:
         if self._make is not None:
             self._make()
             self._make = None
+
+
+def origin_of(session: Session, schema: str) -> str:
+    """Return the server, the database and the schema; the server is left out where nobody may ask for it."""
+    return f"postgresql/{_identity(session, schema, _UNKNOWN)}"
+
+
+def _identity(session: Session, schema: str, otherwise: str) -> str:
+    server = session.value(_SERVER if session.value(_MAY_ASK) else otherwise)
+    ((database, tables),) = session.rows(_SCHEMA, {"schema": schema})
+    return f"{server}/{database}/{tables}"

@@ -7,8 +7,11 @@ from typing import Any, NamedTuple
 from concord.errors import CorruptStore, SchemaTooNew, StoreError
 from concord.store.postgres import postings
 from concord.store.postgres.connections import Bounded, Connection, Location, connect
-from concord.store.postgres.database import DIALECT
+from concord.store.postgres.database import DIALECT, PostgresSession, origin_of
 from concord.store.postgres.errors import translated
+from concord.store.postgres.scope import Scopes
+from concord.store.postgres.shared_tables import find_shared, move
+from concord.store.postgres.vectors import PostgresVectorTables
 from concord.store.schema import create
 
 VERSION = 13
@@ -43,14 +46,20 @@ def bring_up_to_date(location: Location) -> bool:
         StoreError: the server lacks an extension, or the role may not make tables.
     """
     with translated(location.server), connect(location) as connection:
-        state = _look(connection, location)
-        if state.is_made:
+        if _look(connection, location).is_made:
             _check_version(connection, location)
-        return state.is_made
+            return True
+        is_old = find_shared(PostgresSession(connection), location.org) is not None
+    if is_old:
+        make(location)
+    return is_old
 
 
 def make(location: Location) -> None:
-    """Make the tables of an organisation, unless another process has just made them."""
+    """Make the tables of an organisation, and move there what it has in tables that organisations shared.
+
+    Does nothing when another process has just done it.
+    """
     with translated(location.server), connect(location) as connection:
         _lock(connection)
         with connection.transaction():
@@ -78,6 +87,9 @@ def _make(connection: Connection, location: Location, state: _State) -> None:
     connection.execute(create(DIALECT))
     connection.execute(postings.TABLES)
     connection.execute("INSERT INTO kb_meta VALUES ('schema', %s)", (VERSION,))
+    session = PostgresSession(connection)
+    if shared := find_shared(session, location.org):
+        move(session, shared, PostgresVectorTables(Scopes()), origin_of(session, location.schema))
 
 
 def _make_extension(connection: Connection, location: Location) -> None:
