@@ -16,7 +16,15 @@ T = TypeVar("T")
 
 # Names of fixtures, and words of parameters such as `postgresql+qdrant-shim`.
 TELLING = {
-    "server": {"administrator", "qdrant_server", "shim", "postgresql", "qdrant-shim", "qdrant-server"},
+    "server": {
+        "administrator",
+        "qdrant_server",
+        "shim",
+        "postgresql",
+        "new-postgresql",
+        "qdrant-shim",
+        "qdrant-server",
+    },
     "model": {"own_model", "real", "bundled"},
 }
 FILES = {"server": "test_postgres_", "model": "test_bundled_model"}  # how their names begin

@@ -34,7 +34,7 @@ _FILE_STATES = f"""
 SELECT d.id, d.path, d.size, d.mtime_ns, d.file_hash, d.content_hash, d.indexed_at FROM kb_documents AS d
 WHERE {_OF_SOURCE}"""
 _DOCUMENTS = f"SELECT {DOCUMENT_COLUMNS} FROM kb_documents AS d"
-_ENDING = "substr(d.path, -length(:ending)) = :ending"
+_ENDING = "substr(d.path, length(d.path) - length(:ending) + 1) = :ending"
 _CHUNKS_OF = f"""
 SELECT {CHUNK_COLUMNS} FROM kb_documents AS d JOIN kb_chunks AS c ON c.document = d.key
 WHERE d.id = :document ORDER BY c.position"""

@@ -147,10 +147,9 @@ class Changes:
         moved = [{"id": id, **row} for id, row in zip(kept, rows, strict=True) if id is not None]
         self._words.forget(session, [row["id"] for row in moved])
         session.run_many(_MOVE_CHUNK, moved)
-        ids = [
-            session.value(_INSERT_CHUNK, row) if id is None else id
-            for id, row in zip(kept, rows, strict=True)
-        ]
+        new = [row for id, row in zip(kept, rows, strict=True) if id is None]
+        made = iter(session.insert_many(_INSERT_CHUNK, new))
+        ids = [next(made) if id is None else id for id in kept]
         self._words.index(session, ids)
         names = (chunk_names(document, piece.heading, piece.text) for piece in pieces)
         put_names(session, dict(zip(ids, names, strict=True)))

@@ -284,3 +284,13 @@ class OldSQLiteStore(OldStore):
         from concord.store.sqlite.store import SQLiteStore
 
         return cls(SQLiteStore.open(url, org, options))
+
+
+class OldPostgresStore(OldStore):
+    """What `postgresql://` URLs open."""
+
+    @classmethod
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> OldPostgresStore:
+        from concord.store.postgres.store import PostgresStore
+
+        return cls(PostgresStore.open(url, org, options))

@@ -97,9 +97,10 @@ CREATE TABLE kb_feedback (
     document_id {text} NOT NULL,
     citation {text} NOT NULL,
     opinion {text} NOT NULL,
-    at {real} NOT NULL,
-    PRIMARY KEY (query, document_id)
-) {clustered};
+    at {real} NOT NULL
+) {plain};
+-- Not with the query, which may be a pasted page: PostgreSQL's indexes have no room for that.
+CREATE INDEX kb_feedback_document ON kb_feedback (document_id);
 CREATE TABLE kb_vec_meta (key {text} PRIMARY KEY, value {any_text} NOT NULL) {clustered};
 INSERT INTO kb_meta VALUES ('generation', 0), ('chunks', 0);
 """

@@ -61,6 +61,10 @@ class Session(Protocol):
         """Run a statement once for each of several values."""
         ...
 
+    def insert_many(self, statement: str, values: Sequence[Values]) -> list[Any]:
+        """Insert several rows; return what the statement returns of each."""
+        ...
+
 
 class Database(Protocol):
     """The tables of one organisation."""

@@ -26,11 +26,10 @@ ON CONFLICT (document) DO UPDATE SET count = excluded.count, last_at = excluded.
 _ACCESSES = """
 SELECT d.id, a.count, a.last_at FROM kb_documents AS d JOIN kb_accesses AS a ON a.document = d.key
 WHERE d.id IN (:ids...)"""
+_FORGET_FEEDBACK = "DELETE FROM kb_feedback WHERE query = :query AND document_id = :document"
 _RECORD_FEEDBACK = """
 INSERT INTO kb_feedback (document_id, citation, opinion, query, at)
-VALUES (:document, :citation, :opinion, :query, :at)
-ON CONFLICT (query, document_id) DO UPDATE
-SET citation = excluded.citation, opinion = excluded.opinion, at = excluded.at"""
+VALUES (:document, :citation, :opinion, :query, :at)"""
 _FEEDBACK = """
 SELECT document_id, citation, opinion, query, at FROM kb_feedback ORDER BY at, query, document_id"""
 
@@ -86,4 +85,5 @@ class SqlJournal(Journal):
             "at": float(feedback.at),
         }
         with self._database.transaction() as session:
+            session.run(_FORGET_FEEDBACK, {"query": feedback.query, "document": feedback.document_id})
             session.run(_RECORD_FEEDBACK, values)

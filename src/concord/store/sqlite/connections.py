@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -67,6 +67,10 @@ class Connection(apsw.Connection):
     def run_many(self, statement: str, values: Iterable[Values]) -> None:
         """Run a statement once for each of several values."""
         self.executemany(translated(statement), map(bound, values))
+
+    def insert_many(self, statement: str, values: Sequence[Values]) -> list[Any]:
+        """Insert several rows; return what the statement returns of each."""
+        return [self.value(statement, row) for row in values]
 
     def load_vec0(self) -> None:
         """Make `vec0` tables usable; does nothing the second time."""

@@ -1,0 +1,1 @@
+"""The store in PostgreSQL, with pgvector: one schema an organisation."""

@@ -1,0 +1,137 @@
+"""Making the schema of an organisation, and moving there what versions up to 12 kept in shared tables."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from concord.core.errors import CorruptStore, SchemaTooNew, StoreError
+from concord.store.postgres import postings
+from concord.store.postgres.connections import Bounded, Connection, Location, connect
+from concord.store.postgres.database import DIALECT, PostgresSession, origin_of
+from concord.store.postgres.errors import translated
+from concord.store.postgres.scope import Scopes
+from concord.store.postgres.shared_tables import find_shared, move
+from concord.store.postgres.vectors import PostgresVectorTables
+from concord.store.schema import create
+
+VERSION = 13
+OLDEST_PGVECTOR = (0, 8)
+_LOCK = 0x6B62636F  # one at a time makes or moves tables
+
+# With the schema of an extension whose type is not found by its name alone, as our statements call it.
+_LOOK = """
+SELECT to_regclass(%(own)s || '.kb_meta') IS NOT NULL, to_regclass(%(own)s || '.kb_chunks') IS NOT NULL,
+    EXISTS (SELECT FROM pg_namespace WHERE nspname = %(schema)s),
+    (SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+     WHERE e.extname = 'vector' AND to_regtype('vector') IS NULL)"""
+_EXTENSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+
+
+class _State(NamedTuple):
+    """What there is of an organisation's schema."""
+
+    is_made: bool
+    has_chunks: bool
+    has_schema: bool
+    hidden_extension: str | None  # the schema of a pgvector that the role does not see
+
+
+def bring_up_to_date(location: Location) -> bool:
+    """Make what is stored usable; return whether anything is.
+
+    Raises:
+        SchemaTooNew: a newer program wrote it.
+        CorruptStore: the schema holds another program's tables.
+        BackendDown: the server does not answer.
+        StoreError: the server lacks an extension, or the role may not make tables.
+    """
+    with translated(location.server), connect(location) as connection:
+        if _look(connection, location).is_made:
+            _check_version(connection, location)
+            return True
+        is_old = find_shared(PostgresSession(connection), location.org) is not None
+    if is_old:
+        make(location)
+    return is_old
+
+
+def make(location: Location) -> None:
+    """Make the tables of an organisation, and move there what it has in tables that organisations shared.
+
+    Does nothing when another process has just done it.
+    """
+    with translated(location.server), connect(location) as connection:
+        _lock(connection)
+        with connection.transaction():
+            state = _look(connection, location)
+            if not state.is_made:
+                _make(connection, location, state)
+
+
+def _lock(connection: Bounded) -> None:
+    # Freed when the connection ends. Not inside the transaction: one that has begun may go on believing that
+    # there are no tables while another process makes them.
+    connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+    connection.bind(None)  # waiting may be cut off, making takes as long as it takes
+
+
+def _make(connection: Connection, location: Location, state: _State) -> None:
+    if state.has_chunks:
+        raise CorruptStore(
+            f"the schema {location.schema} in PostgreSQL at {location.server} holds another program's tables",
+            hint="use another organisation or database, or drop its kb_ tables",
+        )
+    _make_extension(connection, location)
+    if not state.has_schema:
+        connection.execute(f'CREATE SCHEMA "{location.schema}"')
+    connection.execute(create(DIALECT))
+    connection.execute(postings.TABLES)
+    connection.execute("INSERT INTO kb_meta VALUES ('schema', %s)", (VERSION,))
+    session = PostgresSession(connection)
+    if shared := find_shared(session, location.org):
+        move(session, shared, PostgresVectorTables(Scopes()), origin_of(session, location.schema))
+
+
+def _make_extension(connection: Connection, location: Location) -> None:
+    """Make pgvector usable: where the role looks for tables of its own, not in one organisation's schema."""
+    if connection.execute(_EXTENSION).fetchone() is None:
+        path = _value(connection, "SELECT current_setting('search_path')")
+        connection.execute("SET LOCAL search_path TO DEFAULT; CREATE EXTENSION vector")
+        connection.execute("SELECT set_config('search_path', %s, true)", (path,))
+    version = str(_value(connection, _EXTENSION))
+    if tuple(map(int, version.split(".")[:2])) < OLDEST_PGVECTOR:
+        wanted = ".".join(map(str, OLDEST_PGVECTOR))
+        raise StoreError(
+            f"the server has pgvector {version}; {wanted} or newer is needed",
+            hint="upgrade it, then run ALTER EXTENSION vector UPDATE",
+        )
+
+
+def _look(connection: Connection, location: Location) -> _State:
+    values = {"own": f'"{location.schema}"', "schema": location.schema}
+    state = _State(*(connection.execute(_LOOK, values).fetchone() or (False, False, False, None)))
+    if state.hidden_extension is not None:
+        raise _hidden_pgvector(state.hidden_extension, location)
+    return state
+
+
+def _check_version(connection: Connection, location: Location) -> None:
+    version = _value(connection, "SELECT value FROM kb_meta WHERE key = 'schema'")
+    if version > VERSION:
+        raise SchemaTooNew(
+            f"PostgreSQL at {location.server} has schema {version}; this program knows up to {VERSION}",
+            hint="pip install --upgrade concord-kb",
+        )
+
+
+def _hidden_pgvector(where: str, location: Location) -> StoreError:
+    return StoreError(
+        f"PostgreSQL at {location.server} has pgvector in the schema {where}, where the role does not look",
+        hint=f"let an administrator run GRANT USAGE ON SCHEMA {where} TO the role, and ALTER ROLE … SET"
+        f' search_path = "$user", public, {where}; or ALTER EXTENSION vector SET SCHEMA public',
+    )
+
+
+def _value(connection: Connection, statement: str) -> Any:
+    row = connection.execute(statement).fetchone()
+    return row[0] if row else 0

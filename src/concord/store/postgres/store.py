@@ -1,0 +1,103 @@
+"""One organisation in a schema of a PostgreSQL database: what `postgresql://` URLs open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from concord.core.errors import BadValue
+from concord.store.contract import Place, Store, WordIndex
+from concord.store.overriding import override
+from concord.store.postgres.connections import Connections, Location, locate
+from concord.store.postgres.database import PostgresDatabase
+from concord.store.postgres.migrations import bring_up_to_date, make
+from concord.store.postgres.postings import BlockTables
+from concord.store.postgres.scope import Scopes
+from concord.store.postgres.vectors import PostgresVectorTables, index_state
+from concord.store.postgres.words import BlockWords
+from concord.store.store import SqlStore
+
+if TYPE_CHECKING:
+    from concord.core.protocols import Progress
+    from concord.core.reports import Finding, VectorIndexState
+
+
+class PostgresStore(SqlStore, Store):
+    """The storage of one organisation, until it is closed."""
+
+    def __init__(self, location: Location, is_made: bool, options: Mapping[str, Any] | None = None) -> None:
+        self._connections = Connections(location, options)
+        self._database = PostgresDatabase(self._connections, None if is_made else partial(make, location))
+        # What building an index may use; None leaves it to the server.
+        self._index_memory_mb: int | None = options["store.index_memory_mb"] if options else None
+        scopes = Scopes()
+        self._tables = PostgresVectorTables(scopes)
+        super().__init__(self._database, BlockTables(), self._tables)
+        self.words: WordIndex = BlockWords(self._database, scopes)
+
+    @classmethod
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> PostgresStore:
+        """Open an organisation's schema, migrating what is old; where there is none, its first use makes it.
+
+        Raises:
+            BadValue: the URL or the organisation's name is not of the form it must have.
+            StoreError: the database cannot be used as it is.
+            BackendDown: the server does not answer.
+        """
+        location = locate(url, org)
+        return cls(location, bring_up_to_date(location), options)
+
+    @property
+    @override
+    def place(self) -> Place:
+        if not self._database.is_made:
+            return Place(None, False, [], "")
+        is_begun = self.catalog.snapshot().generation > 0
+        return Place(None, is_begun, [], self._database.unique_id())
+
+    @override
+    def lock(self, name: str, doing: str, *, wait_s: float) -> AbstractContextManager[None]:
+        return self._database.lock(name, doing, wait_s)
+
+    @override
+    def check(self) -> list[Finding]:
+        from concord.store.postgres.upkeep import find_faults  # no search needs to load it
+
+        return find_faults(self._database, self._tables)
+
+    @override
+    def repair(self, findings: Sequence[Finding]) -> None:
+        from concord.store.postgres.upkeep import put_right
+
+        put_right(findings, self._database, self._tables)
+        if any(finding.fault == "index" for finding in findings):
+            self._build_indexes()
+
+    @override
+    def maintain(self, progress: Progress) -> None:
+        from concord.store.postgres.upkeep import analyze
+
+        with self._database.read() as session:
+            analyze(session)
+        self._build_indexes()
+
+    @override
+    def vector_index_state(self) -> VectorIndexState | None:
+        with self._database.read() as session:
+            return index_state(session)
+
+    @override
+    def backup(self, path: str, progress: Progress) -> None:
+        raise BadValue("a store in PostgreSQL is no file", hint="`pg_dump` copies it: docs/postgresql.md")
+
+    @override
+    def close(self) -> None:
+        self._connections.close()
+
+    def _build_indexes(self) -> None:
+        from concord.store.postgres.vectors import build_indexes
+
+        with self._database.read() as session:
+            build_indexes(session, self._index_memory_mb)

