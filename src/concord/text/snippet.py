@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from unicodedata import category
@@ -92,9 +93,7 @@ def _rows_start(text: str) -> int:
 
 def _rarest(found: Sequence[_Place], span: _Span) -> int:
     """Return where in a stretch that word stands which occurs least often in the text."""
-    often: dict[str, int] = {}
-    for place in found:
-        often[place.target] = often.get(place.target, 0) + 1
+    often = Counter(place.target for place in found)
     inside = [place for place in found if span.start <= place.start and place.end <= span.end]
     return min(inside or found, key=lambda place: (often[place.target], place.start)).start
 
@@ -208,8 +207,8 @@ def _tidied(text: str) -> str:
 
 def _left_edge(text: str, left: int, start: int) -> int:
     if left > 0 and _is_inside_word(text, left):
-        gap = next((at for at in range(left, min(start, left + _MAX_SHIFT)) if text[at].isspace()), -1)
-        left = gap + 1 if gap >= 0 else left
+        nearest = range(left, min(start, left + _MAX_SHIFT))
+        left = next((at + 1 for at in nearest if text[at].isspace()), left)
     while 0 < left < start and _is_mark(text[left]):
         left += 1
     return left
@@ -217,10 +216,8 @@ def _left_edge(text: str, left: int, start: int) -> int:
 
 def _right_edge(text: str, right: int, end: int) -> int:
     if right < len(text) and _is_inside_word(text, right):
-        gap = next(
-            (at for at in range(right - 1, max(end, right - _MAX_SHIFT) - 1, -1) if text[at].isspace()), -1
-        )
-        right = gap if gap >= 0 else right
+        nearest = range(right - 1, max(end, right - _MAX_SHIFT) - 1, -1)
+        right = next((at for at in nearest if text[at].isspace()), right)
     while end < right < len(text) and _is_mark(text[right]):
         right -= 1
     return right
