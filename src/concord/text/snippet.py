@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from concord.text.held import further_set
 from concord.text.scripts import has_marks, has_unspaced, narrowed, places, segments
-from concord.text.terms import identifier_parts, loose_words
+from concord.text.terms import identifier_parts, is_common, loose_words
 from concord.text.tokens import folded, has_undivided, pattern, spelt_out, stem, tokens_at
 
 ELLIPSIS = "…"
@@ -126,7 +126,8 @@ def _places(text: str, targets: _Targets) -> list[_Place]:
     tokens = tokens_at(text) if targets.stems else []
     found = [_Place(*token) for token in tokens if token[2] in targets.stems]
     missing = targets.stems.difference([place.target for place in found])
-    found += _inside(text, tokens, missing & further_set(text)) if missing else ()
+    if missing and (inside := missing & further_set(text)):
+        found += _inside(text, tokens, inside)
     if has_marks(text):  # of words with signs, tokens are only parts
         found += [_Place(*place) for place in places(targets.stems, text)]
     for pair in targets.anywhere:
@@ -144,9 +145,10 @@ def _places(text: str, targets: _Targets) -> list[_Place]:
 def _inside(text: str, tokens: Sequence[tuple[int, int, str]], stems: frozenset[str]) -> Iterator[_Place]:
     """Yield identifiers of which a part has one of the stems, and words that have it once spelt out."""
     for start, end, _ in tokens:
-        word = text[start:end]
+        if is_common(word := text[start:end]):
+            continue
         parts = (*identifier_parts(word), *([spelt_out(word)] if has_undivided(word) else []))
-        for root in stems.intersection([stem(part.lower()) for part in parts]) if parts else ():
+        for root in stems.intersection([stem(part.lower()) for part in parts]):
             yield _Place(start, end, root)
 
 
