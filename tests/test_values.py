@@ -1,4 +1,4 @@
-"""Moments as people write them."""
+"""Moments and URLs as people write them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from concord.core.errors import BadValue
-from concord.core.values import moment
+from concord.core.values import moment, without_password
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC).timestamp()
 
@@ -44,3 +44,24 @@ def test_what_is_no_date_is_refused_with_what_one_looks_like(text: str):
 def test_the_last_day_of_the_calendar_has_no_end_and_is_refused_in_words():
     with pytest.raises(BadValue, match="is no date"):
         moment("9999-12-31", now=NOW, is_end=True)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:secret@host/db", "postgresql://me:***@host/db"),
+        ("postgresql://:secret@host/db", "postgresql://:***@host/db"),
+        (
+            "postgresql://h/db?user=me&password=secret&sslmode=x",
+            "postgresql://h/db?user=me&password=***&sslmode=x",
+        ),
+        ("postgresql://me:sec@ret@host/db", "postgresql://me:***@host/db"),
+        ("postgresql://me:sec/ret@host/db", "postgresql://me:***@host/db"),
+        ("postgresql://host:5432/db?user=a@b", "postgresql://host:5432/db?user=a@b"),
+        ("http://host:6333/under@path", "http://host:6333/under@path"),
+        ("sqlite:////home/me:odd@dir", "sqlite:////home/me:odd@dir"),
+        ("memory://", "memory://"),
+    ],
+)
+def test_passwords_are_never_shown(url: str, shown: str):
+    assert without_password(url) == shown

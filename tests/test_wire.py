@@ -23,7 +23,6 @@ from concord.core.reports import (
     Stats,
     SyncReport,
 )
-from concord.core.values import without_password
 from concord.index.embedding import EmbeddingReport
 from concord.index.notes import Note
 from concord.ops.backfill import Backfill
@@ -254,27 +253,6 @@ def test_what_json_cannot_say_is_said_differently():
 )
 def test_times_are_iso_in_utc_or_null(seconds: float | None, text: str | None):
     assert iso_time(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("postgresql://me:secret@host/db", "postgresql://me:***@host/db"),
-        ("postgresql://:secret@host/db", "postgresql://:***@host/db"),
-        (
-            "postgresql://h/db?user=me&password=secret&sslmode=x",
-            "postgresql://h/db?user=me&password=***&sslmode=x",
-        ),
-        ("postgresql://me:sec@ret@host/db", "postgresql://me:***@host/db"),
-        ("postgresql://me:sec/ret@host/db", "postgresql://me:***@host/db"),
-        ("postgresql://host:5432/db?user=a@b", "postgresql://host:5432/db?user=a@b"),
-        ("http://host:6333/under@path", "http://host:6333/under@path"),
-        ("sqlite:////home/me:odd@dir", "sqlite:////home/me:odd@dir"),
-        ("memory://", "memory://"),
-    ],
-)
-def test_passwords_are_never_shown(url: str, shown: str):
-    assert without_password(url) == shown
 
 
 def test_a_sync_report_keeps_the_reason_of_each_failure():

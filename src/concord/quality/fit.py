@@ -257,20 +257,16 @@ def usual(sets: Sequence[JudgedSet]) -> tuple[float, float] | None:
 
     Only where enough is found; every set weighs the same.
     """
-    own = [*filter(None, (_mean_and_spread(held.own) for held in sets))]
-    foreign = [*filter(None, (_mean_and_spread(held.foreign) for held in sets))]
+
+    def means(side: Iterable[Sequence[Outcome]]) -> list[Array]:
+        known = ([outcome.cosines for outcome in outcomes if outcome.cosines] for outcomes in side)
+        return [np.mean(cosines, axis=0) for cosines in known if cosines]
+
+    own, foreign = means(held.own for held in sets), means(held.foreign for held in sets)
     if not own:
         return None
-    mean = np.mean([np.mean([mean for mean, _ in side]) for side in (own, foreign or own)])
-    return round(float(mean), 4), round(float(np.mean([spread for _, spread in own])), 4)
-
-
-def _mean_and_spread(outcomes: Sequence[Outcome]) -> tuple[float, float] | None:
-    found = [outcome.cosines for outcome in outcomes if outcome.cosines]
-    if not found:
-        return None
-    mean, spread = np.mean(found, axis=0)
-    return float(mean), float(spread)
+    (own_mean, spread), (foreign_mean, _) = np.mean(own, axis=0), np.mean(foreign or own, axis=0)
+    return round(float(own_mean + foreign_mean) / 2, 4), round(float(spread), 4)
 
 
 def _fit_cuts(sets: Sequence[JudgedSet]) -> Cuts:

@@ -65,8 +65,8 @@ def has_unspaced(text: str) -> bool:
 def segments(text: str) -> Iterator[Segment]:
     """Yield the runs of unspaced scripts and, between them, words (with a version number after them)."""
     pattern = _pattern(rf"([{_UNSPACED}]+)|[^\W_{_UNSPACED}]+(?:\.[0-9]+)*")
-    for found in pattern.finditer(text):
-        yield Segment(found[0], found[1] is not None, *found.span())
+    for match in pattern.finditer(text):
+        yield Segment(match[0], match[1] is not None, *match.span())
 
 
 def narrowed(text: str) -> str:
@@ -197,24 +197,25 @@ def whole_words(text: str) -> Iterator[str]:
 
 def pieces(text: str) -> Iterator[Piece]:
     """Yield the parts of a query: words with a form, neighbours together, and the text between them."""
-    row: list[str] = []
+    forms: tuple[str, ...] = ()
     end = 0
-    for found in _tables().word.finditer(text):
-        if form := _form(found[0]):
-            if _has_word(text[end : found.start()]):
-                yield from _pieces(row, text[end : found.start()])
-                row = []
-            row.append(form)
-            end = found.end()
-    yield from _pieces(row, text[end:])
+    for start, next_end, form in [*places(None, text), (len(text), len(text), "")]:
+        between = text[end:start]
+        has_word = any(map(str.isalnum, between))
+        if forms and (has_word or not form):
+            yield Piece(forms)
+            forms = ()
+        if has_word:
+            yield Piece((), between)
+        forms, end = (*forms, form), next_end
 
 
-def places(forms: AbstractSet[str], text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the words of a text that have one of these forms: start, end and form of each."""
-    for found in _tables().word.finditer(text):
-        form = _form(found[0])
-        if form in forms:
-            yield *found.span(), form
+def places(forms: AbstractSet[str] | None, text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and form of the words of a text that have one of these forms, or any."""
+    for match in _tables().word.finditer(text):
+        form = _form(match[0])
+        if form and (forms is None or form in forms):
+            yield *match.span(), form
 
 
 def is_form(token: str) -> bool:
@@ -223,14 +224,12 @@ def is_form(token: str) -> bool:
 
 
 def letters_of(token: str) -> str:
-    """Return a token as people write it: the form of a word without what is private to the index."""
-    if not is_form(token):
-        return token
-    found = ""
+    """Return the form of a word as people write it, without what is private to the index."""
+    letters = ""
     for character in token[1:]:
         known = _tables().public.get(character, character)
-        found += min(known, key=lambda sign: abs(ord(sign) - ord(found[-1:] or sign)))  # of the same script
-    return found
+        letters += min(known, key=lambda sign: abs(ord(sign) - ord(letters[-1:] or sign)))  # of one script
+    return letters
 
 
 @lru_cache(maxsize=1 << 13)
@@ -247,17 +246,6 @@ def _is_point(character: str) -> bool:
 
 def _is_between(ranges: str, character: str) -> bool:
     return any(first <= character <= last for first, last in zip(ranges[::3], ranges[2::3], strict=True))
-
-
-def _pieces(row: Sequence[str], text: str) -> Iterator[Piece]:
-    if row:
-        yield Piece(tuple(row))
-    if _has_word(text):
-        yield Piece((), text)
-
-
-def _has_word(text: str) -> bool:
-    return any(map(str.isalnum, text))
 
 
 def _form(word: str) -> str:

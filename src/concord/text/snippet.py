@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from unicodedata import category
@@ -10,7 +11,7 @@ from msgspec import Struct
 
 from concord.text.held import further_set
 from concord.text.scripts import has_marks, has_unspaced, narrowed, places, segments
-from concord.text.terms import identifier_parts, loose_words
+from concord.text.terms import identifier_parts, is_common, loose_words
 from concord.text.tokens import folded, has_undivided, pattern, spelt_out, stem, tokens_at
 
 ELLIPSIS = "…"
@@ -92,9 +93,7 @@ def _rows_start(text: str) -> int:
 
 def _rarest(found: Sequence[_Place], span: _Span) -> int:
     """Return where in a stretch that word stands which occurs least often in the text."""
-    often: dict[str, int] = {}
-    for place in found:
-        often[place.target] = often.get(place.target, 0) + 1
+    often = Counter(place.target for place in found)
     inside = [place for place in found if span.start <= place.start and place.end <= span.end]
     return min(inside or found, key=lambda place: (often[place.target], place.start)).start
 
@@ -127,7 +126,8 @@ def _places(text: str, targets: _Targets) -> list[_Place]:
     tokens = tokens_at(text) if targets.stems else []
     found = [_Place(*token) for token in tokens if token[2] in targets.stems]
     missing = targets.stems.difference([place.target for place in found])
-    found += _inside(text, tokens, missing & further_set(text)) if missing else ()
+    if missing and (inside := missing & further_set(text)):
+        found += _inside(text, tokens, inside)
     if has_marks(text):  # of words with signs, tokens are only parts
         found += [_Place(*place) for place in places(targets.stems, text)]
     for pair in targets.anywhere:
@@ -145,9 +145,10 @@ def _places(text: str, targets: _Targets) -> list[_Place]:
 def _inside(text: str, tokens: Sequence[tuple[int, int, str]], stems: frozenset[str]) -> Iterator[_Place]:
     """Yield identifiers of which a part has one of the stems, and words that have it once spelt out."""
     for start, end, _ in tokens:
-        word = text[start:end]
+        if is_common(word := text[start:end]):
+            continue
         parts = (*identifier_parts(word), *([spelt_out(word)] if has_undivided(word) else []))
-        for root in stems.intersection([stem(part.lower()) for part in parts]) if parts else ():
+        for root in stems.intersection([stem(part.lower()) for part in parts]):
             yield _Place(start, end, root)
 
 
@@ -208,8 +209,8 @@ def _tidied(text: str) -> str:
 
 def _left_edge(text: str, left: int, start: int) -> int:
     if left > 0 and _is_inside_word(text, left):
-        gap = next((at for at in range(left, min(start, left + _MAX_SHIFT)) if text[at].isspace()), -1)
-        left = gap + 1 if gap >= 0 else left
+        nearest = range(left, min(start, left + _MAX_SHIFT))
+        left = next((at + 1 for at in nearest if text[at].isspace()), left)
     while 0 < left < start and _is_mark(text[left]):
         left += 1
     return left
@@ -217,10 +218,8 @@ def _left_edge(text: str, left: int, start: int) -> int:
 
 def _right_edge(text: str, right: int, end: int) -> int:
     if right < len(text) and _is_inside_word(text, right):
-        gap = next(
-            (at for at in range(right - 1, max(end, right - _MAX_SHIFT) - 1, -1) if text[at].isspace()), -1
-        )
-        right = gap if gap >= 0 else right
+        nearest = range(right - 1, max(end, right - _MAX_SHIFT) - 1, -1)
+        right = next((at for at in nearest if text[at].isspace()), right)
     while end < right < len(text) and _is_mark(text[right]):
         right -= 1
     return right

@@ -154,7 +154,7 @@ def all_of(parts: Sequence[Match]) -> Match | None:
 
 
 def _word_match(word: str, prefix: bool) -> Match | None:
-    if not prefix and _is_common(word):
+    if not prefix and is_common(word):
         return Word(word)
     usual = narrowed(word)
     if has_unspaced(usual):
@@ -172,7 +172,7 @@ def _word_match(word: str, prefix: bool) -> Match | None:
     return any_of(forms if usual == word else [*forms, _adjacent(separated(word))])
 
 
-def _is_common(word: str) -> bool:
+def is_common(word: str) -> bool:
     """Whether a word is surely one token without parts or other forms, as most are."""
     return word.isascii() and word.isalpha() and (word.islower() or word.istitle())
 
@@ -187,7 +187,7 @@ def _phrase_match(text: str) -> Match | None:
 
 
 def _loose_words(word: str) -> list[str]:
-    if _is_common(word):
+    if is_common(word):
         return [word]
     word = spelt_out(narrowed(word))
     if has_unspaced(word):
