@@ -65,7 +65,7 @@ FAULTS = (
     Fault("what repeats", "search/passages.py", "REPETITION = 0.5", "REPETITION = 0.1"),
     Fault("copies are not collapsed", "search/passages.py", "DUPLICATE = 0.95", "DUPLICATE = 1.01"),
     Fault("excluded words", "search/passages.py", "if not query.excluded:", "if query is not None:"),
-    Fault("passages that are read", "search/passages.py", "READ_PER_RESULT = 3", "READ_PER_RESULT = 1"),
+    Fault("passages that are read", "search/passages.py", "READ_AT_LEAST = 20", "READ_AT_LEAST = 5"),
     Fault(
         "the lambda of MMR",
         "core/settings.py",
@@ -82,7 +82,7 @@ FAULTS = (
     Fault("the whole query", "search/boost.py", "VERBATIM = 1.6", "VERBATIM = 0.0"),
     Fault("mentioned names", "search/boost.py", "ENTITY = 0.1", "ENTITY = 0.0"),
     Fault("columns of BM25", "backends/columns.py", "WEIGHTS = (2.0,", "WEIGHTS = (1.0,"),
-    Fault("feedback", "search/scores.py", "FEEDBACK_STRENGTH = 0.6", "FEEDBACK_STRENGTH = 0.0"),
+    Fault("feedback", "search/scores.py", "FEEDBACK_STRENGTH = 0.7", "FEEDBACK_STRENGTH = 0.0"),
     Fault("hits of feedback", "search/scores.py", "FEEDBACK_HITS = 3", "FEEDBACK_HITS = 10"),
     Fault("the floor", "core/settings.py", '"search.floor",\n        0.001', '"search.floor",\n        0.02'),
     Fault("isotonic table", "search/calibration.py", "return _corrected(raw, head.isotonic)", "return raw"),

@@ -84,11 +84,11 @@ def test_every_candidate_is_compared_and_only_those_without_a_vector_are_fetched
     assert rows[2].feedback_cosine > rows[1].feedback_cosine >= 0
 
 
-def test_a_query_is_moved_towards_chunks_by_their_weight():
+def test_a_chunk_is_as_near_as_to_the_hit_that_is_most_like_it():
     moved = Comparison(NORTH, {1: EAST, 2: NORTH}).feedback_cosines
-    assert moved({1: 1.0}, 0.6)[1] > moved({1: 1.0}, 0.1)[1] > 0
-    assert moved({1: 1.0, 2: 1.0}, 0.6)[1] < moved({1: 1.0, 2: 0.1}, 0.6)[1]
-    assert moved({7: 1.0}, 0.6) == {1: 0.0, 2: 1.0}
+    assert moved({1: 0.0}, 0.6)[1] > moved({1: 0.0}, 0.1)[1] > 0
+    assert moved({1: 0.0, 2: 0.0}, 0.6)[1] == moved({1: 0.0}, 0.6)[1] > moved({1: 0.3}, 0.6)[1]
+    assert moved({7: 0.0}, 0.6) == {1: 0.0, 2: 1.0}
 
 
 def test_cosines_that_fail_are_named_and_words_go_on():

@@ -355,7 +355,7 @@ class Candidate(Struct, frozen=True, gc=False):
     semantic_rank: int | None = None
     bm25: float | None = None  # also where only the other leg found it, if known
     cosine: float | None = None
-    feedback_cosine: float | None = None  # with the query moved towards its first hits (Rocchio)
+    feedback_cosine: float | None = None  # with the query moved towards the first hit that is most like it
     name_score: float = 0.0  # 0–1: share of the best score among chunks that hold an asked name
 
 
@@ -381,6 +381,7 @@ class Passage(Struct, frozen=True):
     document: Document
     also_at: tuple[str, ...] = ()  # citations of the same text elsewhere
     closeness: float = 0.0  # how close the query's words stand in it; 1: all of them, in order
+    coverage: float = 0.0  # share of the query's words, by rarity, that it or its title holds
 
 
 class Hit(Struct, frozen=True):

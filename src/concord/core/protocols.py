@@ -119,8 +119,8 @@ class Comparison(Protocol):
         """Return the cosine of each chunk that has a vector."""
         ...
 
-    def feedback_cosines(self, like: Mapping[ChunkId, float], strength: float) -> Mapping[ChunkId, float]:
-        """Return the cosines of the query after moving it towards some chunks by weight (Rocchio 1971)."""
+    def feedback_cosines(self, hits: Mapping[ChunkId, float], strength: float) -> Mapping[ChunkId, float]:
+        """Return the cosines of the query, mixed with those of the hit that is most like each chunk."""
         ...
 
 

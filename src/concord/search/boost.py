@@ -5,6 +5,7 @@ A boost is a share of the range of all scores, so that it means the same whichev
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +16,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from concord.core.errors import BackendDown, StoreBusy
-from concord.search.blend import rareness
+from concord.search.blend import rareness, smoothed_idfs
 from concord.search.classify import mentions
 from concord.search.fuse import score_range
 from concord.search.passages import READ_AT_LEAST
-from concord.text.held import contains, neighbours, token_set
+from concord.text.held import contains, held_words, neighbours, token_set
 from concord.text.names import line_of
 from concord.text.tokens import idfs, pattern
 from concord.text.word_lists import significant
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 NEIGHBOURS = 0.2  # for a text in which all neighbours of the query stand close
 VERBATIM = 1.6  # on top of it, for one that has the whole query in its order, if all its words are rare
 NAMED = 2.0  # for a chunk that defines what the query names: more than all others together
+COVERAGE = 0.05  # for a text that holds all words of the query; less among code, where names say more
 ENTITY = 0.1  # lifts a mention past near ties, not past a clear lead
 USAGE = 0.05  # a starting point until somebody has judged a log of their own
 HALF_LIFE_S = 7 * 86_400.0
@@ -55,14 +57,20 @@ def boost(
     that know ranks alone, and not what a chunk defines.
     """
     accesses = journal.accesses(list({p.document.id for p in passages})) if journal else {}
+    close, worths = closeness_in(query), smoothed_idfs(query.chunks, query.frequencies)
     has_words = any(passage.ranked.candidate.lexical_rank for passage in passages)
-    close = closeness_in(query) if has_words else lambda _: 0.0
-    passages = [replace(passage, closeness=close(passage)) for passage in passages]
+    passages = [
+        replace(p, closeness=close(p) if has_words else 0.0, coverage=_coverage(p, worths)) for p in passages
+    ]
     rare = 1.0 if _is_question(query) else rareness(query.chunks, query.frequencies)
     # Of the first few, so that asking for more moves none; those that have an asked name are far ahead.
     first = [p.ranked for p in passages[:READ_AT_LEAST] if not p.ranked.candidate.name_score]
     reach, now = score_range(first), time.time()
     shares = [_share(passage, query, rare, accesses, now) for passage in passages]
+    if has_words:
+        prose = [passage.document.type != "code" for passage in passages[:READ_AT_LEAST]]
+        worth = COVERAGE * sum(prose) / len(prose)
+        shares = [share + worth * p.coverage for share, p in zip(shares, passages, strict=True)]
     if by_name:
         names = [NAMED * passage.ranked.candidate.name_score for passage in passages]
         shares = [share + name for share, name in zip(shares, names, strict=True)]
@@ -83,6 +91,14 @@ def _share(passage: Passage, query: Query, rare: float, accesses: Mapping[str, A
     share += ENTITY if mentions(query.entities, passage.chunk.text) else 0.0
     access = accesses.get(passage.document.id)
     return share + (USAGE * habit(access, now) if access else 0.0)
+
+
+def _coverage(passage: Passage, worths: Mapping[str, float]) -> float:
+    held = held_words(worths, passage.chunk.text)
+    if len(held) < len(worths):
+        held |= held_words(worths.keys() - held, passage.document.title)
+    total = math.fsum(worths.values())
+    return math.fsum(worths[word] for word in held) / total if total else 0.0
 
 
 def closeness_in(query: Query) -> Callable[[Passage], float]:

@@ -16,7 +16,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.search.blend import POOL, Context, smoothed_idfs
+from concord.search.blend import POOL, Context
 from concord.search.calibration import (
     HIT_FEATURES,
     UNFITTED,
@@ -30,7 +30,7 @@ from concord.search.classify import mentions
 from concord.search.fuse import Candidates, dominant
 from concord.search.legs import LEXICAL, NAMES, is_built_in
 from concord.search.scores import is_read
-from concord.text.held import contains, held_words
+from concord.text.held import contains
 from concord.types import Candidate, Passage, Query, QueryType, Ranked
 
 Label = Literal["very_high", "high", "medium_high", "medium", "low", "speculative", "no_results", "fts_only"]
@@ -261,10 +261,10 @@ def _features(passages: Sequence[Passage], candidates: Candidates, query: Query)
     does not change the score of the first.
     """
     of_query = _of_query(query, candidates)
-    worths = smoothed_idfs(query.chunks, query.frequencies)
-    rows = [{**_of_candidate(passage.ranked, candidates, query), **of_query} for passage in passages]
-    for row, passage in zip(rows, passages, strict=True):
-        row["coverage"] = _coverage(passage, worths)
+    rows = [
+        {**_of_candidate(passage.ranked, candidates, query), **of_query, "coverage": passage.coverage}
+        for passage in passages
+    ]
     best: dict[str, list[float]] = {}
     for at in sorted(range(len(passages)), key=lambda at: -rows[at]["z"]):
         own, document = [rows[at][name] for name in DOCUMENT_FEATURES], passages[at].document.id
@@ -292,15 +292,6 @@ def _of_candidate(ranked: Ranked, candidates: Candidates, query: Query) -> dict[
         "bm25_ratio": (row.bm25 or 0.0) / best if best > 0 else 0.0,
         "name": 1.0 if row.name_score else -1.0 if query.absent_names else 0.0,
     }
-
-
-def _coverage(passage: Passage, worths: Mapping[str, float]) -> float:
-    """Return the share of the query's words, by rarity, that a passage or its title holds."""
-    held = held_words(worths, passage.chunk.text)
-    if len(held) < len(worths):
-        held |= held_words(worths.keys() - held, passage.document.title)
-    total = math.fsum(worths.values())
-    return math.fsum(worths[word] for word in held) / total if total else 0.0
 
 
 def _of_search(candidates: Candidates) -> dict[str, float]:

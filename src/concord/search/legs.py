@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections import OrderedDict
@@ -214,22 +215,26 @@ class Comparison:
 
     def cosines(self) -> dict[ChunkId, float]:
         """Return the cosines of the query and of the chunks."""
-        return self._with(self._query)
+        return dict(zip(self._places, self._with(self._query).tolist(), strict=True))
 
-    def feedback_cosines(self, like: Mapping[ChunkId, float], strength: float) -> dict[ChunkId, float]:
-        """Return the cosines of the query after moving it towards some chunks by weight (Rocchio 1971)."""
+    def feedback_cosines(self, hits: Mapping[ChunkId, float], strength: float) -> dict[ChunkId, float]:
+        """Return the cosines of the query, mixed with those of the hit that is most like each chunk.
+
+        What a hit is mapped to is taken off its cosines.
+        """
         import numpy as np
 
-        known = {self._places[i]: share for i, share in like.items() if i in self._places}
+        known = {self._places[i]: behind for i, behind in hits.items() if i in self._places}
         if not known:
             return self.cosines()
-        weights = np.array([*known.values()])
-        nearby = (self._matrix[[*known]] * weights[:, None]).sum(axis=0) / weights.sum()  # np.average is slow
-        query = self._query + strength * nearby.astype(np.float32)
-        return self._with(query / np.linalg.norm(query))
+        like = [self._with(self._matrix[place]) - behind for place, behind in known.items()]
+        nearest = functools.reduce(np.maximum, like)
+        near = (self._with(self._query) + strength * nearest) / (1 + strength)
+        return dict(zip(self._places, near.tolist(), strict=True))
 
-    def _with(self, query: NDArray[np.float32]) -> dict[ChunkId, float]:
+    def _with(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         import numpy as np
 
-        # Not `matrix @ query`: several threads for so little work wait longer for each other than they save.
-        return dict(zip(self._places, np.einsum("ij,j->i", self._matrix, query).tolist(), strict=True))
+        # Not `matrix @ vector`: several threads for so little work wait longer for each other than they save.
+        cosines: NDArray[np.float32] = np.einsum("ij,j->i", self._matrix, vector)
+        return cosines

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-READ_PER_RESULT = 3  # texts read for each result asked for: duplicates, diversity and NOT choose among them
+READ_PER_RESULT = 2  # texts read for each result asked for: duplicates, diversity and NOT choose among them
 READ_AT_LEAST = 20  # so that asking for fewer results moves none
 READ_BY_WORDS = 20  # best by all words, read in addition in case one holds the whole query
 VERBATIM_WORDS = 4  # of a query: fewer stand together in many texts about something else, such as links
