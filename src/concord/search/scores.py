@@ -6,7 +6,6 @@ query is then moved towards its first hits (pseudo-relevance feedback) and compa
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -91,12 +90,10 @@ def _of_leg(
     for ranked in lists:
         if ranked.leg != leg or ranked.strategy == NAMES:
             continue
-        for rank, row in enumerate(ranked.found, 1):
-            chunk_id, score = row.chunk_id, row.score
-            if scores.get(chunk_id, -math.inf) < score:
-                scores[chunk_id] = score
-            if rank <= candidates and best.get(chunk_id, rank) >= rank:
-                best[chunk_id] = rank
+        own = {row.chunk_id: row.score for row in ranked.found}
+        scores = own | {chunk_id: max(score, own.get(chunk_id, score)) for chunk_id, score in scores.items()}
+        for rank, row in enumerate(ranked.found[:candidates], 1):
+            best[row.chunk_id] = min(rank, best.get(row.chunk_id, rank))
     ranks: dict[ChunkId, int] = {}
     last = 0
     for rank, _, chunk_id in sorted((rank, -scores[chunk_id], chunk_id) for chunk_id, rank in best.items()):
