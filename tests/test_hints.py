@@ -22,7 +22,7 @@ INTERFACES = ("cli", "mcp", "clients")
 # A command, an option or a variable of the environment.
 NAMED = re.compile(r"`kb\b|\bkb [a-z]+\b|(?<![\w-])--[a-z]|KB_[A-Z]")
 OPTION = re.compile(r"--[a-z-]+")
-READS_THE_ENVIRONMENT = {"config.py": {"KB_HOME", "KB_TEST_", "KB_BENCH_"}}
+READS_THE_ENVIRONMENT = {"core/config.py": {"KB_HOME", "KB_TEST_", "KB_BENCH_"}}
 
 
 def below() -> list[Path]:
