@@ -17,9 +17,9 @@ from concord import KnowledgeBase
 from concord.core import plugins
 from concord.core.config import load_settings
 from concord.core.protocols import Progress
-from concord.mcp.bases import Calls
 from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
 from concord.mcp.packing import Reply
+from concord.mcp.server_state import Calls
 from concord.mcp.table import TOOLS, Row
 from concord.wire import JsonObject
 from support.gated_embedder import GatedEmbedder
