@@ -238,7 +238,7 @@ def test_a_folder_that_cannot_be_listed_is_a_failure_with_a_hint_and_loses_nothi
     assert (synced.status, added.status) == (3, 2)
     assert re.search(r"failed 1:\n.*cannot be read: input/output error; check its disk", synced.out)
     assert re.match(r"error: .*cannot be read: input/output error\nhint: check its disk", added.err)
-    assert indexed("sync").out.startswith("docs: 4 unchanged")
+    assert indexed("sync").out.startswith("docs: nothing has changed (4 documents)")
 
 
 def test_patterns_and_trust_are_kept(kb: Kb, docs: Path):
@@ -252,7 +252,7 @@ def test_a_pattern_that_no_file_is_like_is_refused_and_removes_nothing(indexed: 
     run = indexed("add", "docs", "--pattern", "*.rst")
     assert run.status == 2
     assert re.match(r"error: no file in .*docs is like \*\.rst, and 4 are there\nhint: .*'\*\*'", run.err)
-    assert indexed("sync").out.startswith("docs: 4 unchanged")
+    assert indexed("sync").out.startswith("docs: nothing has changed (4 documents)")
 
 
 def test_an_empty_folder_may_have_a_pattern_for_what_will_come(kb: Kb, docs: Path):
@@ -298,7 +298,7 @@ def test_sync_reports_each_source(indexed: Kb, docs: Path, tmp_path: Path):
     run = indexed("sync")
     assert run.status == 0
     assert "docs: 1 added, 1 removed, 3 unchanged" in run.out
-    assert "todo.txt: 1 unchanged" in run.out
+    assert "todo.txt: nothing has changed (1 document)" in run.out
     totals = indexed("sync", "docs", "--json").json
     assert (totals["unchanged"], [one["source"] for one in totals["sources"]]) == (4, ["docs"])
 

@@ -424,7 +424,10 @@ def _migrate(kb: KnowledgeBase, args: Migrate, progress: Progress) -> JsonObject
 
     if args.to is None:
         moved = kb.migrate_vectors(progress=progress)
-        return report_to_json(moved, vectors=kb.vectors_home or "the store itself")
+        wire = report_to_json(moved, vectors=kb.vectors_home or "the store itself")
+        for row, left in zip(wire["left"], moved.left, strict=True):
+            row["anothers"] = left.home.is_anothers
+        return wire
     done = kb.migrate(args.to, org=args.org, vectors=args.vectors, progress=progress)
     return report_to_json(done, store=without_password(args.to))
 

@@ -140,32 +140,6 @@ for _command in (list_models, add, use, remove, compare):
     models.add_command(_command)
 
 
-@command("backfill", "kb backfill", "kb backfill --json")
-def backfill(flags: Flags, as_json: bool) -> int:
-    """Index anew what is stored, without reading a file.
-
-    Words are extracted as this version does it, vectors come from the cache, and only what the cache does not
-    know is embedded. Searches go on meanwhile; an interrupted run has less to do the next time.
-    """
-    with opened(flags) as knowledge, progress_shown() as progress:
-        done = knowledge.backfill(progress=progress)
-    if as_json:
-        from concord.wire_reports import report_to_json
-
-        output.emit_json(report_to_json(done))
-    else:
-        if done.notes:
-            output.emit(f"{done.notes:,} notes were put together anew")
-        output.emit(
-            f"{done.documents:,} documents, {done.chunks:,} chunks: words of {done.reworded:,} indexed anew;"
-            f" vectors of {done.unchanged:,} right, {done.reused:,} from the cache, {done.embedded:,} made"
-            f" in {done.took_s:.1f} s"
-        )
-        if done.pending:
-            output.talk(f"{done.pending:,} chunks are left without a vector: {in_words(done.degraded)}")
-    return SOME_FAILED if done.pending else 0
-
-
 def _list(flags: Flags, *, as_json: bool) -> None:
     with opened(flags) as knowledge:
         states = knowledge.models.list()

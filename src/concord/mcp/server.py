@@ -193,7 +193,7 @@ class KnowledgeTool(Tool):
             return row.done(job.result.result(0)) if ended else row.running(job, state.jobs.moving(job))
         except Cancelled as fault:
             raise Unavailable(
-                f"{job.plan.doing} {job.plan.label} was stopped: the server is ending",
+                f"{job.plan.doing} {job.plan.label} was stopped: {job.why_stopped}",
                 hint=job.plan.if_stopped,
             ) from fault
 

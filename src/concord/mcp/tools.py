@@ -141,7 +141,7 @@ def list_sources(state: ServerState, kb: KnowledgeBase, asked: List) -> Reply:
 
 
 def plan_remove(state: ServerState, kb: KnowledgeBase, asked: Remove) -> Plan:
-    """Plan to delete a source from the index; never notes, which nothing could bring back."""
+    """Plan to delete a source, and stop its indexing; never notes, which nothing could bring back."""
     source = kb.source(asked.source).source
 
     def work(progress: Progress) -> JsonObject:
@@ -149,6 +149,7 @@ def plan_remove(state: ServerState, kb: KnowledgeBase, asked: Remove) -> Plan:
         return {"state": "done", **done, "note": None}
 
     extent = Extent(kb.org, source.path or source.id)
+    state.jobs.stop(extent, "its source is being removed")
     key, again = ("remove", kb.org, source.id), "nothing was removed: call kb_remove_source again"
     return Plan(key, source.name, work, extent, "removing", is_once=True, if_stopped=again)
 
