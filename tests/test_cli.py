@@ -720,6 +720,34 @@ def test_whoever_begins_is_told_what_to_do_and_nothing_is_made_by_looking(kb: Kb
     assert kb("--org", "team", "search", "note", "--fts-only").status == 0
 
 
+def test_config_set_writes_the_file_and_keeps_what_is_in_it(kb: Kb, tmp_path: Path):
+    (tmp_path / "home").mkdir()
+    write(tmp_path / "home" / "config.toml", "# mine\n[search]\nrrf_k = 30 # slow\n")
+    assert "search.default_top = 5  [file]" in kb("config", "set", "search.default_top", "5").out
+    kept = (tmp_path / "home" / "config.toml").read_text(encoding="utf-8")
+    assert kept == "# mine\n[search]\nrrf_k = 30 # slow\ndefault_top = 5\n"
+    assert kb("config", "set", "org", "team", "--json").json["value"] == "team"
+    assert "cannot be 0" in kb("config", "set", "search.default_top", "0").err
+    assert "did you mean search.default_top" in kb("config", "set", "search.default_to", "5").err
+    assert kb("config", "set", "search.default_top").status == 2
+
+
+def test_a_sync_that_finds_nothing_new_says_so_in_one_line(indexed: Kb, tmp_path: Path):
+    write(tmp_path / "docs" / "empty.md", "")
+    indexed("note", "The boiler is serviced in May.")
+    indexed("sync")
+    assert indexed("sync").out == "docs, notes: nothing has changed (5 documents)\n"
+
+
+def test_the_beginning_of_an_id_stands_for_it(kb: Kb):
+    document_id = kb("note", "The boiler is serviced in May.").out.strip()
+    assert kb("get", document_id[:6]).out == "The boiler is serviced in May.\n"
+    assert kb("note", "In June.", "--edit", document_id[:6]).status == 0
+    assert kb("get", document_id).out == "In June.\n"
+    assert kb("note", "--remove", document_id[:6]).status == 0
+    assert kb("get", document_id[:6]).status == 2
+
+
 def test_config_shows_value_origin_and_reason(kb: Kb, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     (tmp_path / "home").mkdir()
     write(tmp_path / "home" / "config.toml", "[search]\nrrf_k = 30\n")

@@ -645,6 +645,20 @@ def test_an_unknown_tool_is_a_protocol_error_that_lists_the_known_ones(tmp_path:
     run(scene)
 
 
+def test_a_citation_and_an_id_of_different_documents_are_refused(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
+            auth = await call(client, "kb_get", citation="docs/auth.md")
+            note = await call(client, "kb_note", content="A note.")
+            both = {"citation": "docs/auth.md:1-2", "document_id": auth["document_id"]}
+            assert (await call(client, "kb_get", **both))["path"] == "docs/auth.md"
+            refused = await refusal(client, "kb_get", **{**both, "document_id": note["document_id"]})
+            assert f"'citation' is of docs/auth.md ({auth['document_id']}), but 'document_id' of" in refused
+
+    run(scene)
+
+
 @pytest.mark.parametrize("tool", EIGHT)
 def test_null_stands_for_an_argument_that_is_not_given(tmp_path: Path, tool: str):
     needed = {

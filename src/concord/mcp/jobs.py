@@ -20,6 +20,7 @@ from typing import NamedTuple
 from concord.core.protocols import WAITING, Progress
 from concord.wire import JsonObject
 
+ENDING = "the server is ending"
 REPORT_EVERY_S = 0.25  # often enough to be seen moving, seldom enough to cost nothing
 
 
@@ -80,7 +81,7 @@ class Job:
         self._lock = threading.Lock()
         self._begun = False
         self._cancelled = False
-        self.why_stopped = ""
+        self.why_stopped = ENDING
         self._thread = threading.Thread(target=self._run, name=f"job {plan.label}", daemon=True)
         self._thread.start()
 
@@ -101,7 +102,7 @@ class Job:
         with self._lock:
             return self._cancelled
 
-    def cancel(self, why: str = "the server is ending") -> None:
+    def cancel(self, why: str = ENDING) -> None:
         """Ask the work to stop at its next step, with what it waits for unless others want that."""
         with self._lock:
             self._cancelled, self.why_stopped, behind = True, why, self._behind
