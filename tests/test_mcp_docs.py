@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from concord.clients.entries import CLIENTS
+from concord.core.arguments import DEFAULT_TOKENS
 from concord.core.settings import SETTINGS
 from concord.mcp.http import BODY_S, HEADERS_S, IDLE_S
 from concord.mcp.table import OTHER_S, SEARCH_S, TOOLS
-from concord.operations import DEFAULT_TOKENS
 
 PAGE = (Path(__file__).parent.parent / "docs" / "mcp.md").read_text(encoding="utf-8")
 

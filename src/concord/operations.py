@@ -1,8 +1,6 @@
 """The table of operations: what a knowledge base can be asked to do, whoever asks.
 
 An interface turns what it was given into an operation's arguments, runs it, and shows the JSON it returns.
-Fields are documented and limited for those who send JSON; an interface may offer fewer of them, and has its
-own words for the actions that a text names, as in a hint.
 """
 
 from __future__ import annotations
@@ -10,12 +8,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
+from concord.core.arguments import (
+    DEFAULT_TOKENS,
+    Add,
+    Arguments,
+    Backup,
+    Doctor,
+    Explain,
+    Feedback,
+    Get,
+    List,
+    Migrate,
+    Note,
+    NoteFields,
+    Nothing,
+    Remove,
+    Search,
+    Sync,
+)
 from concord.core.errors import BadValue, UsageError
-from concord.types import DocumentType, Json, Mode, Opinion, Trust
 
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
@@ -24,193 +39,7 @@ if TYPE_CHECKING:
 
 JsonObject = dict[str, Any]
 
-MAX_TEXT = 10_000  # characters of a query or a name: whoever sends more has pasted a document
-MAX_NOTE = 1_000_000
-MIN_TOKENS = 500  # one result with its citation, in the frame that every answer has
-MAX_TOKENS = 25_000  # where clients cut what a tool says
-DEFAULT_TOKENS = 2_400  # an answer that nobody asked to be longer stays under 2,500
 MOST_LISTED = 200  # documents in one page of a list: more than ever fit
-
-
-def doc(text: str) -> Meta:
-    """Return the documentation of a field."""
-    return Meta(description=text)
-
-
-Text = Annotated[str, Meta(max_length=MAX_TEXT)]
-Filled = Annotated[str, Meta(min_length=1)]
-FilledText = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
-Tokens = Annotated[int, Meta(ge=MIN_TOKENS, le=MAX_TOKENS)]
-Cursor = Annotated[Text | None, doc("next_cursor of the last page, to read on.")]
-
-
-class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
-    """What an operation takes; a name that it does not know is a mistake of the caller."""
-
-
-class Search(Arguments, frozen=True):
-    """What to search for, and where."""
-
-    query: Annotated[
-        FilledText, doc('A question, keywords or a "quoted phrase". AND, OR, NOT, -word and prefix* work.')
-    ]
-    mode: Annotated[
-        Mode | None,
-        doc("auto weighs words and meaning by the query; fts5 is words only, semantic meaning only."),
-    ] = None
-    limit: Annotated[Annotated[int, Meta(ge=1, le=50)] | None, doc("At most so many results.")] = None
-    tags: Annotated[tuple[Filled, ...], doc("Only documents that have all of these tags.")] = ()
-    type: Annotated[DocumentType | None, doc("Only documents of this type.")] = None
-    source: Annotated[Text | None, doc("Only this source (see {list}).")] = None
-    path: Annotated[
-        Text | None, doc("Only this file, folder or glob: docs/auth.md, docs/ or docs/**/*.md.")
-    ] = None
-    since: Annotated[
-        Text | None,
-        doc(
-            "Only files changed since then: 2026-01-31, or 7d for the last week (h, d, w, y). "
-            "A date mentioned in a text belongs in the query."
-        ),
-    ] = None
-    until: Annotated[Text | None, doc("Only files not changed after that, as since.")] = None
-    deadline_ms: Annotated[
-        Annotated[float, Meta(gt=0, le=10_000)] | None,
-        doc("Answer within this time with what has been found."),
-    ] = None
-    max_tokens: Annotated[
-        Tokens | None, doc(f"The answer is never longer than this; default {DEFAULT_TOKENS}.")
-    ] = None
-    include_superseded: Annotated[bool, doc("Also search documents that a newer one supersedes.")] = False
-    min_generation: Annotated[
-        Annotated[int, Meta(ge=0)] | None,
-        doc("Wait until the index has this generation (of {sync}, {note}); 'note' says if not."),
-    ] = None
-    within: str | None = None  # a path that is indexed first, if it is new or changed; only it is searched
-    threshold: float | None = None
-    min_score: float | None = None
-    fusion: str | None = None
-    ef_search: int | None = None
-    explain: bool = False
-
-
-class Explain(Search, frozen=True, kw_only=True):
-    """What to explain the place of, in the answer to which search."""
-
-    reference: str
-
-
-class Get(Arguments, frozen=True):
-    """What to read, and how much of it."""
-
-    citation: Annotated[
-        Text | None,
-        doc("A citation from {search} (docs/auth.md:12-31, report.pdf:p3), or a path for all of it."),
-    ] = None
-    document_id: Annotated[Text | None, doc("Instead: a document_id.")] = None
-    context: Annotated[int, Meta(ge=0, le=50), doc("So many neighbouring passages either side.")] = 0
-    max_tokens: Annotated[
-        Tokens | None, doc(f"The page is never longer than this; default {DEFAULT_TOKENS}.")
-    ] = None
-    cursor: Cursor = None
-    whole: bool = False
-
-
-class Add(Arguments, frozen=True):
-    """What to index, and how."""
-
-    path: Annotated[FilledText, doc("A folder or file on the server's disk.")]
-    name: Annotated[
-        Annotated[str, Meta(min_length=1, max_length=200)] | None,
-        doc("What to call it; default: its folder's name."),
-    ] = None
-    patterns: Annotated[tuple[Filled, ...], doc("Only files that match one of these globs: **/*.md.")] = ()
-    tags: Annotated[tuple[Filled, ...], doc("Tags for all of its documents.")] = ()
-    trust: Trust = "trusted"
-    embed: bool = True
-
-
-class List(Arguments, frozen=True):
-    """What to list."""
-
-    source: Annotated[Text | None, doc("List this source's documents instead of the sources.")] = None
-    cursor: Cursor = None
-
-
-class Sync(Arguments, frozen=True):
-    """What to bring up to date."""
-
-    source: Annotated[Text | None, doc("Only this one; default: all.")] = None
-    sources: tuple[str, ...] = ()
-    embed: bool = True
-
-
-class Remove(Arguments, frozen=True):
-    """What to remove from the index."""
-
-    source: Annotated[FilledText, doc("The source's name (see {list}).")]
-    force: bool = False
-
-
-class NoteFields(Arguments, frozen=True):
-    """What may be said about a note beside its content; all of it is searchable."""
-
-    summary: Text | None = None
-    context: Text | None = None
-    highlights: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-
-
-class Note(Arguments, frozen=True):
-    """What to remember."""
-
-    content: Annotated[
-        str, Meta(min_length=1, max_length=MAX_NOTE), doc("What to remember; Markdown is fine.")
-    ]
-    title: Annotated[Annotated[str, Meta(max_length=500)] | None, doc("Default: its first words.")] = None
-    tags: Annotated[tuple[str, ...], doc("Tags to find it by.")] = ()
-    details: Annotated[
-        dict[str, Json],
-        Meta(
-            description="Further facts, as deep as needed.", extra_json_schema={"additionalProperties": True}
-        ),
-    ] = {}
-    fields: Annotated[NoteFields | None, doc("Summary, context, highlights and aliases.")] = None
-    supersedes: Annotated[
-        Text | None, doc("The note or document that this replaces: a citation, a path or a document_id.")
-    ] = None
-    embed: bool = True
-
-
-class Nothing(Arguments, frozen=True):
-    """Nothing is to be said."""
-
-
-class Feedback(Arguments, frozen=True):
-    """Which result was good or bad, and for what query."""
-
-    reference: str
-    opinion: Opinion
-    query: str = ""
-
-
-class Doctor(Arguments, frozen=True):
-    """Whether to repair what is found."""
-
-    fix: bool = False
-
-
-class Backup(Arguments, frozen=True):
-    """Where to copy everything to."""
-
-    path: str
-
-
-class Migrate(Arguments, frozen=True):
-    """Which store to copy everything to; None moves the vectors to where the settings say."""
-
-    to: str | None = None
-    org: str | None = None
-    vectors: str | None = None
 
 
 class Operation(NamedTuple):
@@ -266,8 +95,6 @@ def _search(kb: KnowledgeBase, args: Search, progress: Progress) -> JsonObject:
 
 
 def _explain(kb: KnowledgeBase, args: Explain, progress: Progress) -> JsonObject:
-    from msgspec.structs import asdict
-
     from concord.wire import explanation_to_json
 
     options = asdict(request_of(args, kb, progress))
@@ -313,39 +140,20 @@ def _reference(kb: KnowledgeBase, args: Get) -> str:
 def _list(kb: KnowledgeBase, args: List, progress: Progress) -> JsonObject:
     """Return all sources, or a source and a page of its documents."""
     from concord.wire import document_to_json
-    from concord.wire_reports import report_to_json
 
     after = args.cursor or ""
     if args.source is None:
-        rows = [report_to_json(summary) for summary in kb.sources()]
-        return {
-            "sources": [row for row in rows if row["source"] > after],
-            "documents": None,
-            "total": len(rows),
-        }
+        rows = [_wire(summary) for summary in kb.sources()]
+        later = [row for row in rows if row["source"] > after]
+        return {"sources": later, "documents": None, "total": len(rows)}
     summary = kb.source(args.source)
     following = (document for document in kb.documents(args.source) if document.path > after)
     documents = [document_to_json(document, summary.source) for document in islice(following, MOST_LISTED)]
-    return {
-        "sources": [report_to_json(summary)],
-        "documents": documents,
-        "total": summary.counts.documents,
-    }
+    return {"sources": [_wire(summary)], "documents": documents, "total": summary.counts.documents}
 
 
 def _add(kb: KnowledgeBase, args: Add, progress: Progress) -> JsonObject:
-    from concord.wire_reports import report_to_json
-
-    done = kb.add(
-        args.path,
-        name=args.name,
-        patterns=args.patterns,
-        tags=args.tags,
-        trust=args.trust,
-        embed=args.embed,
-        progress=progress,
-    )
-    return report_to_json(done)
+    return _wire(kb.add(**asdict(args), progress=progress))
 
 
 def _sync(kb: KnowledgeBase, args: Sync, progress: Progress) -> JsonObject:
@@ -355,35 +163,17 @@ def _sync(kb: KnowledgeBase, args: Sync, progress: Progress) -> JsonObject:
     return sync_reports_to_json(kb.sync(names, embed=args.embed, progress=progress))
 
 
-def _remove(kb: KnowledgeBase, args: Remove, progress: Progress) -> JsonObject:
-    from concord.wire_reports import report_to_json
-
-    return report_to_json(kb.remove(args.source, force=args.force, progress=progress))
-
-
 def _stats(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
-    """Return the state, and beside what `--json` tells what there is to do about it."""
-    from concord.wire_reports import report_to_json
-
     found = kb.stats()
-    return {**report_to_json(found), "problems": list(found.problems)}
+    return {**_wire(found), "problems": list(found.problems)}  # what there is to do about it
 
 
 def keep_note(kb: KnowledgeBase, args: Note) -> Document:
     """Keep a note."""
     from concord.index.notes import Note as NoteText  # with all that cuts text: late
 
-    fields = args.fields or NoteFields()
-    note = NoteText(
-        args.content,
-        args.title,
-        args.tags,
-        args.details,
-        summary=fields.summary or "",
-        context=fields.context or "",
-        highlights=fields.highlights,
-        aliases=fields.aliases,
-    )
+    fields = {name: value for name, value in asdict(args.fields or NoteFields()).items() if value}
+    note = NoteText(args.content, args.title, args.tags, args.details, **fields)
     old = kb.document_named(args.supersedes) if args.supersedes else None
     return kb.note(note, supersedes=old.id if old else None, embed=args.embed)
 
@@ -394,42 +184,43 @@ def _note(kb: KnowledgeBase, args: Note, progress: Progress) -> JsonObject:
     return {**document_to_json(keep_note(kb, args)), "generation": kb.generation}
 
 
-def _feedback(kb: KnowledgeBase, args: Feedback, progress: Progress) -> JsonObject:
-    from concord.wire_reports import report_to_json
+def _remove(kb: KnowledgeBase, args: Remove, progress: Progress) -> JsonObject:
+    return _wire(kb.remove(args.source, force=args.force, progress=progress))
 
-    return report_to_json(kb.feedback(args.reference, args.opinion, query=args.query))
+
+def _feedback(kb: KnowledgeBase, args: Feedback, progress: Progress) -> JsonObject:
+    return _wire(kb.feedback(args.reference, args.opinion, query=args.query))
 
 
 def _doctor(kb: KnowledgeBase, args: Doctor, progress: Progress) -> JsonObject:
-    from concord.wire_reports import report_to_json
-
-    return report_to_json(kb.doctor(fix=args.fix, progress=progress))
+    return _wire(kb.doctor(fix=args.fix, progress=progress))
 
 
 def _backup(kb: KnowledgeBase, args: Backup, progress: Progress) -> JsonObject:
-    from concord.wire_reports import report_to_json
-
-    return report_to_json(kb.backup(args.path, progress=progress))
+    return _wire(kb.backup(args.path, progress=progress))
 
 
 def _backfill(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
-    from concord.wire_reports import report_to_json
-
-    return report_to_json(kb.backfill(progress=progress))
+    return _wire(kb.backfill(progress=progress))
 
 
 def _migrate(kb: KnowledgeBase, args: Migrate, progress: Progress) -> JsonObject:
     from concord.text.urls import without_password
-    from concord.wire_reports import report_to_json
 
-    if args.to is None:
-        moved = kb.migrate_vectors(progress=progress)
-        wire = report_to_json(moved, vectors=kb.vectors_home or "the store itself")
-        for row, left in zip(wire["left"], moved.left, strict=True):
-            row["anothers"] = left.home.is_anothers
-        return wire
-    done = kb.migrate(args.to, org=args.org, vectors=args.vectors, progress=progress)
-    return report_to_json(done, store=without_password(args.to))
+    if args.to is not None:
+        done = kb.migrate(args.to, org=args.org, vectors=args.vectors, progress=progress)
+        return _wire(done, store=without_password(args.to))
+    moved = kb.migrate_vectors(progress=progress)
+    wire = _wire(moved, vectors=kb.vectors_home or "the store itself")
+    for row, left in zip(wire["left"], moved.left, strict=True):
+        row["anothers"] = left.home.is_anothers
+    return wire
+
+
+def _wire(report: Any, **before: Any) -> JsonObject:
+    from concord.wire_reports import report_to_json  # late: a search by words shows no report
+
+    return report_to_json(report, **before)
 
 
 def _rows() -> Iterator[Operation]:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 if TYPE_CHECKING:
+    from concord.core.arguments import Arguments
     from concord.core.config import Settings
     from concord.knowledge import KnowledgeBase
-    from concord.operations import Arguments, JsonObject, Operation
+    from concord.operations import JsonObject, Operation
 
 
 class Flags:

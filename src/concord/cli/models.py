@@ -66,9 +66,7 @@ def add(flags: Flags, provider: str, model: str, url: str, as_json: bool) -> int
     with opened(flags, must_exist=False) as knowledge, progress_shown() as progress:
         built = knowledge.models.add(provider, model, url, progress)
     if as_json:
-        from concord.wire_reports import report_to_json
-
-        output.emit_json(report_to_json(built))
+        output.emit_json(built)
     else:
         output.emit(f"{one_line(built.identity.name)}: {_made(built.embedding)} in {built.took_s:.1f} s")
         if not built.is_active and not built.embedding.pending:
@@ -89,9 +87,7 @@ def use(flags: Flags, model: str, force: bool, queries: Path | None, as_json: bo
     with opened(flags) as knowledge, progress_shown() as progress:
         switch = knowledge.models.use(model, force=force, queries=queries, progress=progress)
     if as_json:
-        from concord.wire_reports import report_to_json
-
-        output.emit_json(report_to_json(switch))
+        output.emit_json(switch)
     else:
         name = one_line(switch.identity.name)
         said = {"switched": f"searches use {name} now", "already": f"searches use {name} already"}
@@ -127,9 +123,7 @@ def compare(flags: Flags, first: str, second: str, queries: Path | None, as_json
     with opened(flags) as knowledge, progress_shown() as progress:
         comparison = knowledge.models.compare(first, second, queries=queries, progress=progress)
     if as_json:
-        from concord.wire_reports import report_to_json
-
-        output.emit_json(report_to_json(comparison))
+        output.emit_json(comparison)
         return
     heads = ("model", "MRR", "found", "ms a query")
     output.emit(output.table(heads, map(_result_row, (comparison.before, comparison.after))))

@@ -13,8 +13,9 @@ from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse, run, tags_option
 from concord.cli.faults import NOTHING_FOUND
 from concord.cli.words import WORDS, in_words
+from concord.core.arguments import Explain, Feedback, Search
 from concord.core.reports import DocumentSlice, partly_read, sentence
-from concord.operations import Explain, Feedback, JsonObject, Search
+from concord.operations import JsonObject
 from concord.search.fuse import FUSIONS
 from concord.types import DOCUMENT_TYPES, MODES, Answer, Mode, Opinion, silent
 from concord.visible import lines, one_line

@@ -13,9 +13,10 @@ from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse, run, run_on, tags_option
 from concord.cli.faults import SOME_FAILED
 from concord.cli.words import in_words
+from concord.core.arguments import Add, List, Remove, Sync
 from concord.core.errors import KBError
 from concord.core.reports import FILE_COUNTS, PartlyRead, sentence
-from concord.operations import OPERATIONS, Add, JsonObject, List, Remove, Sync
+from concord.operations import OPERATIONS, JsonObject
 from concord.types import Trust, silent
 from concord.visible import one_line
 from concord.wire_reports import summed

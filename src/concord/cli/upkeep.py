@@ -15,7 +15,8 @@ from concord.cli import output
 from concord.cli.command import Flags, command, refuse, run, settings_of
 from concord.cli.faults import NOTHING_FOUND, SOME_FAILED
 from concord.cli.words import in_words
-from concord.operations import Backup, Doctor, JsonObject, Migrate, Nothing
+from concord.core.arguments import Backup, Doctor, Migrate, Nothing
+from concord.operations import JsonObject
 from concord.visible import one_line
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 import msgspec
 from msgspec.structs import fields
 
+from concord.core.arguments import Arguments
 from concord.core.errors import Action, BadValue, Hint, nearest, shown
 from concord.mcp.words import in_words
-from concord.operations import Arguments
 
 A = TypeVar("A", bound=Arguments)
 

@@ -31,6 +31,7 @@ from mcp_types import (
 from pydantic import PrivateAttr
 
 from concord import __version__
+from concord.core.arguments import Arguments
 from concord.core.errors import KBError, NotFound, Unavailable
 from concord.mcp import resources
 from concord.mcp.arguments import checked, input_schema
@@ -39,7 +40,6 @@ from concord.mcp.packing import Reply
 from concord.mcp.server_state import ServerState
 from concord.mcp.table import INSTRUCTIONS, OTHER_S, TOOLS, Row
 from concord.mcp.words import in_words, refused, unexpected
-from concord.operations import Arguments
 from concord.visible import one_line
 
 ORG = "concord.org"  # where the HTTP face leaves a token's organisation in the request's scope

@@ -35,27 +35,25 @@ class Row(NamedTuple):
     operation: Operation
     names: tuple[str, ...]  # of the operation's arguments: those that are offered
     returns: schemas.Schema
-    annotations: ToolAnnotations
     quick: Callable[[ServerState, KnowledgeBase, Any], Reply] | None = None
     long: Callable[[ServerState, KnowledgeBase, Any], Plan] | None = None
     done: Callable[[JsonObject], Reply] = tools.synced
     running: Callable[[Job, Job], Reply] = tools.still_syncing
     limit_s: float = OTHER_S
     defaults: Mapping[str, Any] = {}  # of arguments, where they are not the operation's own
+    is_repeatable: bool = True  # done twice, it changes nothing the second time
     late: str = ""  # what the caller is told of a tool that writes and takes longer than a call may
 
-
-def _reads() -> ToolAnnotations:
-    return ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-
-
-def _writes(*, destructive: bool = False, idempotent: bool = True) -> ToolAnnotations:
-    return ToolAnnotations(
-        read_only_hint=False,
-        destructive_hint=destructive,
-        idempotent_hint=idempotent,
-        open_world_hint=False,
-    )
+    @property
+    def annotations(self) -> ToolAnnotations:
+        """What a client may want to know before it lets the tool be called."""
+        effect = self.operation.effect
+        return ToolAnnotations(
+            read_only_hint=effect == "read",
+            destructive_hint=None if effect == "read" else effect == "destroy",
+            idempotent_hint=self.is_repeatable,
+            open_world_hint=False,
+        )
 
 
 TOOLS: tuple[Row, ...] = (
@@ -86,7 +84,6 @@ TOOLS: tuple[Row, ...] = (
             "min_generation",
         ),  # fmt: skip
         schemas.ANSWER,
-        _reads(),
         quick=tools.search,
         limit_s=SEARCH_S,
         defaults={"mode": "auto", "limit": 10},
@@ -101,7 +98,6 @@ TOOLS: tuple[Row, ...] = (
         OPERATIONS["get"],
         ("citation", "document_id", "context", "max_tokens", "cursor"),
         schemas.PAGE,
-        _reads(),
         quick=tools.get,
     ),
     Row(
@@ -113,7 +109,6 @@ TOOLS: tuple[Row, ...] = (
         OPERATIONS["add"],
         ("path", "name", "patterns", "tags"),
         schemas.SYNC,
-        _writes(),
         long=tools.plan_add,
     ),
     Row(
@@ -124,7 +119,6 @@ TOOLS: tuple[Row, ...] = (
         OPERATIONS["list"],
         ("source", "cursor"),
         schemas.LISTING,
-        _reads(),
         quick=tools.list_sources,
     ),
     Row(
@@ -135,7 +129,6 @@ TOOLS: tuple[Row, ...] = (
         OPERATIONS["sync"],
         ("source",),
         schemas.SYNC,
-        _writes(),
         long=tools.plan_sync,
     ),
     Row(
@@ -147,7 +140,6 @@ TOOLS: tuple[Row, ...] = (
         OPERATIONS["remove"],
         ("source",),
         schemas.REMOVAL,
-        _writes(destructive=True),
         long=tools.plan_remove,
         done=tools.removed,
         running=tools.still_removing,
@@ -159,7 +151,6 @@ TOOLS: tuple[Row, ...] = (
         OPERATIONS["stats"],
         (),
         schemas.STATS,
-        _reads(),
         quick=tools.stats,
     ),
     Row(
@@ -171,8 +162,8 @@ TOOLS: tuple[Row, ...] = (
         OPERATIONS["note"],
         ("content", "title", "tags", "details", "fields", "supersedes"),
         schemas.NOTE,
-        _writes(idempotent=False),
         quick=tools.note,
+        is_repeatable=False,
         late="the note is kept as soon as the store lets it be; sent again, it tells its document_id "
         "and is kept once",
     ),

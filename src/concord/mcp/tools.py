@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from concord.core.arguments import DEFAULT_TOKENS, Add, Get, List, Note, Nothing, Remove, Search, Sync
 from concord.core.errors import BadValue, KBError
 from concord.mcp import render
 from concord.mcp.jobs import Extent, Job, Plan, Step
@@ -16,22 +17,7 @@ from concord.mcp.resources import cited_by, cursor_after, name_before
 from concord.mcp.roots import permitted, roots_of
 from concord.mcp.server_state import ServerState
 from concord.mcp.words import in_words
-from concord.operations import (
-    DEFAULT_TOKENS,
-    OPERATIONS,
-    Add,
-    Get,
-    JsonObject,
-    List,
-    Note,
-    Nothing,
-    Remove,
-    Search,
-    Sync,
-    answer,
-    keep_note,
-    page,
-)
+from concord.operations import OPERATIONS, JsonObject, answer, keep_note, page
 from concord.reading.budget import BYTES_PER_TOKEN, json_length, utf8_length
 from concord.types import silent
 from concord.visible import one_line
