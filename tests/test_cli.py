@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 
-from concord.cli import faults, main
+from concord.cli import main
 from concord.cli.hits import show, trail
 from concord.cli.main import COMMANDS
 from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
@@ -792,7 +792,7 @@ def test_an_interrupt_is_one_line_and_130(capsys: pytest.CaptureFixture[str]):
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    assert faults.guarded(interrupted, []) == 130
+    assert main.guarded(interrupted, []) == 130
     assert capsys.readouterr().err == ("interrupted; what was stored stays, `kb sync` goes on from there\n")
 
 
@@ -800,14 +800,14 @@ def test_an_unexpected_fault_asks_to_be_reported(capsys: pytest.CaptureFixture[s
     def broken() -> None:
         raise ZeroDivisionError("nobody divides here")
 
-    assert faults.guarded(broken, ["--json"]) == 2
+    assert main.guarded(broken, ["--json"]) == 2
     out, err = capsys.readouterr()
     assert err.startswith(
         "error: unexpected ZeroDivisionError: nobody divides here\nhint: this is our mistake"
     )
     assert json.loads(out)["error"]["type"] == "ZeroDivisionError"
     with pytest.raises(ZeroDivisionError):
-        faults.guarded(broken, ["--debug"])
+        main.guarded(broken, ["--debug"])
 
 
 def test_debug_lets_an_unexpected_fault_through_with_its_traceback(monkeypatch: pytest.MonkeyPatch):
@@ -821,7 +821,7 @@ def test_a_flag_after_two_dashes_is_text(capsys: pytest.CaptureFixture[str]):
     def broken() -> None:
         raise OSError(28, "No space left on device")
 
-    assert faults.guarded(broken, ["note", "--", "--json"]) == 2
+    assert main.guarded(broken, ["note", "--", "--json"]) == 2
     out, err = capsys.readouterr()
     assert (out, err.splitlines()[0]) == ("", "error: no space left on device")
 

@@ -17,8 +17,8 @@ from mcp.shared.exceptions import MCPError
 from concord import KnowledgeBase
 from concord.core.arguments import MIN_TOKENS
 from concord.core.config import load_settings
-from concord.mcp.schemas import ANSWER, RESULT
 from concord.mcp.server_state import REPEATED_S, RecentNotes
+from concord.mcp.table import ANSWER, RESULT
 from concord.reading.budget import tokens
 from concord.types import DOCUMENT_TYPES, MODES
 from support.mcp_session import ERAS, call, in_process, refusal, run, said, text_of, write_docs

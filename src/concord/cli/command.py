@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from concord.operations import JsonObject, Operation
 
 
+NOTHING_FOUND = 1  # exit statuses, beside 0 and 2 for an error
+SOME_FAILED = 3
+
+
 class Flags:
     """The global flags: which knowledge base is meant."""
 

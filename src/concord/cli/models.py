@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from concord.cli import output
-from concord.cli.command import Flags, command, group, opened
-from concord.cli.faults import SOME_FAILED
+from concord.cli.command import SOME_FAILED, Flags, command, group, opened
 from concord.cli.progress import progress_shown
 from concord.cli.words import in_words
 from concord.visible import one_line

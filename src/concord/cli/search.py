@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from concord.cli import output
-from concord.cli.command import Flags, command, opened, refuse, run, tags_option
-from concord.cli.faults import NOTHING_FOUND
+from concord.cli.command import NOTHING_FOUND, Flags, command, opened, refuse, run, tags_option
 from concord.cli.words import WORDS, in_words
 from concord.core.arguments import Explain, Feedback, Search
 from concord.core.reports import DocumentSlice, partly_read, sentence

@@ -10,8 +10,7 @@ import click
 from msgspec import convert
 
 from concord.cli import output
-from concord.cli.command import Flags, command, opened, refuse, run, run_on, tags_option
-from concord.cli.faults import SOME_FAILED
+from concord.cli.command import SOME_FAILED, Flags, command, opened, refuse, run, run_on, tags_option
 from concord.cli.words import in_words
 from concord.core.arguments import Add, List, Remove, Sync
 from concord.core.errors import KBError

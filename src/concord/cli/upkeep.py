@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from concord.cli import output
-from concord.cli.command import Flags, command, refuse, run, settings_of
-from concord.cli.faults import NOTHING_FOUND, SOME_FAILED
+from concord.cli.command import NOTHING_FOUND, SOME_FAILED, Flags, command, refuse, run, settings_of
 from concord.cli.words import in_words
 from concord.core.arguments import Backup, Doctor, Migrate, Nothing
 from concord.operations import JsonObject

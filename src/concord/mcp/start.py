@@ -14,9 +14,8 @@ from msgspec import Struct
 from concord.core.config import Settings
 from concord.core.errors import BadValue
 from concord.leaving import leave_if_busy
-from concord.mcp.roots import Root, allowed_roots
 from concord.mcp.server import build
-from concord.mcp.server_state import Bases, ServerState
+from concord.mcp.server_state import Bases, Root, ServerState, allowed_roots
 from concord.parts import check_places
 from concord.text.organisations import is_org
 

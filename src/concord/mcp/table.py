@@ -1,4 +1,8 @@
-"""The table of tools: names, what to use each for, what it takes and returns, and how long it may take."""
+"""The table of tools: names, what to use each for, what it takes and returns, and how long it may take.
+
+What a tool returns has a schema that is lean enough to travel with every listing of the tools.
+`docs/answer.schema.json` explains the answer of `kb_search` key by key; a test holds the two together.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_types import ToolAnnotations
 
-from concord.mcp import schemas, tools
+from concord.mcp import tools
 from concord.mcp.jobs import Job, Plan
 from concord.mcp.packing import Reply
 from concord.mcp.server_state import ServerState
@@ -15,6 +19,166 @@ from concord.operations import OPERATIONS, JsonObject, Operation
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
+
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+NUMBER: Schema = {"type": "number"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+YES_NO: Schema = {"type": "boolean"}
+
+
+def maybe(schema: Schema) -> Schema:
+    """Return the schema of a value that may also be null; some clients cannot read a list of types."""
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def several(schema: Schema) -> Schema:
+    """Return the schema of a list."""
+    return {"type": "array", "items": schema}
+
+
+def by_name(schema: Schema) -> Schema:
+    """Return the schema of an object with any keys."""
+    return {"type": "object", "additionalProperties": schema}
+
+
+def record(**keys: Schema) -> Schema:
+    """Return the schema of an object that always has these keys; more may be added."""
+    return {"type": "object", "properties": keys, "required": list(keys)}
+
+
+def or_absent(schema: Schema, **keys: Schema) -> Schema:
+    """Return the schema of an object with further keys, which are left out where there is nothing to say."""
+    return {**schema, "properties": {**schema["properties"], **keys}}
+
+
+RESULT = or_absent(
+    record(
+        rank=COUNT,
+        path=TEXT,
+        title=TEXT,
+        score=NUMBER,
+        source=TEXT,
+        type=TEXT,
+        document_id=TEXT,
+        citation=TEXT,
+        found_by=several(TEXT),
+    ),
+    snippet=TEXT,
+    text=TEXT,
+    passage_score=NUMBER,
+    tags=several(TEXT),
+    file=TEXT,
+    page=COUNT,
+    heading=several(TEXT),
+    confidence=TEXT,
+    freshness=TEXT,
+    superseded_by=TEXT,
+    also_at=several(TEXT),
+    warnings=several(TEXT),
+    more_in_document=COUNT,
+)
+ANSWER = record(
+    query=TEXT,
+    mode=TEXT,
+    query_type=maybe(TEXT),
+    fusion=maybe(TEXT),
+    org=TEXT,
+    confidence=maybe(TEXT),
+    confidence_score=maybe(NUMBER),
+    answerable=maybe(YES_NO),
+    calibrated=maybe(YES_NO),
+    strategies_matched=several(TEXT),
+    degraded=several(record(strategy=TEXT, reason=TEXT)),
+    note=maybe(TEXT),
+    suggestions=several(TEXT),
+    returned=COUNT,
+    total_hits=COUNT,
+    omitted=by_name(COUNT),
+    generation=COUNT,
+    search_time_ms=NUMBER,
+    timings_ms=by_name(NUMBER),
+    results=several(RESULT),
+    agreement_scores=by_name(NUMBER),
+)
+PAGE = record(
+    citation=TEXT,
+    path=TEXT,
+    file=maybe(TEXT),
+    title=TEXT,
+    source=TEXT,
+    type=TEXT,
+    tags=several(TEXT),
+    document_id=TEXT,
+    start_line=COUNT,
+    end_line=COUNT,
+    start_column=maybe(COUNT),
+    end_column=maybe(COUNT),
+    pages=maybe(several(COUNT)),
+    heading=several(TEXT),
+    freshness=maybe(TEXT),
+    superseded_by=maybe(TEXT),
+    before=maybe(TEXT),
+    after=maybe(TEXT),
+    text=TEXT,
+    warnings=several(TEXT),
+    next_cursor=maybe(TEXT),
+)
+SYNC = record(
+    state={"enum": ["done", "running"]},
+    source=maybe(TEXT),
+    added=COUNT,
+    changed=COUNT,
+    removed=COUNT,
+    renamed=COUNT,
+    unchanged=COUNT,
+    skipped=by_name(COUNT),
+    failed=several(record(path=TEXT, reason=TEXT)),
+    failed_total=COUNT,
+    chunks=COUNT,
+    embedded=COUNT,
+    reused=COUNT,
+    pending=COUNT,
+    degraded=maybe(TEXT),
+    generation=maybe(COUNT),
+    progress=maybe(record(stage=TEXT, done=COUNT, total=maybe(COUNT))),
+    note=maybe(TEXT),
+)
+LISTING = record(
+    sources=several(
+        record(source=TEXT, source_id=TEXT, kind=TEXT, path=maybe(TEXT), documents=COUNT, chunks=COUNT)
+    ),
+    documents=maybe(several(record(document_id=TEXT, path=TEXT, title=TEXT, type=TEXT))),
+    returned=COUNT,
+    total=COUNT,
+    next_cursor=maybe(TEXT),
+)
+REMOVAL = record(
+    state={"enum": ["done", "running"]},
+    source=TEXT,
+    documents_deleted=COUNT,
+    vectors_deleted=COUNT,
+    note=maybe(TEXT),
+)
+STATS = record(
+    org=TEXT,
+    store=TEXT,
+    sources=COUNT,
+    documents=COUNT,
+    chunks=COUNT,
+    vectors=COUNT,
+    pending=COUNT,
+    model=maybe(record(provider=TEXT, model=TEXT, dimension=COUNT, metric=TEXT)),
+    generation=COUNT,
+    types=by_name(COUNT),
+    health=record(status=TEXT, problems=several(TEXT), model_warm=YES_NO),
+    latencies_ms=by_name(record(calls=COUNT, p50=NUMBER, p95=NUMBER)),
+    jobs=several(record(label=TEXT, stage=TEXT, done=COUNT, total=maybe(COUNT))),
+)
+NOTE = record(document_id=TEXT, path=TEXT, title=TEXT, generation=COUNT)
+
 
 SEARCH_S = 10.0  # a search as a whole; the strategies have five seconds of it
 OTHER_S = 15.0  # well under the half minute after which the least patient client gives up
@@ -34,7 +198,7 @@ class Row(NamedTuple):
     description: str
     operation: Operation
     names: tuple[str, ...]  # of the operation's arguments: those that are offered
-    returns: schemas.Schema
+    returns: Schema
     quick: Callable[[ServerState, KnowledgeBase, Any], Reply] | None = None
     long: Callable[[ServerState, KnowledgeBase, Any], Plan] | None = None
     done: Callable[[JsonObject], Reply] = tools.synced
@@ -83,7 +247,7 @@ TOOLS: tuple[Row, ...] = (
             "include_superseded",
             "min_generation",
         ),  # fmt: skip
-        schemas.ANSWER,
+        ANSWER,
         quick=tools.search,
         limit_s=SEARCH_S,
         defaults={"mode": "auto", "limit": 10},
@@ -97,7 +261,7 @@ TOOLS: tuple[Row, ...] = (
         "to you.",
         OPERATIONS["get"],
         ("citation", "document_id", "context", "max_tokens", "cursor"),
-        schemas.PAGE,
+        PAGE,
         quick=tools.get,
     ),
     Row(
@@ -108,7 +272,7 @@ TOOLS: tuple[Row, ...] = (
         "allows can be added. A big folder goes on in the background and says so ('state': 'running').",
         OPERATIONS["add"],
         ("path", "name", "patterns", "tags"),
-        schemas.SYNC,
+        SYNC,
         long=tools.plan_add,
     ),
     Row(
@@ -118,7 +282,7 @@ TOOLS: tuple[Row, ...] = (
         "Long lists come in pages: pass next_cursor to read on.",
         OPERATIONS["list"],
         ("source", "cursor"),
-        schemas.LISTING,
+        LISTING,
         quick=tools.list_sources,
     ),
     Row(
@@ -128,7 +292,7 @@ TOOLS: tuple[Row, ...] = (
         "'changed', or after files were edited. Safe to repeat: it goes on where it stopped.",
         OPERATIONS["sync"],
         ("source",),
-        schemas.SYNC,
+        SYNC,
         long=tools.plan_sync,
     ),
     Row(
@@ -139,7 +303,7 @@ TOOLS: tuple[Row, ...] = (
         "the user can remove one with `kb note --remove ID`.",
         OPERATIONS["remove"],
         ("source",),
-        schemas.REMOVAL,
+        REMOVAL,
         long=tools.plan_remove,
         done=tools.removed,
         running=tools.still_removing,
@@ -150,7 +314,7 @@ TOOLS: tuple[Row, ...] = (
         "How much is stored, with which model, whether all is well, what is being indexed, how fast it is.",
         OPERATIONS["stats"],
         (),
-        schemas.STATS,
+        STATS,
         quick=tools.stats,
     ),
     Row(
@@ -161,7 +325,7 @@ TOOLS: tuple[Row, ...] = (
         "user can delete one (`kb note --remove ID`).",
         OPERATIONS["note"],
         ("content", "title", "tags", "details", "fields", "supersedes"),
-        schemas.NOTE,
+        NOTE,
         quick=tools.note,
         is_repeatable=False,
         late="the note is kept as soon as the store lets it be; sent again, it tells its document_id "

@@ -14,8 +14,7 @@ from concord.mcp import render
 from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.resources import cited_by, cursor_after, name_before
-from concord.mcp.roots import permitted, roots_of
-from concord.mcp.server_state import ServerState
+from concord.mcp.server_state import ServerState, permitted, roots_of
 from concord.mcp.words import in_words
 from concord.operations import OPERATIONS, JsonObject, answer, keep_note, page
 from concord.reading.budget import BYTES_PER_TOKEN, json_length, utf8_length
