@@ -61,6 +61,7 @@ def request_of(args: Search, kb: KnowledgeBase, progress: Progress) -> Request:
     """
     from concord.types import Request
 
+    moments = {"since": _moment(args.since), "until": _moment(args.until, is_end=True)}
     source, path = args.source, args.path
     if args.within is not None:
         mode = args.mode or kb.settings["search.mode"]
@@ -69,7 +70,6 @@ def request_of(args: Search, kb: KnowledgeBase, progress: Progress) -> Request:
             raise UsageError("a path can be given besides only where all of a source is searched")
         source, path = scope.source, scope.path or path
     same = {name: getattr(args, name) for name in Request.__struct_fields__ if hasattr(args, name)}
-    moments = {"since": _moment(args.since), "until": _moment(args.until, is_end=True)}
     return Request(
         **{**same, **moments, "text": args.query, "top": args.limit, "source": source, "path": path}
     )
