@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 
-from concord.cli import faults, main
+from concord.cli import main
 from concord.cli.hits import show, trail
 from concord.cli.main import COMMANDS
 from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
@@ -238,7 +238,7 @@ def test_a_folder_that_cannot_be_listed_is_a_failure_with_a_hint_and_loses_nothi
     assert (synced.status, added.status) == (3, 2)
     assert re.search(r"failed 1:\n.*cannot be read: input/output error; check its disk", synced.out)
     assert re.match(r"error: .*cannot be read: input/output error\nhint: check its disk", added.err)
-    assert indexed("sync").out.startswith("docs: 4 unchanged")
+    assert indexed("sync").out.startswith("docs: nothing has changed (4 documents)")
 
 
 def test_patterns_and_trust_are_kept(kb: Kb, docs: Path):
@@ -252,7 +252,7 @@ def test_a_pattern_that_no_file_is_like_is_refused_and_removes_nothing(indexed: 
     run = indexed("add", "docs", "--pattern", "*.rst")
     assert run.status == 2
     assert re.match(r"error: no file in .*docs is like \*\.rst, and 4 are there\nhint: .*'\*\*'", run.err)
-    assert indexed("sync").out.startswith("docs: 4 unchanged")
+    assert indexed("sync").out.startswith("docs: nothing has changed (4 documents)")
 
 
 def test_an_empty_folder_may_have_a_pattern_for_what_will_come(kb: Kb, docs: Path):
@@ -298,7 +298,7 @@ def test_sync_reports_each_source(indexed: Kb, docs: Path, tmp_path: Path):
     run = indexed("sync")
     assert run.status == 0
     assert "docs: 1 added, 1 removed, 3 unchanged" in run.out
-    assert "todo.txt: 1 unchanged" in run.out
+    assert "todo.txt: nothing has changed (1 document)" in run.out
     totals = indexed("sync", "docs", "--json").json
     assert (totals["unchanged"], [one["source"] for one in totals["sources"]]) == (4, ["docs"])
 
@@ -720,6 +720,34 @@ def test_whoever_begins_is_told_what_to_do_and_nothing_is_made_by_looking(kb: Kb
     assert kb("--org", "team", "search", "note", "--fts-only").status == 0
 
 
+def test_config_set_writes_the_file_and_keeps_what_is_in_it(kb: Kb, tmp_path: Path):
+    (tmp_path / "home").mkdir()
+    write(tmp_path / "home" / "config.toml", "# mine\n[search]\nrrf_k = 30 # slow\n")
+    assert "search.default_top = 5  [file]" in kb("config", "set", "search.default_top", "5").out
+    kept = (tmp_path / "home" / "config.toml").read_text(encoding="utf-8")
+    assert kept == "# mine\n[search]\nrrf_k = 30 # slow\ndefault_top = 5\n"
+    assert kb("config", "set", "org", "team", "--json").json["value"] == "team"
+    assert "cannot be 0" in kb("config", "set", "search.default_top", "0").err
+    assert "did you mean search.default_top" in kb("config", "set", "search.default_to", "5").err
+    assert kb("config", "set", "search.default_top").status == 2
+
+
+def test_a_sync_that_finds_nothing_new_says_so_in_one_line(indexed: Kb, tmp_path: Path):
+    write(tmp_path / "docs" / "empty.md", "")
+    indexed("note", "The boiler is serviced in May.")
+    indexed("sync")
+    assert indexed("sync").out == "docs, notes: nothing has changed (5 documents)\n"
+
+
+def test_the_beginning_of_an_id_stands_for_it(kb: Kb):
+    document_id = kb("note", "The boiler is serviced in May.").out.strip()
+    assert kb("get", document_id[:6]).out == "The boiler is serviced in May.\n"
+    assert kb("note", "In June.", "--edit", document_id[:6]).status == 0
+    assert kb("get", document_id).out == "In June.\n"
+    assert kb("note", "--remove", document_id[:6]).status == 0
+    assert kb("get", document_id[:6]).status == 2
+
+
 def test_config_shows_value_origin_and_reason(kb: Kb, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     (tmp_path / "home").mkdir()
     write(tmp_path / "home" / "config.toml", "[search]\nrrf_k = 30\n")
@@ -764,7 +792,7 @@ def test_an_interrupt_is_one_line_and_130(capsys: pytest.CaptureFixture[str]):
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    assert faults.guarded(interrupted, []) == 130
+    assert main.guarded(interrupted, []) == 130
     assert capsys.readouterr().err == ("interrupted; what was stored stays, `kb sync` goes on from there\n")
 
 
@@ -772,14 +800,14 @@ def test_an_unexpected_fault_asks_to_be_reported(capsys: pytest.CaptureFixture[s
     def broken() -> None:
         raise ZeroDivisionError("nobody divides here")
 
-    assert faults.guarded(broken, ["--json"]) == 2
+    assert main.guarded(broken, ["--json"]) == 2
     out, err = capsys.readouterr()
     assert err.startswith(
         "error: unexpected ZeroDivisionError: nobody divides here\nhint: this is our mistake"
     )
     assert json.loads(out)["error"]["type"] == "ZeroDivisionError"
     with pytest.raises(ZeroDivisionError):
-        faults.guarded(broken, ["--debug"])
+        main.guarded(broken, ["--debug"])
 
 
 def test_debug_lets_an_unexpected_fault_through_with_its_traceback(monkeypatch: pytest.MonkeyPatch):
@@ -793,7 +821,7 @@ def test_a_flag_after_two_dashes_is_text(capsys: pytest.CaptureFixture[str]):
     def broken() -> None:
         raise OSError(28, "No space left on device")
 
-    assert faults.guarded(broken, ["note", "--", "--json"]) == 2
+    assert main.guarded(broken, ["note", "--", "--json"]) == 2
     out, err = capsys.readouterr()
     assert (out, err.splitlines()[0]) == ("", "error: no space left on device")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -263,3 +265,23 @@ def test_an_output_that_is_full_is_told_in_a_line(
     assert done.returncode == 2
     assert b"no space left on device" in done.stderr
     assert not {b"Traceback", b"Errno"} & {*done.stderr.replace(b"[", b" ").split()}
+
+
+def test_paths_whose_indexing_is_interrupted_are_all_known_to_the_next_sync(
+    tmp_path: Path, environment: dict[str, str]
+):
+    paths = [tmp_path / name for name in ("first", "second")]
+    for path in paths:
+        path.mkdir()
+        (path / "a.md").write_text(f"# The {path.name}\n\nA zebra.\n", encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as silent_model:
+        url = f"http://127.0.0.1:{silent_model.getsockname()[1]}"
+        model = {"KB_EMBED_PROVIDER": "ollama", "KB_EMBED_MODEL": "any", "KB_EMBED_URL": url}
+        command = [*KB, "add", *map(str, paths)]
+        with subprocess.Popen(command, env={**environment, **model}) as process, silent_model.accept()[0]:
+            process.send_signal(signal.SIGINT)
+            process.wait()
+    assert process.returncode == 130
+    synced = json.loads(run("sync", "--json", environment=environment).stdout)
+    assert [source["source"] for source in synced["sources"]] == ["first", "second"]
+    assert synced["sources"][1]["added"] == 1

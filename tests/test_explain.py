@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from concord import KnowledgeBase, Note
-from concord.cli.arithmetic import arithmetic, ranks
+from concord.cli.hits import arithmetic, ranks
 from concord.core.errors import BadValue, NotFound
 from concord.search import understand
 from concord.search.explain import Explanation

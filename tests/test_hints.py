@@ -96,7 +96,7 @@ def test_tools_and_arguments_that_a_model_is_told_of_are_there():
     tools = {tool.name: tool for tool in TOOLS}
     told = {name for words in TOOL_WORDS.values() for name in re.findall(r"\bkb_\w+", words)}
     assert told <= set(tools)
-    arguments = {name for tool in tools.values() for name in tool.arguments.model_fields}
+    arguments = {name for tool in tools.values() for name in tool.names}
     assert {"deadline_ms", "include_superseded", "limit", "mode", "name"} <= arguments
 
 

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from concord.core.arguments import DEFAULT_TOKENS, MIN_TOKENS
 from concord.mcp import render
-from concord.mcp.arguments import DEFAULT_TOKENS, MIN_TOKENS
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.render import DATA_NOT_ORDERS
 from concord.reading.budget import BYTES_PER_TOKEN, Costs, choose, cut_to_bytes, tokens, utf8_length

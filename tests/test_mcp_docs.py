@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from concord.clients.entries import CLIENTS
+from concord.core.arguments import DEFAULT_TOKENS
 from concord.core.settings import SETTINGS
-from concord.mcp.arguments import DEFAULT_TOKENS
 from concord.mcp.http import BODY_S, HEADERS_S, IDLE_S
 from concord.mcp.table import OTHER_S, SEARCH_S, TOOLS
 
@@ -19,7 +19,7 @@ PAGE = (Path(__file__).parent.parent / "docs" / "mcp.md").read_text(encoding="ut
 def test_a_tool_is_in_the_manual_with_its_arguments(row):
     (line,) = (line for line in PAGE.splitlines() if line.startswith(f"| `{row.name}` |"))
     named = line.split("|")[2]
-    assert [name for name in row.arguments.model_fields if f"`{name}`" not in named] == []
+    assert [name for name in row.names if f"`{name}`" not in named] == []
 
 
 @pytest.mark.parametrize("name", CLIENTS)

@@ -32,8 +32,8 @@ from concord.core.config import load_settings
 from concord.core.errors import BadValue, Unavailable
 from concord.mcp import http as served
 from concord.mcp import start
-from concord.mcp.access_tokens import add_token, grant_for, read_grants
 from concord.mcp.server import build
+from concord.mcp.start import add_token, grant_for, read_grants
 from concord.mcp.table import TOOLS
 from support import kb_process
 from support.gated_embedder import GatedEmbedder

@@ -17,9 +17,9 @@ from concord import KnowledgeBase
 from concord.core import plugins
 from concord.core.config import load_settings
 from concord.core.protocols import Progress
-from concord.mcp.bases import Calls
 from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
 from concord.mcp.packing import Reply
+from concord.mcp.server_state import Calls
 from concord.mcp.table import TOOLS, Row
 from concord.wire import JsonObject
 from support.gated_embedder import GatedEmbedder
@@ -116,7 +116,9 @@ def test_indexing_tells_how_far_it_is_and_the_numbers_grow(
         numbers = [number for number, _ in told]
         assert numbers
         assert numbers == sorted(set(numbers))
-        assert any("index" in (message or "") for _, message in told)
+        assert ("index: 20/20" if tool == "kb_add_source" else "index: 20") in {
+            message for _, message in told
+        }
 
     run(scene)
 
@@ -223,9 +225,9 @@ def test_a_sync_that_waits_for_an_addition_tells_how_far_that_is(tmp_path: Path,
                 told.clear()
                 result = await client.call_tool("kb_sync", asked, progress_callback=note)
                 waiting = result.structured_content or {}
-                assert waiting["progress"] == {"stage": "index", "done": 20, "total": None}
-                assert f"it waits for {docs}, index: 20 so far" in waiting["note"]
-                assert told == ["index: 20"]
+                assert waiting["progress"] == {"stage": "index", "done": 20, "total": 20}
+                assert f"it waits for {docs}, index: 20/20 so far" in waiting["note"]
+                assert told == ["index: 20/20"]
             gated.working.open.set()
 
     run(scene)
@@ -334,6 +336,36 @@ def test_a_source_that_is_being_synced_is_said_to_be_removed_later_and_then_is(t
                 assert len((await call(client, "kb_stats"))["jobs"]) == 1
             while (await call(client, "kb_list"))["sources"]:
                 await anyio.lowlevel.checkpoint()
+
+    run(scene)
+
+
+def test_a_source_that_is_removed_is_no_longer_indexed_and_whoever_waits_is_told_why(
+    tmp_path: Path, gated: type[GatedEmbedder]
+):
+    docs = write_docs(tmp_path / "docs")
+    gated.close_gates(working=True)
+    told: list[str] = []
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home", embed__provider="gated") as client:
+
+            async def add() -> None:
+                told.append(await refusal(client, "kb_add_source", path=str(docs)))
+
+            async def remove() -> None:
+                told.append((await call(client, "kb_remove_source", source="docs"))["state"])
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(add)
+                await reached(gated.working.reached)
+                tasks.start_soon(remove)
+                while len((await call(client, "kb_stats"))["jobs"]) < 2:
+                    await anyio.lowlevel.checkpoint()
+                gated.working.open.set()
+            assert (await call(client, "kb_list"))["sources"] == []
+        assert "done" in told
+        assert any("was stopped: its source is being removed" in sentence for sentence in told)
 
     run(scene)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from concord.core.errors import BadValue, NotFound
-from concord.mcp.roots import allowed_roots, permitted, roots_of
+from concord.mcp.server_state import allowed_roots, permitted, roots_of
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from concord import KnowledgeBase
+from concord.core.arguments import MIN_TOKENS
 from concord.core.config import load_settings
-from concord.mcp.arguments import MIN_TOKENS
-from concord.mcp.schemas import ANSWER, RESULT
 from concord.mcp.server_state import REPEATED_S, RecentNotes
+from concord.mcp.table import ANSWER, RESULT
 from concord.reading.budget import tokens
 from concord.types import DOCUMENT_TYPES, MODES
 from support.mcp_session import ERAS, call, in_process, refusal, run, said, text_of, write_docs
@@ -589,20 +589,20 @@ def test_removing_a_source_tells_both_counts(tmp_path: Path):
     ("tool", "arguments", "told"),
     [
         ("kb_search", {}, "needs 'query'"),
-        ("kb_search", {"query": ""}, "at least 1 character"),
-        ("kb_search", {"query": 5}, "should be a valid string"),
-        ("kb_search", {"query": ["a"]}, "should be a valid string"),
-        ("kb_search", {"query": "x", "tags": [""]}, "'tags.0' string should have at least 1 character"),
-        ("kb_search", {"query": "x", "tags": [None]}, "should be a valid string, not null"),
-        ("kb_search", {"query": "x", "limit": 0}, "greater than or equal to 1"),
-        ("kb_search", {"query": "x", "limit": 51}, "less than or equal to 50"),
-        ("kb_search", {"query": "x", "limit": -1}, "greater than or equal to 1"),
-        ("kb_search", {"query": "x", "limit": "many"}, "valid integer"),
-        ("kb_search", {"query": "x", "mode": "magic"}, "'auto', 'hybrid', 'semantic' or 'fts5'"),
-        ("kb_search", {"query": "x", "type": "novel"}, "'pdf', 'markdown'"),
+        ("kb_search", {"query": ""}, "'query' should be str of length >= 1, not ''"),
+        ("kb_search", {"query": 5}, "'query' should be str, not 5"),
+        ("kb_search", {"query": ["a"]}, "should be str, not ['a']"),
+        ("kb_search", {"query": "x", "tags": [""]}, "'tags[0]' should be str of length >= 1"),
+        ("kb_search", {"query": "x", "tags": [None]}, "'tags[0]' should be str, not [None]"),
+        ("kb_search", {"query": "x", "limit": 0}, "should be int >= 1, not 0"),
+        ("kb_search", {"query": "x", "limit": 51}, "should be int <= 50, not 51"),
+        ("kb_search", {"query": "x", "limit": -1}, "should be int >= 1, not -1"),
+        ("kb_search", {"query": "x", "limit": "many"}, "should be int, not 'many'"),
+        ("kb_search", {"query": "x", "mode": "magic"}, "one of auto, hybrid, semantic, fts5, not 'magic'"),
+        ("kb_search", {"query": "x", "type": "novel"}, "one of pdf, markdown"),
         ("kb_search", {"query": "x", "querry": "y"}, "did you mean 'query'?"),
-        ("kb_search", {"query": "x", "max_tokens": 10}, "greater than or equal to 500"),
-        ("kb_search", {"query": "x", "deadline_ms": 0}, "greater than 0"),
+        ("kb_search", {"query": "x", "max_tokens": 10}, "should be int >= 500"),
+        ("kb_search", {"query": "x", "deadline_ms": 0}, "should be float > 0"),
         ("kb_search", {"query": "x", "since": "soon"}, "'soon' is no date"),
         ("kb_search", {"query": "x", "source": "nowhere"}, "no source called 'nowhere'"),
         ("kb_get", {}, "needs 'citation', 'document_id' or 'cursor'"),
@@ -641,6 +641,20 @@ def test_an_unknown_tool_is_a_protocol_error_that_lists_the_known_ones(tmp_path:
             with pytest.raises(MCPError, match="there is no tool 'kb_serch'; the tools are: kb_search"):
                 await client.call_tool("kb_serch", {"query": "x"})
             assert await call(client, "kb_stats")
+
+    run(scene)
+
+
+def test_a_citation_and_an_id_of_different_documents_are_refused(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
+            auth = await call(client, "kb_get", citation="docs/auth.md")
+            note = await call(client, "kb_note", content="A note.")
+            both = {"citation": "docs/auth.md:1-2", "document_id": auth["document_id"]}
+            assert (await call(client, "kb_get", **both))["path"] == "docs/auth.md"
+            refused = await refusal(client, "kb_get", **{**both, "document_id": note["document_id"]})
+            assert f"'citation' is of docs/auth.md ({auth['document_id']}), but 'document_id' of" in refused
 
     run(scene)
 

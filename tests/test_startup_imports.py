@@ -53,7 +53,6 @@ def test_help_loads_neither_the_library_nor_anything_heavy(tmp_path: Path):
     assert ours == {
         "concord.cli",
         "concord.cli.command",
-        "concord.cli.faults",
         "concord.cli.main",
         "concord.cli.output",
         "concord.cli.quick_start",

@@ -94,10 +94,28 @@ class KnowledgeBase:
             NotFound: there is nothing at `path`.
             UsageError: it may not be indexed, the name is taken, or no file matches the patterns.
         """
+        source = self.register(path, name=name, patterns=patterns, tags=tags, trust=trust)
+        return self._syncing.sync(source, embed=embed, progress=progress)
+
+    def register(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        patterns: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        trust: Trust = "trusted",
+    ) -> Source:
+        """Make a folder or file a source, which the next sync reads.
+
+        Raises:
+            NotFound: there is nothing at `path`.
+            UsageError: it may not be indexed, or the name is taken.
+        """
         from concord.index.sources import absolute_path, register
         from concord.search.request import as_texts
 
-        source = register(
+        return register(
             absolute_path(path),
             self.store.catalog,
             name=name,
@@ -105,7 +123,6 @@ class KnowledgeBase:
             tags=as_texts("tags", tags),
             trust=trust,
         )
-        return self._syncing.sync(source, embed=embed, progress=progress)
 
     def sync(
         self, names: Sequence[str] = (), *, embed: bool = True, progress: Progress = silent
@@ -336,8 +353,8 @@ class KnowledgeBase:
         self._embed_pending(document.source_id, embed=embed)
         return document
 
-    def edit_note(self, document_id: str, *, embed: bool = True, **changes: Any) -> Document:
-        """Replace fields of a note in place: content, title, tags, details, summary, context …
+    def edit_note(self, reference: str, *, embed: bool = True, **changes: Any) -> Document:
+        """Replace fields of a note in place, by its id, path or citation: content, title, tags, details …
 
         Raises:
             NotFound: there is no such note.
@@ -345,7 +362,7 @@ class KnowledgeBase:
         """
         from concord.index.notes import edit_note
 
-        document = edit_note(document_id, changes, self._note_tools())
+        document = edit_note(self.document_named(reference).id, changes, self._note_tools())
         self._embed_pending(document.source_id, embed=embed)
         return document
 

@@ -26,10 +26,14 @@ def report_to_json(report: Any, **before: Any) -> JsonObject:
 
 def sync_reports_to_json(reports: Sequence[SyncReport]) -> JsonObject:
     """Return what a sync of several sources came to, in all and for each."""
-    each = [report_to_json(report) for report in reports]
+    return summed([report_to_json(report) for report in reports])
+
+
+def summed(each: Sequence[JsonObject]) -> JsonObject:
+    """Return what several reports of a sync came to, in all and for each."""
     skipped: Counter[str] = Counter()
-    for report in reports:
-        skipped.update(report.skipped)
+    for report in each:
+        skipped.update(report["skipped"])
     return {
         **{key: sum(wire[key] for wire in each) for key in SUMMED},
         "skipped": dict(skipped),

@@ -18,10 +18,8 @@ from mcp_types import CallToolResult, ReadResourceResult, TextResourceContents
 
 import concord
 from concord.core.config import load_settings
-from concord.mcp.bases import Bases
-from concord.mcp.roots import Root
 from concord.mcp.server import build
-from concord.mcp.server_state import ServerState
+from concord.mcp.server_state import Bases, Root, ServerState
 from concord.mcp.table import TOOLS, Row
 
 SOURCE = str(Path(concord.__file__).parent.parent)

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 if TYPE_CHECKING:
+    from concord.core.arguments import Arguments
     from concord.core.config import Settings
     from concord.knowledge import KnowledgeBase
+    from concord.operations import JsonObject, Operation
+
+
+NOTHING_FOUND = 1  # exit statuses, beside 0 and 2 for an error
+SOME_FAILED = 3
 
 
 class Flags:
@@ -96,6 +102,26 @@ def opened(flags: Flags, *, must_exist: bool = True) -> Iterator[KnowledgeBase]:
 
     with KnowledgeBase(settings_of(flags), must_exist=must_exist) as knowledge:
         yield knowledge
+
+
+def run(flags: Flags, name: str, args: Arguments, *, must_exist: bool = True) -> JsonObject:
+    """Run an operation on the knowledge base that the global flags mean, and return its JSON."""
+    from concord.operations import OPERATIONS
+
+    with opened(flags, must_exist=must_exist) as knowledge:
+        return run_on(knowledge, OPERATIONS[name], args)
+
+
+def run_on(knowledge: KnowledgeBase, operation: Operation, args: Arguments) -> JsonObject:
+    """Run an operation; a long one shows its progress."""
+    from concord.types import silent
+
+    if not operation.is_long:
+        return operation.run(knowledge, args, silent)
+    from concord.cli.progress import progress_shown
+
+    with progress_shown() as progress:
+        return operation.run(knowledge, args, progress)
 
 
 def _split(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:

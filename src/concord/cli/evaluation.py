@@ -117,9 +117,7 @@ def calibrate(
             progress=meter,
         )
     if as_json:
-        from concord.wire_reports import report_to_json
-
-        output.emit_json(report_to_json(found))
+        output.emit_json(found)
     else:
         output.emit(_before_and_after(found))
         if found.feedback:

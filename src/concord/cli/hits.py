@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
@@ -17,6 +17,7 @@ from concord.visible import one_line
 
 if TYPE_CHECKING:
     from concord.types import Answer, Hit
+
 
 MAX_WIDTH = 100  # longer lines are hard to read
 MOST_LINES = 6  # of a snippet
@@ -71,8 +72,6 @@ def _hit(hit: Hit, dress: Dress, light_up: Callable[[str], str], scale: str, *, 
     lines += [INDENT + light_up(line) for line in _snippet(hit.snippet, dress.width)]
     lines += [INDENT + dress.faint(line) for told in warnings for line in _wrapped(told, dress.width)]
     if explain and (numbers := hit.explanation):
-        from concord.cli.arithmetic import arithmetic, ranks
-
         lines += [INDENT + dress.faint(line) for line in (*ranks(numbers), *arithmetic(numbers))]
     return "\n".join(lines)
 
@@ -166,9 +165,9 @@ def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Callable[
     )
 
 
-def missing(answer: Answer) -> Iterator[str]:
+def missing(degraded: Iterable[Mapping[str, str]]) -> Iterator[str]:
     """Yield who had no part in an answer, and why."""
-    return (f"without {one.strategy}: {in_words(one.reason)}" for one in answer.degraded)
+    return (f"without {part['strategy']}: {in_words(part['reason'])}" for part in degraded)
 
 
 def _doubt(answer: Answer) -> str:
@@ -195,9 +194,72 @@ def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
         yield f"{unlikely} below the least score"
     if gone := answer.omitted.get("deleted"):
         yield f"{gone} left out: deleted since they were indexed (`kb sync`)"
-    yield from missing(answer)
+    yield from missing({"strategy": part.strategy, "reason": part.reason} for part in answer.degraded)
     if explain:
         yield "took " + ", ".join(f"{stage} {took:.1f} ms" for stage, took in answer.timings_ms.items())
     if answer.note:
         yield f"note: {in_words(answer.note)}"
     yield from (f"try: {suggestion}" for suggestion in answer.suggestions)
+
+
+MOST_FEATURES = 4  # of a relevance that are shown: those that moved it most
+
+Arithmetic = Mapping[str, Any]
+
+
+def ranks(sums: Arithmetic) -> list[str]:
+    """Return the lines that say who found a result."""
+    rows = ((found["strategy"], str(found["rank"])) for found in sums["strategies"])
+    return output.table(("strategy", "rank"), rows).splitlines()
+
+
+def arithmetic(sums: Arithmetic) -> list[str]:
+    """Return the lines that say how a result came by its rank, its score and its label."""
+    lines = output.table(("leg", "rank", "score", "weight", "adds"), _legs(sums)).splitlines()
+    lines.append(_sum(sums))
+    if close := sums.get("closeness"):
+        lines.append(f"closeness: {close:.0%} of the query's neighbouring words stand together in it")
+    if sums.get("name"):
+        lines.append("name: it defines what the query names, so it comes first")
+    if "ranked" in sums and sums["ranked"] != sums["fused"]:
+        lines.append(f"with boosts and reranking: {number(sums['ranked'])}")
+    if "relevance" in sums:
+        lines.extend(_relevance(sums["relevance"]))
+    if "label" in sums:
+        capped = f", capped from {sums['label']['earned']}" if sums["label"]["capped"] else ""
+        lines.append(f"label {sums['label']['label']}{capped}: {sums['label']['row']}")
+    return lines
+
+
+def number(value: float | None) -> str:
+    """Return a number as the tables show it; a dash for none."""
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _legs(sums: Arithmetic) -> Iterator[tuple[str, ...]]:
+    weights = sums["weights"] or {}
+    for name, leg in sums["families"].items():
+        yield (
+            name,
+            str(leg["rank"] or "-"),
+            number(leg["score"]),
+            number(weights.get(name)),
+            number(leg["added"]),
+        )
+
+
+def _sum(sums: Arithmetic) -> str:
+    added = " + ".join(number(leg["added"]) for leg in sums["families"].values())
+    product = f"({added}) × {sums['factor']:.4f}" if sums["factor"] != 1 else added
+    gain = f" + {sums['gain']:.4f}" if sums["gain"] else ""
+    return f"{sums['fusion']}: {product}{gain} = {number(sums['fused'])}; agreement {sums['agreement']:.2f}"
+
+
+def _relevance(sums: Arithmetic) -> Iterator[str]:
+    """Yield the score, and what moved it: log-odds where it was fitted, plain values where not."""
+    kind = f"calibrated for {sums['evidence']}" if sums["calibrated"] else "a stand-in: nothing was fitted"
+    yield f"relevance {sums['relevance']:.4f} ({kind})"
+    if sums["calibrated"]:
+        features = sorted(sums["features"], key=lambda feature: -abs(feature["added"]))[:MOST_FEATURES]
+        shown = ", ".join(f"{one['name']} {one['value']:.3g} → {one['added']:+.2f}" for one in features)
+        yield f"log-odds from {sums['intercept']:+.2f}: {shown}, …"

@@ -63,9 +63,9 @@ def install(
 ) -> None:
     """Write an AI client's configuration, so that it starts `kb mcp`.
 
-    CLIENT is claude, claude-desktop, cursor, vscode, gemini, windsurf, zed or codex. Other entries and
-    comments stay, the old file is kept beside the new one, and doing it twice changes nothing. Keys and
-    passwords are not written.
+    CLIENT is claude, claude-desktop, cursor, vscode, gemini, windsurf, zed or codex. Other entries stay, the
+    old file is kept beside the new one, and doing it twice changes nothing. JSON with comments is left alone:
+    what to paste there is shown instead. Keys and passwords are not written.
     """
     from concord.clients import entries
 

@@ -1,4 +1,4 @@
-"""`kb`: the table of commands, each imported when it is asked for, so that `kb --help` costs little."""
+"""`kb`: the table of commands, each imported when it is used, and errors as a sentence, a hint, a status."""
 
 from __future__ import annotations
 
@@ -6,39 +6,47 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import click
 
 from concord import __version__
-from concord.cli import faults, output, quick_start
+from concord.cli import output, quick_start
 from concord.cli.command import Flags
-from concord.core.errors import nearest
+from concord.cli.words import in_words
+from concord.core.errors import KBError, nearest
+
+ERROR = 2
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+SHOWS_HOW = "`{} --help` shows how"
+GOES_ON = "interrupted; what was stored stays, `kb sync` goes on from there"
 
 # Command → where it lives in this package, and what it does in a line.
 COMMANDS: dict[str, tuple[str, str]] = {
     "add": ("sources:add", "Index a folder or a file."),
     "search": ("search:search", "Search by words and by meaning."),
-    "explain": ("explain:explain", "Tell why a passage ranks where it does, or does not."),
-    "get": ("reading:get", "Read a passage, its neighbours or a whole document."),
+    "explain": ("search:explain", "Tell why a passage ranks where it does, or does not."),
+    "get": ("search:get", "Read a passage, its neighbours or a whole document."),
     "note": ("notes:note", "Keep a note."),
     "list": ("sources:list_sources", "List the sources, or the documents of one."),
     "sync": ("sources:sync", "Bring sources up to date with their files."),
     "remove": ("sources:remove", "Remove a source from the index; its files stay."),
     "models": ("models:models", "List, add, use, remove and compare embedding models."),
-    "backfill": ("models:backfill", "Index again what is stored, with vectors from the cache."),
-    "stats": ("state:stats", "Show how much is stored, and where."),
-    "doctor": ("doctor:doctor", "Look for what is wrong, and repair what can be."),
-    "migrate": ("migration:migrate", "Move everything to another store, or the vectors to another place."),
-    "backup": ("backup:backup", "Copy everything to one file while it is in use."),
-    "config": ("state:config", "Show the settings, their values and their reasons."),
+    "backfill": ("upkeep:backfill", "Index again what is stored, with vectors from the cache."),
+    "stats": ("upkeep:stats", "Show how much is stored, and where."),
+    "doctor": ("upkeep:doctor", "Look for what is wrong, and repair what can be."),
+    "migrate": ("upkeep:migrate", "Move everything to another store, or the vectors to another place."),
+    "backup": ("upkeep:backup", "Copy everything to one file while it is in use."),
+    "config": ("upkeep:config", "Show the settings, their values and their reasons."),
     "eval": ("evaluation:evaluate", "Evaluate search on a judged collection."),
     "calibrate": ("evaluation:calibrate", "Calibrate confidence to your own documents."),
-    "feedback": ("feedback:feedback", "Record whether a result was good or bad."),
-    "mcp": ("serve:mcp", "Speak MCP over stdin and stdout."),
-    "serve": ("serve:serve", "Serve MCP over HTTP."),
+    "feedback": ("search:feedback", "Record whether a result was good or bad."),
+    "mcp": ("upkeep:mcp", "Speak MCP over stdin and stdout."),
+    "serve": ("upkeep:serve", "Serve MCP over HTTP."),
     "install": ("install:install", "Write an AI client's configuration."),
 }
 
@@ -99,7 +107,7 @@ def main(args: Sequence[str] | None = None) -> int:
     output.prepare_streams()
     if "_KB_COMPLETE" in os.environ:  # a shell asks how a line may go on
         kb.main(given, prog_name="kb")
-    status = faults.guarded(lambda: _run(list(given)), given)  # click takes its own options out
+    status = guarded(lambda: _run(list(given)), given)  # click takes its own options out
     if args is None and not _is_watched():
         from concord.leaving import leave
 
@@ -126,3 +134,91 @@ def _run(given: list[str]) -> Any:
 def _suggestion(name: str) -> str:
     meant = nearest(name, COMMANDS)
     return f"; did you mean `kb {meant}`?" if meant else ""
+
+
+def guarded(run: Callable[[], Any], args: Sequence[str]) -> int:
+    """Run a command and return its exit status, whatever happens."""
+    try:
+        return int(run() or 0)
+    except KeyboardInterrupt:
+        output.talk(GOES_ON)
+        return INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as fault:
+        fault.show()
+        return ERROR
+    except Exception as fault:  # the outermost line: nothing beyond it could tell the user
+        if isinstance(fault, BrokenPipeError) and output.reader_is_gone():
+            output.silence(sys.stdout)  # whoever reads our output has seen enough
+            return 0
+        if _asked("--debug", args):
+            raise
+        return _report(fault, as_json=_asked("--json", args))
+
+
+def _report(fault: Exception, *, as_json: bool) -> int:
+    message, hint = _sentence(fault)
+    if as_json:
+        kind = "UsageError" if isinstance(fault, click.ClickException) else type(fault).__name__
+        with suppress(OSError):  # the fault may be that stdout takes nothing more
+            output.emit_json({"error": {"type": kind, "message": message, "hint": hint}})
+    output.talk(f"error: {message}", bold="error:")
+    if hint:
+        output.talk(f"hint: {hint}", bold="hint:")
+    return ERROR
+
+
+def _sentence(fault: Exception) -> tuple[str, str | None]:
+    """Return what happened and what to do about it."""
+    if isinstance(fault, KBError):
+        return in_words(fault.message), in_words(fault.hint)
+    if isinstance(fault, click.NoSuchOption):
+        return f"there is no option {fault.option_name!r}", _meant(fault)
+    if isinstance(fault, click.UsageError):
+        where = fault.ctx.command_path if fault.ctx else "kb"
+        return _lower(fault.format_message()), SHOWS_HOW.format(where)
+    if isinstance(fault, click.ClickException):
+        return _lower(fault.format_message()), None
+    if isinstance(fault, OSError):
+        return _of_system(fault), "check the disk, the path and its permissions"
+    return (
+        f"unexpected {type(fault).__name__}: {fault}",
+        "this is our mistake: please report it with the output of `kb --debug …`",
+    )
+
+
+def _of_system(fault: OSError) -> str:
+    """Return what the system says, and of what, without its number."""
+    said = _lower(fault.strerror or str(fault))
+    return f"{fault.filename}: {said}" if fault.filename else said
+
+
+def _meant(fault: click.NoSuchOption) -> str:
+    """Return the option that was likely meant, compared without the dashes that all of them have."""
+    where = fault.ctx.command_path if fault.ctx else "kb"
+    parameters = fault.ctx.command.get_params(fault.ctx) if fault.ctx else ()
+    root = fault.ctx.find_root() if fault.ctx else None
+    if root and root is not fault.ctx and fault.option_name in _long_options(root).values():
+        command = where.removeprefix(root.command_path).strip()
+        return f"it goes before the command: `{root.command_path} {fault.option_name} … {command} …`"
+    known = _long_options(fault.ctx) if fault.ctx else {}
+    if meant := nearest(fault.option_name.lstrip("-"), known):
+        return f"did you mean {known[meant]}?"
+    takes_text = any(isinstance(parameter, click.Argument) for parameter in parameters)
+    as_text = f"; put -- before text that begins with a dash: `{where} -- {fault.option_name}`"
+    return SHOWS_HOW.format(where) + (as_text if takes_text else "")
+
+
+def _long_options(context: click.Context) -> dict[str, str]:
+    """Return the options of a command by their names without dashes."""
+    parameters = context.command.get_params(context)
+    return {name.lstrip("-"): name for one in parameters for name in one.opts if name.startswith("--")}
+
+
+def _lower(message: str) -> str:
+    """Return click's sentence in the shape of ours."""
+    return message[:1].lower() + message[1:].rstrip(".")
+
+
+def _asked(flag: str, args: Sequence[str]) -> bool:
+    """Whether a flag was given, even on a command line that could not be parsed."""
+    return flag in (args[: args.index("--")] if "--" in args else args)

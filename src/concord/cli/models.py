@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from concord.cli import output
-from concord.cli.command import Flags, command, group, opened
-from concord.cli.faults import SOME_FAILED
+from concord.cli.command import SOME_FAILED, Flags, command, group, opened
 from concord.cli.progress import progress_shown
 from concord.cli.words import in_words
 from concord.visible import one_line
@@ -66,9 +65,7 @@ def add(flags: Flags, provider: str, model: str, url: str, as_json: bool) -> int
     with opened(flags, must_exist=False) as knowledge, progress_shown() as progress:
         built = knowledge.models.add(provider, model, url, progress)
     if as_json:
-        from concord.wire_reports import report_to_json
-
-        output.emit_json(report_to_json(built))
+        output.emit_json(built)
     else:
         output.emit(f"{one_line(built.identity.name)}: {_made(built.embedding)} in {built.took_s:.1f} s")
         if not built.is_active and not built.embedding.pending:
@@ -89,9 +86,7 @@ def use(flags: Flags, model: str, force: bool, queries: Path | None, as_json: bo
     with opened(flags) as knowledge, progress_shown() as progress:
         switch = knowledge.models.use(model, force=force, queries=queries, progress=progress)
     if as_json:
-        from concord.wire_reports import report_to_json
-
-        output.emit_json(report_to_json(switch))
+        output.emit_json(switch)
     else:
         name = one_line(switch.identity.name)
         said = {"switched": f"searches use {name} now", "already": f"searches use {name} already"}
@@ -127,9 +122,7 @@ def compare(flags: Flags, first: str, second: str, queries: Path | None, as_json
     with opened(flags) as knowledge, progress_shown() as progress:
         comparison = knowledge.models.compare(first, second, queries=queries, progress=progress)
     if as_json:
-        from concord.wire_reports import report_to_json
-
-        output.emit_json(report_to_json(comparison))
+        output.emit_json(comparison)
         return
     heads = ("model", "MRR", "found", "ms a query")
     output.emit(output.table(heads, map(_result_row, (comparison.before, comparison.after))))
@@ -138,32 +131,6 @@ def compare(flags: Flags, first: str, second: str, queries: Path | None, as_json
 
 for _command in (list_models, add, use, remove, compare):
     models.add_command(_command)
-
-
-@command("backfill", "kb backfill", "kb backfill --json")
-def backfill(flags: Flags, as_json: bool) -> int:
-    """Index anew what is stored, without reading a file.
-
-    Words are extracted as this version does it, vectors come from the cache, and only what the cache does not
-    know is embedded. Searches go on meanwhile; an interrupted run has less to do the next time.
-    """
-    with opened(flags) as knowledge, progress_shown() as progress:
-        done = knowledge.backfill(progress=progress)
-    if as_json:
-        from concord.wire_reports import report_to_json
-
-        output.emit_json(report_to_json(done))
-    else:
-        if done.notes:
-            output.emit(f"{done.notes:,} notes were put together anew")
-        output.emit(
-            f"{done.documents:,} documents, {done.chunks:,} chunks: words of {done.reworded:,} indexed anew;"
-            f" vectors of {done.unchanged:,} right, {done.reused:,} from the cache, {done.embedded:,} made"
-            f" in {done.took_s:.1f} s"
-        )
-        if done.pending:
-            output.talk(f"{done.pending:,} chunks are left without a vector: {in_words(done.degraded)}")
-    return SOME_FAILED if done.pending else 0
 
 
 def _list(flags: Flags, *, as_json: bool) -> None:

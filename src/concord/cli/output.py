@@ -35,9 +35,13 @@ def talk(text: str, *, bold: str = "") -> None:
 
 
 def emit_json(value: Any) -> None:
-    """Write JSON to stdout: indented for eyes, one line for programs, all ASCII where the locale wants it."""
+    """Write JSON, or a report as JSON: indented for eyes, one line for programs, ASCII for such a locale."""
     from concord.wire import to_text
 
+    if not isinstance(value, dict):
+        from concord.wire_reports import report_to_json
+
+        value = report_to_json(value)
     text = to_text(in_words(value), indent=2 if is_terminal(sys.stdout) else None)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     emit(text if encoding.lower().replace("-", "") == "utf8" else _ascii_json(text))

@@ -1,32 +1,28 @@
-"""`kb search`: flags become a request, an answer becomes text or JSON."""
+"""`kb search`, `kb explain`, `kb get` and `kb feedback`: what is found, why, what it says, was it good?"""
 
 from __future__ import annotations
 
-import time
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
 from concord.cli import output
-from concord.cli.command import Flags, command, opened, refuse, tags_option
-from concord.cli.faults import NOTHING_FOUND
-from concord.cli.words import WORDS
+from concord.cli.command import NOTHING_FOUND, Flags, command, opened, refuse, run, tags_option
+from concord.cli.words import WORDS, in_words
+from concord.core.arguments import Explain, Feedback, Search
+from concord.core.reports import DocumentSlice, partly_read, sentence
+from concord.operations import JsonObject
 from concord.search.fuse import FUSIONS
-from concord.types import DOCUMENT_TYPES, MODES, Answer, Mode, Request
+from concord.types import DOCUMENT_TYPES, MODES, Answer, Mode, Opinion, silent
+from concord.visible import lines, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from concord.knowledge import KnowledgeBase
-
-
-def _moment(ctx: click.Context, parameter: click.Parameter, given: str | None) -> float | None:
-    if given is None:
-        return None
-    from concord.core.values import moment
-
-    return moment(given, now=time.time(), is_end=parameter.name == "until")
+    from concord.core.protocols import Progress
 
 
 _REQUEST_OPTIONS = (
@@ -41,10 +37,8 @@ _REQUEST_OPTIONS = (
         metavar="PATH",
         help="Only this file or folder, as citations name it or on disk; * and ** as in globs.",
     ),
-    click.option(
-        "--since", metavar="DATE", callback=_moment, help="Only what was changed since: 2026-01-31, 7d (ago)."
-    ),
-    click.option("--until", metavar="DATE", callback=_moment, help="Only what was not changed after that."),
+    click.option("--since", metavar="DATE", help="Only what was changed since: 2026-01-31, 7d (ago)."),
+    click.option("--until", metavar="DATE", help="Only what was not changed after that."),
     click.option("--top", type=int, metavar="N", help="How many results (setting search.default_top)."),
     click.option("--threshold", type=float, metavar="X", help="Only fused scores of at least X."),
     click.option("--min-score", type=float, metavar="P", help="Only results whose score is at least P."),
@@ -92,14 +86,24 @@ def search(flags: Flags, query: tuple[str, ...], as_json: bool, **given: Any) ->
     Several words need no quotes. Inside the query, "quoted words" are a phrase, AND, OR and NOT combine,
     -word excludes and word* matches beginnings; put -- before a query that begins with a dash.
     """
-    within, mode = given.pop("within"), take_mode(given)
-    with opened(flags, must_exist=within is None) as knowledge:
-        request = Request(" ".join(query), mode=mode, **given)
-        if within is not None:
-            request = _scoped(request, within, knowledge)
-        answer = knowledge.ask(request)
-    _show(answer, as_json=as_json)
-    return 0 if answer.hits else NOTHING_FOUND
+    from concord.operations import answer
+
+    if given["within"] is not None and given["source"] is not None:
+        refuse("--in and --source exclude each other")
+    asked = Search(" ".join(query), mode=take_mode(given), limit=given.pop("top"), **given)
+    with opened(flags, must_exist=asked.within is None) as knowledge, _progress(asked) as progress:
+        found = answer(knowledge, asked, progress)
+    _show(found, as_json=as_json)
+    return 0 if found.hits else NOTHING_FOUND
+
+
+def _progress(asked: Search) -> AbstractContextManager[Progress]:
+    """Return what shows the progress of indexing, where a search may begin with it."""
+    if asked.within is None:
+        return nullcontext(silent)
+    from concord.cli.progress import progress_shown
+
+    return progress_shown()
 
 
 def take_mode(given: dict[str, Any]) -> Mode | None:
@@ -113,20 +117,6 @@ def take_mode(given: dict[str, Any]) -> Mode | None:
     return asked.pop() if asked else None
 
 
-def _scoped(request: Request, within: str, knowledge: KnowledgeBase) -> Request:
-    """Bring a path up to date and return the request confined to it."""
-    from concord.cli.progress import progress_shown
-
-    if request.source is not None:
-        refuse("--in and --source exclude each other")
-    mode = request.mode or knowledge.settings["search.mode"]
-    with progress_shown() as progress:
-        scope = knowledge.ensure(within, embed=mode != "fts5", progress=progress)
-    if scope.path is not None and request.path is not None:
-        refuse("--path works with --in only where --in is a whole source")
-    return replace(request, source=scope.source, path=scope.path or request.path)
-
-
 def _show(answer: Answer, *, as_json: bool) -> None:
     explain = answer.request.explain
     if as_json:
@@ -138,3 +128,148 @@ def _show(answer: Answer, *, as_json: bool) -> None:
     from concord.cli.hits import show
 
     show(answer, explain=explain)
+
+
+@command(
+    "explain",
+    'kb explain "how does login work" docs/auth.md:12-31',
+    "kb explain deploy docs/ops/deploy.md --tags production",
+    'kb explain "token lifetime" docs/auth.md --json',
+)
+@click.argument("query")
+@click.argument("reference", metavar="CITATION|ID")
+@request_options
+def explain(flags: Flags, query: str, reference: str, as_json: bool, **given: Any) -> None:
+    """Tell why a passage ranks where it does for a query, or does not.
+
+    Give the flags of the search that surprised you, --source for its --in. Every strategy is asked for a
+    thousand chunks, so that a passage far down still has a rank; of a whole document, the chunk that came
+    nearest is explained.
+    """
+    mode, limit = take_mode(given), given.pop("top")
+    told = run(flags, "explain", Explain(query, mode=mode, limit=limit, reference=reference, **given))
+    output.emit_json(told) if as_json else output.emit("\n".join(_explained(in_words(told))))
+
+
+def _explained(told: JsonObject) -> Iterator[str]:
+    from concord.cli.hits import arithmetic, missing
+
+    yield f"{one_line(told['citation'])}  {one_line(told['title'])}"
+    yield told["why"]
+    yield ""
+    yield output.table(
+        ("strategy", "rank", "score", ""), (_strategy(ranked, told) for ranked in told["strategies"])
+    )
+    if told["words"]:
+        yield ""
+        yield output.table(("word", "held", "in chunks", ""), map(_word, told["words"]))
+    yield ""
+    yield from _fused(told["fused"])
+    yield from arithmetic(told["arithmetic"])
+    yield from missing(told["degraded"])
+
+
+def _strategy(ranked: JsonObject, told: JsonObject) -> tuple[str, str, str, str]:
+    from concord.cli.hits import number
+
+    if ranked["reason"]:
+        remark = ranked["reason"]
+    elif ranked["rank"] is None:
+        remark = f"not among its first {told['depth']:,}"
+    else:
+        remark = "votes" if ranked["candidate"] else f"past the {told['candidates']} that are votes"
+    return ranked["strategy"], str(ranked["rank"] or "-"), number(ranked["score"]), remark
+
+
+def _word(word: JsonObject) -> tuple[str, str, str, str]:
+    chunks = "-" if word["chunks"] is None else f"{word['chunks']:,}"
+    return word["text"], "yes" if word["held"] else "no", chunks, "too frequent" if word["pruned"] else ""
+
+
+def _fused(fused: JsonObject) -> Iterator[str]:
+    from concord.cli.hits import number
+
+    place = f"{fused['rank']} of {fused['of']}" if fused["rank"] else f"none of {fused['of']}"
+    scores = f"score {number(fused['score'])}; last result {number(fused['last_score'])}"
+    yield f"place after fusion: {place}; {scores}"
+    limits = f"threshold {number(fused['threshold'])}, floor {number(fused['floor'])}"
+    yield f"reciprocal ranks: {number(fused['rrf'])} ({limits})"
+
+
+@command(
+    "get",
+    "kb get docs/auth.md:12-31",
+    "kb get docs/auth.md --whole > auth.txt",
+    "kb get 3f2a9c51d07be684 --history",
+)
+@click.argument("reference", metavar="CITATION|ID")
+@click.option("--context", type=int, default=0, metavar="N", help="Also N chunks before and after.")
+@click.option("--whole", is_flag=True, help="The whole document that the passage is from.")
+@click.option("--history", is_flag=True, help="What it superseded and what superseded it, oldest first.")
+def get(flags: Flags, reference: str, context: int, whole: bool, history: bool, as_json: bool) -> None:
+    """Read a passage, its neighbours or a whole document.
+
+    Takes what a search printed: a citation, a document id or a chunk id. The text is as it was indexed; when
+    the file has changed since, stderr says so.
+    """
+    if history and (context or whole):
+        refuse("--history lists documents: --context and --whole do not go with it")
+    if history:
+        _show_history(flags, reference, as_json=as_json)
+        return
+    with opened(flags) as knowledge:
+        read = knowledge.get(reference, context=context, whole=whole)
+    if as_json:
+        from concord.wire import slice_to_json
+
+        output.emit_json(slice_to_json(read))
+        return
+    output.talk(_header(read), bold=read.citation)
+    output.emit(lines(read.text) if output.is_terminal(sys.stdout) else read.text)
+
+
+def _show_history(flags: Flags, reference: str, *, as_json: bool) -> None:
+    from concord.wire import document_to_json, iso_time
+
+    with opened(flags) as knowledge:
+        documents = knowledge.history(reference)
+    if as_json:
+        output.emit_json({"history": [document_to_json(document) for document in documents]})
+        return
+    heads = ("changed", "document", "title", "superseded by")
+    rows = [(iso_time(d.mtime_ns / 1e9) or "", d.id, d.title, d.superseded_by or "") for d in documents]
+    output.emit(output.table(heads, rows))
+
+
+def _header(read: DocumentSlice) -> str:
+    headings = " › ".join(dict.fromkeys((read.document.title, *read.heading)))
+    parts = [f"{read.citation}  {headings}"]
+    if read.freshness not in ("fresh", None):
+        parts.append(f"the file was {read.freshness} since it was indexed")
+    if read.document.superseded_by:
+        parts.append(f"superseded by {read.document.superseded_by}")
+    parts += [sentence(one) for one in partly_read([read.document])]
+    return " · ".join(parts)
+
+
+@command(
+    "feedback",
+    'kb feedback docs/auth.md:12-31 good --query "how does login work"',
+    'kb feedback docs/old.md bad --query "how does login work"',
+    "kb feedback 3f2a9c51d07be684 bad --json",
+)
+@click.argument("reference", metavar="CITATION|ID")
+@click.argument("opinion", type=click.Choice(("good", "bad")))
+@click.option("--query", metavar="Q", default="", help="What was asked; without it nothing can be learnt.")
+def feedback(flags: Flags, reference: str, opinion: Opinion, query: str, as_json: bool) -> None:
+    """Record whether a result was good or bad for a query.
+
+    Kept in the store, and nowhere else. It never moves a result by itself: `kb calibrate` fits confidence to
+    it, `kb eval` and `kb stats` show it. A second opinion on the same document and query replaces the first.
+    """
+    given = run(flags, "feedback", Feedback(reference, opinion, query))
+    if as_json:
+        output.emit_json(given)
+    else:
+        about = f" for {given['query']!r}" if given["query"] else ""
+        output.talk(f"{given['citation']} is {given['opinion']}{about}")

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import convert
 
 from concord.cli import output
-from concord.cli.command import Flags, command, opened, refuse, tags_option
-from concord.cli.faults import SOME_FAILED
-from concord.cli.progress import progress_shown
+from concord.cli.command import SOME_FAILED, Flags, command, opened, refuse, run, run_on, tags_option
 from concord.cli.words import in_words
-from concord.core.reports import FILE_COUNTS, sentence
+from concord.core.arguments import Add, List, Remove, Sync
+from concord.core.errors import KBError
+from concord.core.reports import FILE_COUNTS, PartlyRead, sentence
+from concord.operations import OPERATIONS, JsonObject
+from concord.types import Trust, silent
 from concord.visible import one_line
+from concord.wire_reports import summed
 
 if TYPE_CHECKING:
-    from concord.core.reports import Failure, SyncReport
     from concord.knowledge import KnowledgeBase
     from concord.types import Source
 
@@ -55,38 +59,35 @@ def add(
 
     Follows .gitignore and .kbignore. A path that was added before is brought up to date: its patterns and
     tags stay unless others are given, and --pattern '**' takes every file again. Every file is searchable by
-    words soon after it is read; an interrupted run loses nothing. With --json, several paths are told of as
-    by `kb sync`.
+    words soon after it is read; of an interrupted run, the next `kb sync` does the rest, for all PATHs. With
+    --json, several paths are told of as by `kb sync`.
     """
     if name is not None and len(paths) > 1:
         refuse("--name is for a single PATH")
+    trust: Trust = "untrusted" if untrusted else "trusted"
+    asked = [
+        Add(path, name=name, patterns=patterns, tags=tags, trust=trust, embed=not no_embed) for path in paths
+    ]
     reports = []
     with opened(flags, must_exist=False) as knowledge:
-        for path in paths:
-            with progress_shown() as progress:
-                report = knowledge.add(
-                    path,
-                    name=name,
-                    patterns=patterns,
-                    tags=tags,
-                    trust="untrusted" if untrusted else "trusted",
-                    embed=not no_embed,
-                    progress=progress,
-                )
-            reports.append(report)
+        for args in asked if len(asked) > 1 else ():
+            with suppress(KBError):  # raised again in its turn
+                knowledge.register(args.path, patterns=patterns, tags=tags, trust=trust)
+        for args in asked:
+            reports.append(run_on(knowledge, OPERATIONS["add"], args))
             if not as_json:
-                output.emit(summary(report))
-            if report.source.patterns and not patterns:
-                _say_patterns(report.source)
+                output.emit(summary(reports[-1]))
+            if not patterns:
+                _say_patterns(knowledge.source(reports[-1]["source_id"]).source)
     if as_json:
-        from concord.wire_reports import report_to_json, sync_reports_to_json
-
-        output.emit_json(report_to_json(reports[0]) if len(paths) == 1 else sync_reports_to_json(reports))
-    return SOME_FAILED if any(report.failed for report in reports) else 0
+        output.emit_json(reports[0] if len(reports) == 1 else summed(reports))
+    return SOME_FAILED if any(report["failed"] for report in reports) else 0
 
 
 def _say_patterns(source: Source) -> None:
-    output.talk(f"only files like {_patterns(source)}, as said before: --pattern '**' takes all")
+    if source.patterns:
+        named = one_line(", ".join(source.patterns))
+        output.talk(f"only files like {named}, as said before: --pattern '**' takes all")
 
 
 @command("sync", "kb sync", "kb sync docs papers", "kb sync --watch")
@@ -101,17 +102,14 @@ def sync(flags: Flags, sources: tuple[str, ...], watch: bool, no_embed: bool, as
     """
     if watch:
         return _watch(flags, sources, embed=not no_embed, as_json=as_json)
-    with opened(flags) as knowledge, progress_shown() as progress:
-        reports = knowledge.sync(sources, embed=not no_embed, progress=progress)
+    done = run(flags, "sync", Sync(sources=sources, embed=not no_embed))
     if as_json:
-        from concord.wire_reports import sync_reports_to_json
-
-        output.emit_json(sync_reports_to_json(reports))
-    elif reports:
-        output.emit("\n".join(map(summary, reports)))
+        output.emit_json(done)
+    elif done["sources"]:
+        output.emit("\n".join(_summaries(done["sources"])))
     else:
         output.talk("there are no sources yet: `kb add PATH` indexes a folder")
-    return SOME_FAILED if any(report.failed for report in reports) else 0
+    return SOME_FAILED if done["failed"] else 0
 
 
 def _watch(flags: Flags, sources: tuple[str, ...], *, embed: bool, as_json: bool) -> int:
@@ -121,18 +119,20 @@ def _watch(flags: Flags, sources: tuple[str, ...], *, embed: bool, as_json: bool
     with opened(flags, must_exist=False) as knowledge:
         try:
             for report in knowledge.watch(sources, embed=embed):
+                wire = report_to_json(report)
                 if as_json:
-                    output.emit(to_text(report_to_json(report)))
-                output.talk(_one_line(report))
+                    output.emit(to_text(wire))
+                output.talk(_one_line(wire))
         except KeyboardInterrupt:
             output.talk("stopped watching")
     return 0
 
 
-def _one_line(report: SyncReport) -> str:
-    failed = f" · failed {len(report.failed):,}: {in_words(report.failed[0].reason)}" if report.failed else ""
-    left = f" · {report.pending:,} chunks left to embed" if report.pending else ""
-    return _first_line(report) + left + failed
+def _one_line(report: JsonObject) -> str:
+    failed = report["failed"]
+    told = f" · failed {len(failed):,}: {in_words(failed[0]['reason'])}" if failed else ""
+    left = f" · {report['pending']:,} chunks left to embed" if report["pending"] else ""
+    return _first_line(report) + left + told
 
 
 @command("list", "kb list", "kb list docs", "kb list --json")
@@ -141,7 +141,7 @@ def list_sources(flags: Flags, source: str | None, as_json: bool) -> None:
     """List the sources, or the documents of one."""
     with opened(flags) as knowledge:
         if source is None:
-            _list_sources(knowledge, as_json=as_json)
+            _list_sources(OPERATIONS["list"].run(knowledge, List(), silent), as_json=as_json)
         else:
             _list_documents(knowledge, source, as_json=as_json)
 
@@ -154,58 +154,73 @@ def remove(flags: Flags, source: str, force: bool, as_json: bool) -> None:
 
     Notes are in no file: `kb note --export` saves them first, and only --force removes them.
     """
-    with opened(flags) as knowledge:
-        removal = knowledge.remove(source, force=force)
+    gone = run(flags, "remove", Remove(source, force))
     if as_json:
-        from concord.wire_reports import report_to_json
-
-        output.emit_json(report_to_json(removal))
+        output.emit_json(gone)
         return
-    name, documents, vectors = removal.source.name, removal.documents_deleted, removal.vectors_deleted
-    output.emit(f"✓ Removed source: {one_line(name)} ({documents} documents, {vectors} vectors)")
+    counts = f"{gone['documents_deleted']} documents, {gone['vectors_deleted']} vectors"
+    output.emit(f"✓ Removed source: {one_line(gone['source'])} ({counts})")
 
 
-def summary(report: SyncReport) -> str:
+def _summaries(reports: Sequence[JsonObject]) -> Iterator[str]:
+    """Yield what a sync of several sources did; those in which nothing has changed share a line."""
+    quiet = [report for report in reports if _is_quiet(report)]
+    yield from (summary(report) for report in reports if not _is_quiet(report))
+    if quiet:
+        names = ", ".join(one_line(report["source"]) for report in quiet)
+        where = names if len(quiet) <= MOST_NAMED else f"{len(quiet):,} sources"
+        files = sum(report["unchanged"] for report in quiet)
+        yield f"{where}: nothing has changed ({_count(files, 'document')})"
+
+
+def _is_quiet(report: JsonObject) -> bool:
+    """Whether a sync found all as it was before."""
+    told = ("added", "changed", "removed", "renamed", "chunks", "embedded", "reused", "pending", "failed")
+    return not any(report[name] for name in told) and "removed meanwhile" not in report["skipped"]
+
+
+def summary(report: JsonObject) -> str:
     """Return what one sync did: a line, then what was skipped, failed or is left to do."""
     return "\n".join([_first_line(report), *(f"  {line}" for line in _further_lines(report))])
 
 
-def _first_line(report: SyncReport) -> str:
-    done = [f"{getattr(report, name):,} {name}" for name in FILE_COUNTS if getattr(report, name)]
-    what = ", ".join(done) or "nothing to index"
-    written = "1 chunk" if report.chunks == 1 else f"{report.chunks:,} chunks"
-    return f"{one_line(report.source.name)}: {what} · {written} written in {report.took_s:.1f} s"
+def _first_line(report: JsonObject) -> str:
+    done = [f"{report[name]:,} {name}" for name in FILE_COUNTS if report[name]]
+    what, written = ", ".join(done) or "nothing to index", _count(report["chunks"], "chunk")
+    return f"{one_line(report['source'])}: {what} · {written} written in {report['took_s']:.1f} s"
 
 
-def _further_lines(report: SyncReport) -> Iterator[str]:
-    if report.skipped:
-        reasons = ", ".join(f"{count:,} {one_line(reason)}" for reason, count in report.skipped.items())
-        yield f"skipped {sum(report.skipped.values()):,}: {reasons}"
-        yield from _named([f"{one_line(one.path)}: {one_line(one.reason)}" for one in _rarest_first(report)])
-    if report.partly_read:
-        unread = sum(one.pages_without_text for one in report.partly_read)
-        yield f"{unread:,} pages without text, which OCR such as ocrmypdf makes readable:"
-        yield from _named([one_line(sentence(one)) for one in report.partly_read])
-    if report.failed:
-        yield f"failed {len(report.failed):,}:"
-        yield from (
-            f"  {one_line(failure.path)}: {one_line(in_words(failure.reason))}" for failure in report.failed
-        )
-    if report.embedded or report.reused:
-        yield f"embedded {report.embedded:,} chunks, {report.reused:,} more were known already"
-    if report.overflowed:
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _further_lines(report: JsonObject) -> Iterator[str]:
+    skipped = report["skipped"]
+    if skipped:
+        reasons = ", ".join(f"{count:,} {one_line(reason)}" for reason, count in skipped.items())
+        yield f"skipped {sum(skipped.values()):,}: {reasons}"
+        # The rarest reason first: a hundred pictures must not hide the one contract.
+        rarest = sorted(report["skipped_files"], key=lambda file: skipped[file["reason"]])
+        yield from _named([f"{one_line(file['path'])}: {one_line(file['reason'])}" for file in rarest])
+    if partly := report["partly_read"]:
+        unread = _count(sum(file["pages_without_text"] for file in partly), "page")
+        yield f"{unread} without text, which OCR such as ocrmypdf makes readable:"
+        yield from _named([one_line(sentence(convert(file, PartlyRead))) for file in partly])
+    if report["failed"]:
+        yield f"failed {len(report['failed']):,}:"
+        for file in in_words(report["failed"]):
+            yield f"  {one_line(file['path'])}: {one_line(file['reason'])}"
+    if report["embedded"] or report["reused"]:
+        made = _count(report["embedded"], "chunk")
+        yield f"embedded {made}, {report['reused']:,} more were known already"
+    if report["overflowed"]:
         yield (
-            f"{report.overflowed:,} chunks are longer than the model reads at once and were embedded in parts"
-            ": a lower ingest.chunk_tokens suits it better"
+            f"{report['overflowed']:,} chunks are longer than the model reads at once and were embedded in"
+            " parts: a lower ingest.chunk_tokens suits it better"
         )
-    if report.pending:
-        why = f" ({one_line(in_words(report.degraded))})" if report.degraded else ""
-        yield f"{report.pending:,} chunks left to embed{why}: `kb sync`"
-
-
-def _rarest_first(report: SyncReport) -> list[Failure]:
-    """Return what was skipped, the rarest reason first: a hundred pictures must not hide the one contract."""
-    return sorted(report.skipped_files, key=lambda one: report.skipped[one.reason])
+    if report["pending"]:
+        why = f" ({one_line(in_words(report['degraded']))})" if report["degraded"] else ""
+        yield f"{_count(report['pending'], 'chunk')} left to embed{why}: `kb sync`"
 
 
 def _named(lines: Sequence[str]) -> Iterator[str]:
@@ -214,45 +229,35 @@ def _named(lines: Sequence[str]) -> Iterator[str]:
         yield f"  … and {len(lines) - MOST_NAMED:,} more, which --json names"
 
 
-def _list_sources(knowledge: KnowledgeBase, *, as_json: bool) -> None:
-    from concord.wire import iso_time
-    from concord.wire_reports import report_to_json
-
-    summaries = knowledge.sources()
+def _list_sources(listed: JsonObject, *, as_json: bool) -> None:
+    sources = listed["sources"]
     if as_json:
-        output.emit_json({"sources": [report_to_json(summary) for summary in summaries]})
-    elif not summaries:
+        output.emit_json({"sources": sources})
+    elif not sources:
         output.talk("there are no sources yet: `kb add PATH` indexes a folder")
     else:
         heads = ("source", "documents", "chunks", "vectors", "last sync", "path", "only files like")
         rows = [
             (
-                source.name,
-                f"{counts.documents:,}",
-                f"{counts.chunks:,}",
-                f"{counts.vectors:,}",
-                iso_time(source.synced_at) or "never",
-                source.path or source.kind,
-                _patterns(source),
+                source["source"],
+                *(f"{source[name]:,}" for name in ("documents", "chunks", "vectors")),
+                source["synced_at"] or "never",
+                source["path"] or source["kind"],
+                ", ".join(source["patterns"]),
             )
-            for source, counts in ((summary.source, summary.counts) for summary in summaries)
+            for source in sources
         ]
         columns = len(heads) if any(row[-1] for row in rows) else len(heads) - 1
         output.emit(output.table(heads[:columns], [row[:columns] for row in rows]))
 
 
-def _patterns(source: Source) -> str:
-    return one_line(", ".join(source.patterns))
-
-
 def _list_documents(knowledge: KnowledgeBase, name: str, *, as_json: bool) -> None:
     from concord.wire import document_to_json
 
+    source = knowledge.source(name).source
     documents = list(knowledge.documents(name))
     if as_json:
-        sources = {summary.source.id: summary.source for summary in knowledge.sources()}
-        listed = [document_to_json(document, sources[document.source_id]) for document in documents]
-        output.emit_json({"documents": listed})
+        output.emit_json({"documents": [document_to_json(document, source) for document in documents]})
     elif not documents:
         output.talk(f"{name} holds no documents")
     else:

@@ -10,6 +10,7 @@ WORDS: dict[Action, str] = {
     Action.ADD: "`kb add PATH`",
     Action.ADD_ALL_FILES: "`kb add PATH --pattern '**'`",
     Action.BEGIN: "index a folder with `kb add PATH`, or search one with `--in PATH`",
+    Action.SEARCH: "`kb search`",
     Action.SYNC: "`kb sync`",
     Action.REMOVE: "`kb remove {source}`",
     Action.REMOVE_WITH_NOTES: "`kb remove {source} --force`",

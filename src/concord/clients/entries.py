@@ -1,22 +1,25 @@
 """AI clients and where they keep their list of MCP servers: one row a client, one function that writes.
 
-A configuration file belongs to its owner: only our entry changes, the rest stays as it is to the last
-comment, a copy of the old file is kept beside it, and the new one takes its place in one step.
+A configuration file belongs to its owner: only our entry changes, a copy of the old file is kept beside it,
+and the new one takes its place in one step. JSON with comments is not rewritten, because they would be lost:
+its owner is given what to paste.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import re
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from concord.clients import jsonc, toml_table
 from concord.core.errors import BadValue, UnknownName, did_you_mean
 from concord.core.filesystem import replace_file
 
@@ -180,48 +183,34 @@ def entry_for(client: Client, launch: Launch) -> Entry:
 
 def snippet(client: Client, entry: Entry) -> str:
     """Return what to paste into an empty file."""
-    return _changed("", client, entry)
+    return _edited("", client, entry)
 
 
 def install(client: Client, path: Path, entry: Entry) -> Change:
     """Write our entry into a client's file; a file that has it already is not touched.
 
     Raises:
-        BadValue: the file is not what the client would read, so it is left alone.
+        BadValue: the file is not what the client would read, or has comments: it is left alone.
     """
-    hint = "mend the file, or add what --print shows by hand"
-    return _replace(path, client, lambda text: _changed(text, client, entry), hint)
+    pasted = f"{json.dumps(ENTRY)}: {json.dumps(entry, ensure_ascii=False)}"
+    hint = "add what --print shows by hand" if client.toml else f"paste into {client.section!r}: {pasted}"
+    return _replace(path, client, entry, hint)
 
 
 def uninstall(client: Client, path: Path) -> Change:
     """Take our entry out of a client's file.
 
     Raises:
-        BadValue: the file is not what the client would read, so it is left alone.
+        BadValue: the file is not what the client would read, or has comments: it is left alone.
     """
-
-    def without(text: str) -> str:
-        if client.toml:
-            return toml_table.without_table(text, client.section, ENTRY)
-        return jsonc.without_member(text, client.section, ENTRY)
-
-    return _replace(path, client, without, f"mend the file, or take {ENTRY!r} out by hand")
+    return _replace(path, client, None, f"take {ENTRY!r} out by hand")
 
 
-def _changed(text: str, client: Client, entry: Entry) -> str:
-    if client.toml:
-        return toml_table.with_table(text, client.section, ENTRY, entry)
-    return jsonc.with_member(text, client.section, ENTRY, entry)
-
-
-def _replace(path: Path, client: Client, edit: Callable[[str], str], hint: str) -> Change:
+def _replace(path: Path, client: Client, entry: Entry | None, hint: str) -> Change:
     before = _read(path)
     try:
-        others = _others(before, client)
-        after = edit(before)
-        if others != _others(after, client):
-            raise ValueError("its other entries would change")
-    except (ValueError, TypeError, AttributeError, RecursionError) as fault:
+        after = _edited(before, client, entry)
+    except (ValueError, RecursionError) as fault:
         raise BadValue(f"cannot change {path}: {fault}", hint=hint) from fault
     if before == after:
         return Change(path, before, after, None)
@@ -230,27 +219,71 @@ def _replace(path: Path, client: Client, edit: Callable[[str], str], hint: str) 
     return Change(path, before, after, backup)
 
 
-def _others(text: str, client: Client) -> Any:
-    """Return all that a file says, but for our entry.
+def _edited(text: str, client: Client, entry: Entry | None) -> str:
+    """Return a file's text with our entry, or without it; the same text if that is as it should be.
 
     Raises:
-        ValueError: it is not of the shape that the client would read.
+        ValueError: it is not of the shape that the client would read, or has comments in JSON.
     """
-    said = toml_table.loads(text) if client.toml else jsonc.loads(text)
-    if not isinstance(said, dict):
-        raise ValueError("it does not hold a JSON object")
-    section = said.get(client.section, {})
+    values = _loads(text, client)
+    section = values.get(client.section, {})
     if not isinstance(section, dict):
         raise ValueError(f"{client.section!r} is not {'a table' if client.toml else 'an object'}")
-    return (
-        {key: value for key, value in said.items() if key != client.section},
-        {key: value for key, value in section.items() if key != ENTRY},
-    )
+    if section.get(ENTRY) == entry:
+        return text
+    entries = {**section, ENTRY: entry} if entry else _without(section, ENTRY)
+    wanted = {**values, client.section: entries} if entries else _without(values, client.section)
+    return _edited_toml(text, client, entry, wanted) if client.toml else _written_like(text, wanted)
+
+
+def _without(values: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name != key}
+
+
+def _loads(text: str, client: Client) -> dict[str, Any]:
+    if client.toml:
+        return tomllib.loads(text)
+    try:
+        values = json.loads(text) if text.strip() else {}
+    except json.JSONDecodeError as fault:
+        raise ValueError(f"it has comments, or is not JSON ({fault})") from fault
+    if not isinstance(values, dict):
+        raise ValueError("it does not hold a JSON object")
+    return values
+
+
+def _written_like(text: str, values: dict[str, Any]) -> str:
+    """Return JSON with the indentation and the line ends of a text."""
+    indented = re.search(r"\n([ \t]+)\S", text)
+    written = json.dumps(values, indent=indented[1] if indented else 2, ensure_ascii=False) + "\n"
+    return written.replace("\n", "\r\n") if "\r\n" in text else written
+
+
+def _edited_toml(text: str, client: Client, entry: Entry | None, wanted: dict[str, Any]) -> str:
+    import tomlkit  # late: only one client needs it
+
+    document = tomlkit.parse(text)
+    if client.section not in document:
+        document[client.section] = tomlkit.table(is_super_table=True)
+    section: Any = document[client.section]
+    section.pop(ENTRY, None)
+    if entry:
+        section[ENTRY] = entry
+    if not section:
+        del document[client.section]
+    after = tomlkit.dumps(document)
+    if tomllib.loads(after) != wanted or _comments(text) - _comments(after):
+        raise ValueError(f"{client.section}.{ENTRY} cannot be changed without what stands beside it")
+    return after
+
+
+def _comments(text: str) -> set[str]:
+    return {line.strip() for line in text.splitlines() if line.lstrip().startswith("#")}
 
 
 def _read(path: Path) -> str:
     try:
-        with open(path, encoding="utf-8", newline="") as file:  # line ends as they are
+        with open(path, encoding="utf-8-sig", newline="") as file:  # line ends as they are
             return file.read()
     except FileNotFoundError:
         return ""

@@ -181,6 +181,33 @@ def read_file(path: str) -> dict[str, Any]:
         raise BadValue(f"{path} is not valid TOML: {fault}", hint="mend or remove the file") from fault
 
 
+def write_setting(path: str, key: str, raw: str) -> None:
+    """Write a setting to a configuration file; comments and other settings in it stay.
+
+    Raises:
+        UnknownSetting: there is no such key.
+        BadValue: the value does not fit, or the file is not TOML.
+    """
+    import tomlkit
+
+    from concord.core.filesystem import replace_file
+
+    value = parse_value(key, raw)
+    read_file(path)  # raises if it is not as it must be
+    text = ""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            text = file.read()
+    document = tomlkit.parse(text)
+    table: Any = document
+    *tables, name = key.split(".")
+    for part in tables:
+        table = table.setdefault(part, tomlkit.table())
+    table[name] = value
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    replace_file(path, tomlkit.dumps(document).encode(), mode=0o600)
+
+
 def find_setting(key: str) -> Setting:
     """Return the setting of a key.
 

@@ -46,6 +46,7 @@ class Action(StrEnum):
     ADD = "add"  # a folder or file
     ADD_ALL_FILES = "add_all_files"  # of any name
     BEGIN = "begin"  # with an empty knowledge base
+    SEARCH = "search"
     SYNC = "sync"
     REMOVE = "remove"  # the argument `source`
     REMOVE_WITH_NOTES = "remove_with_notes"  # the argument `source`

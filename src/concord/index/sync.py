@@ -146,6 +146,7 @@ class _Run:
         self.group = Group()  # what was read, and is to be stored together
         self.tally = Tally()
         self.done = 0
+        self.total: int | None = None  # files to index, as soon as it is known
 
     def begin(self, saved: Sequence[Saved] | None) -> None:
         """Prepare to look at the files that were saved, or at all files if `saved` is None.
@@ -193,6 +194,9 @@ class _Run:
         New files of a source that already has documents wait until the walk is over: they may be indexed
         files under a new name, which shows only once it is known which names are gone.
         """
+        if self.is_first:
+            self.entries = list(self.entries)
+            self.total = sum(isinstance(entry, Found) for entry in self.entries)
         for found in self.entries:
             if isinstance(found, Skipped):
                 self._skip(found)
@@ -210,6 +214,8 @@ class _Run:
     def index_new_files(self) -> None:
         """Index new files; one with the content of a file that is gone is that file, renamed."""
         gone = {(state.file_hash, Path(state.path).suffix): state for state in self._missing()}
+        if self.new:
+            self.total = self.done + len(self.new)
         for found in self.new:
             self._index(found, None, gone)
 
@@ -368,7 +374,7 @@ class _Run:
         self.done += 1
         if self.group.is_due():
             self.store_group()
-        self.tools.progress("index", self.done, None)
+        self.tools.progress("index", self.done, self.total)
 
 
 TOLD_EVERY_S = 1.0  # how often whoever waits for another sync of the same source hears of it

@@ -1,209 +1,139 @@
-"""What each tool takes: names, types and limits, in words for a model to read. Anything else is refused."""
+"""What a tool takes: the schema of an operation's arguments, and a call's arguments checked by it."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import json
+import re
+from collections.abc import Mapping, Sequence
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+import msgspec
+from msgspec.structs import fields
 
-from concord.types import DocumentType, Json, Mode
+from concord.core.arguments import Arguments
+from concord.core.errors import Action, BadValue, Hint, nearest, shown
+from concord.mcp.words import in_words
 
-MAX_TEXT = 10_000  # characters of a query or a name: whoever sends more has pasted a document
-MAX_NOTE = 1_000_000
-MIN_TOKENS = 500  # one result with its citation, in the frame that every answer has
-MAX_TOKENS = 25_000  # where clients cut what a tool says
-DEFAULT_TOKENS = 2_400  # an answer that nobody asked to be longer stays under 2,500
+A = TypeVar("A", bound=Arguments)
 
-
-def _without_nulls(given: Any) -> Any:
-    """Return the arguments that are not null: many models write null for what they leave out."""
-    return (
-        {key: value for key, value in given.items() if value is not None}
-        if isinstance(given, dict)
-        else given
-    )
+MOST_NAMED = 5  # arguments complained about at once
+_EXPECTED = re.compile(r"Expected (?P<what>.+?)(, got `\w+`)?( - at `\$(?P<at>.+)`)?")
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.+)`")
 
 
-def _as_list(given: Any) -> Any:
-    return [given] if isinstance(given, str) else given
+def input_schema(
+    arguments: type[Arguments], names: Sequence[str], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the JSON schema of some of an operation's arguments, without what only costs a model tokens."""
+    _, parts = msgspec.json.schema_components([arguments])
+    lean = _lean(parts[arguments.__name__], parts)
+    types = get_type_hints(arguments, include_extras=True)
+    properties = {name: {**lean["properties"][name], **_choices(types[name])} for name in names}
+    for name, value in defaults.items():
+        properties[name] = {"default": value, **properties[name]}
+    needed = [name for name in names if name in lean.get("required", ())]
+    schema = {"additionalProperties": False, "properties": properties, "type": "object"}
+    return {**schema, "required": needed} if needed else schema
 
 
-Texts = Annotated[list[str], BeforeValidator(_as_list)]
-FilledTexts = Annotated[list[Annotated[str, Field(min_length=1)]], BeforeValidator(_as_list)]
-
-
-class Arguments(ArgModelBase):
-    """The arguments of one tool; an unknown one is an error, because a model that invents one is mistaken."""
-
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
-
-    _given = model_validator(mode="before")(_without_nulls)
-
-
-class SearchArguments(Arguments):
-    """What `kb_search` takes."""
-
-    query: str = Field(
-        min_length=1,
-        max_length=MAX_TEXT,
-        description='A question, keywords or a "quoted phrase". AND, OR, NOT, -word and prefix* work.',
-    )
-    mode: Mode = Field(
-        default="auto",
-        description="auto weighs words and meaning by the query; fts5 is words only, semantic meaning only.",
-    )
-    limit: int = Field(default=10, ge=1, le=50, description="At most so many results.")
-    tags: FilledTexts = Field(default=[], description="Only documents that have all of these tags.")
-    type: DocumentType | None = Field(default=None, description="Only documents of this type.")
-    source: str | None = Field(
-        default=None, max_length=MAX_TEXT, description="Only this source (see kb_list)."
-    )
-    path: str | None = Field(
-        default=None,
-        max_length=MAX_TEXT,
-        description="Only this file, folder or glob: docs/auth.md, docs/ or docs/**/*.md.",
-    )
-    since: str | None = Field(
-        default=None,
-        max_length=MAX_TEXT,
-        description="Only files changed since then: 2026-01-31, or 7d for the last week (h, d, w, y). "
-        "A date mentioned in a text belongs in the query.",
-    )
-    until: str | None = Field(
-        default=None, max_length=MAX_TEXT, description="Only files not changed after that, as since."
-    )
-    deadline_ms: float | None = Field(
-        default=None, gt=0, le=10_000, description="Answer within this time with what has been found."
-    )
-    max_tokens: int | None = Field(
-        default=None,
-        ge=MIN_TOKENS,
-        le=MAX_TOKENS,
-        description=f"The answer is never longer than this; default {DEFAULT_TOKENS}.",
-    )
-    include_superseded: bool = Field(
-        default=False, description="Also search documents that a newer one supersedes."
-    )
-    min_generation: int | None = Field(
-        default=None,
-        ge=0,
-        description="Wait until the index has this generation (of kb_sync, kb_note); 'note' says if not.",
-    )
-
-
-class GetArguments(Arguments):
-    """What `kb_get` takes."""
-
-    citation: str | None = Field(
-        default=None,
-        max_length=MAX_TEXT,
-        description="A citation from kb_search (docs/auth.md:12-31, report.pdf:p3), or a path for all of it.",
-    )
-    document_id: str | None = Field(default=None, max_length=MAX_TEXT, description="Instead: a document_id.")
-    context: int = Field(default=0, ge=0, le=50, description="So many neighbouring passages either side.")
-    max_tokens: int | None = Field(
-        default=None,
-        ge=MIN_TOKENS,
-        le=MAX_TOKENS,
-        description=f"The page is never longer than this; default {DEFAULT_TOKENS}.",
-    )
-    cursor: str | None = Field(
-        default=None, max_length=MAX_TEXT, description="next_cursor of the last page, to read on."
-    )
-
-
-class AddArguments(Arguments):
-    """What `kb_add_source` takes."""
-
-    path: str = Field(min_length=1, max_length=MAX_TEXT, description="A folder or file on the server's disk.")
-    name: str | None = Field(
-        default=None, min_length=1, max_length=200, description="What to call it; default: its folder's name."
-    )
-    patterns: FilledTexts = Field(
-        default=[], description="Only files that match one of these globs: **/*.md."
-    )
-    tags: FilledTexts = Field(default=[], description="Tags for all of its documents.")
-
-
-class ListArguments(Arguments):
-    """What `kb_list` takes."""
-
-    source: str | None = Field(
-        default=None, max_length=MAX_TEXT, description="List this source's documents instead of the sources."
-    )
-    cursor: str | None = Field(
-        default=None, max_length=MAX_TEXT, description="next_cursor of the last page, to read on."
-    )
-
-
-class SyncArguments(Arguments):
-    """What `kb_sync` takes."""
-
-    source: str | None = Field(default=None, max_length=MAX_TEXT, description="Only this one; default: all.")
-
-
-class RemoveArguments(Arguments):
-    """What `kb_remove_source` takes."""
-
-    source: str = Field(min_length=1, max_length=MAX_TEXT, description="The source's name (see kb_list).")
-
-
-class StatsArguments(Arguments):
-    """What `kb_stats` takes: nothing."""
-
-
-class NoteFields(BaseModel):
-    """What may be said about a note beside its content; all of it is searchable."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    _given = model_validator(mode="before")(_without_nulls)
-
-    summary: str | None = Field(default=None, max_length=MAX_TEXT)
-    context: str | None = Field(default=None, max_length=MAX_TEXT)
-    highlights: Texts = Field(default=[])
-    aliases: Texts = Field(default=[])
-
-
-class NoteArguments(Arguments):
-    """What `kb_note` takes."""
-
-    content: str = Field(min_length=1, max_length=MAX_NOTE, description="What to remember; Markdown is fine.")
-    title: str | None = Field(default=None, max_length=500, description="Default: its first words.")
-    tags: Texts = Field(default=[], description="Tags to find it by.")
-    details: dict[str, Json] = Field(default={}, description="Further facts, as deep as needed.")
-    fields: NoteFields | None = Field(default=None, description="Summary, context, highlights and aliases.")
-    supersedes: str | None = Field(
-        default=None,
-        max_length=MAX_TEXT,
-        description="The note or document that this replaces: a citation, a path or a document_id.",
-    )
-
-
-def input_schema(arguments: type[Arguments]) -> dict[str, Any]:
-    """Return the JSON schema of a tool's arguments, without what only costs a model tokens."""
-    schema = arguments.model_json_schema()
-    parts = schema.pop("$defs", {})
-    lean: dict[str, Any] = _lean(schema, parts)
-    return {key: value for key, value in lean.items() if key != "description"}
-
-
-def _lean(node: Any, parts: dict[str, Any]) -> Any:
-    """Drop generated titles, inline references, and write "X or null" as X: an argument may be left out."""
+def _lean(node: Any, parts: Mapping[str, Any]) -> Any:
+    """Drop titles, inline references, and write "X or null" as X: an argument may be left out."""
     if isinstance(node, list):
         return [_lean(item, parts) for item in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
-        node = {**parts[node["$ref"].rpartition("/")[2]], **node}
+        part = parts[node["$ref"].rpartition("/")[2]]
+        return _lean({**part, **{key: value for key, value in node.items() if key != "$ref"}}, parts)
     if "anyOf" in node:
         (only,) = (option for option in node["anyOf"] if option != {"type": "null"})
         return _lean({**only, **{key: value for key, value in node.items() if key != "anyOf"}}, parts)
-    return {key: _lean(value, parts) for key, value in node.items() if not _is_noise(key, value)}
+    kept = {key: _lean(value, parts) for key, value in node.items() if not _is_noise(key, value)}
+    if isinstance(kept.get("description"), str):
+        kept["description"] = in_words(Hint(Action.SEARCH, kept["description"]))
+    return kept
+
+
+def _choices(kind: Any) -> dict[str, Any]:
+    """Return the values that an argument may have, in the order in which they are documented."""
+    values = get_args(_plain(kind)) if get_origin(_plain(kind)) is Literal else ()
+    return {"enum": list(values), "type": "string"} if values else {}
 
 
 def _is_noise(key: str, value: Any) -> bool:
-    return (
-        key == "$ref" or (key == "title" and isinstance(value, str)) or (key == "default" and value is None)
+    is_title = key == "title" and isinstance(value, str)
+    return is_title or (key, value) in (("default", None), ("required", []))
+
+
+def checked(tool: str, arguments: type[A], names: Sequence[str], given: Mapping[str, Any]) -> A:
+    """Return a call's arguments, read as kindly as can be: null is left out, one text is a list of one.
+
+    Raises:
+        BadValue: some do not fit; it says how to make them fit.
+    """
+    types = get_type_hints(arguments, include_extras=True)
+    values, problems = {}, []
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name not in names:
+            problems.append(_unknown(tool, name, names))
+            continue
+        try:
+            values[name] = msgspec.convert(_loosened(value, types[name]), types[name], strict=False)
+        except msgspec.ValidationError as fault:
+            problems.append(_problem(tool, name, value, fault, types[name]))
+    required = [field.name for field in fields(arguments) if field.required]
+    missing = [f"{tool} needs {name!r}" for name in required if given.get(name) is None]
+    if problems := [*missing, *problems]:
+        hint = f"{tool} takes: {', '.join(names) or 'no arguments'}"
+        raise BadValue("; ".join(problems[:MOST_NAMED]), hint=hint)
+    return arguments(**values)
+
+
+def _loosened(value: Any, kind: Any) -> Any:
+    """Return a value in the type that was likely meant: models write lists and objects as text, too."""
+    kind = _plain(kind)
+    is_struct = isinstance(kind, type) and issubclass(kind, Arguments)
+    if isinstance(value, str) and (is_struct or get_origin(kind) in (tuple, dict)):
+        value = _as_json(value, [value] if get_origin(kind) is tuple else value)
+    if is_struct and isinstance(value, dict):
+        types = get_type_hints(kind, include_extras=True)
+        return {name: _loosened(item, types.get(name)) for name, item in value.items() if item is not None}
+    return value
+
+
+def _as_json(text: str, otherwise: Any) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return otherwise
+    return value if isinstance(value, (list, dict)) else otherwise
+
+
+def _plain(kind: Any) -> Any:
+    """Return a type without its limits, and without None."""
+    if get_origin(kind) is Annotated:
+        return _plain(get_args(kind)[0])
+    options = [option for option in get_args(kind) if option is not NoneType]
+    return _plain(options[0]) if NoneType in get_args(kind) else kind
+
+
+def _unknown(tool: str, name: str, names: Sequence[str]) -> str:
+    meant = nearest(name, names)
+    return f"{tool} has no argument {name!r}" + (f", did you mean {meant!r}?" if meant else "")
+
+
+def _problem(tool: str, name: str, value: Any, fault: msgspec.ValidationError, kind: Any) -> str:
+    if unknown := _UNKNOWN.match(str(fault)):
+        return _unknown(tool, f"{name}.{unknown['name']}", ())
+    expected = _EXPECTED.fullmatch(str(fault))
+    where = expected["at"] if expected and expected["at"] else ""
+    what = (
+        expected["what"].replace("`", "").removesuffix(" | null")
+        if expected
+        else f"one of {', '.join(get_args(_plain(kind)))}"
     )
+    written = json.dumps(value) if isinstance(value, bool) else shown(value)
+    return f"{name + where!r} should be {what}, not {written}"

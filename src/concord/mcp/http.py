@@ -22,8 +22,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from concord.core.errors import BadValue, Unavailable
-from concord.mcp.access_tokens import Grant, grant_for
 from concord.mcp.server import ORG, KnowledgeServer
+from concord.mcp.start import Grant, grant_for
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from concord.core.protocols import WAITING, Progress
 from concord.wire import JsonObject
 
+ENDING = "the server is ending"
 REPORT_EVERY_S = 0.25  # often enough to be seen moving, seldom enough to cost nothing
 
 
@@ -37,7 +38,7 @@ class Step(NamedTuple):
     at: float = 0.0  # when it was taken, by time.monotonic
 
     def __str__(self) -> str:
-        return f"{self.stage}: {self.done}" + (f" of {self.total}" if self.total else "")
+        return f"{self.stage}: {self.done}" + (f"/{self.total}" if self.total else "")
 
     @property
     def is_work(self) -> bool:
@@ -80,6 +81,7 @@ class Job:
         self._lock = threading.Lock()
         self._begun = False
         self._cancelled = False
+        self.why_stopped = ENDING
         self._thread = threading.Thread(target=self._run, name=f"job {plan.label}", daemon=True)
         self._thread.start()
 
@@ -100,12 +102,12 @@ class Job:
         with self._lock:
             return self._cancelled
 
-    def cancel(self) -> None:
+    def cancel(self, why: str = ENDING) -> None:
         """Ask the work to stop at its next step, with what it waits for unless others want that."""
         with self._lock:
-            self._cancelled, behind = True, self._behind
+            self._cancelled, self.why_stopped, behind = True, why, self._behind
         if behind and not behind.waiting:
-            behind.cancel()
+            behind.cancel(why)
 
     def wait(self, seconds: float) -> None:
         """Wait for the result, if it comes by then."""
@@ -169,6 +171,12 @@ class Jobs:
     def running_for(self, org: str) -> list[Job]:
         """Return what has not ended of an organisation's work, oldest first."""
         return [job for job in self.running() if job.plan.extent.org == org]
+
+    def stop(self, extent: Extent, why: str) -> None:
+        """Stop the work on one source that can be done again; work on all sources goes on."""
+        for job in self.running():
+            if job.plan.extent == extent and not job.plan.is_once:
+                job.cancel(why)
 
     def moving(self, job: Job) -> Job:
         """Return the job whose progress to report: this one, or another that it waits for."""

@@ -10,7 +10,6 @@ from urllib.parse import quote, unquote
 from mcp_types import ListResourcesResult, Resource
 
 from concord.core.errors import BadValue, NotFound
-from concord.mcp.cursors import cursor_after, name_before
 from concord.text.clean import encodable
 from concord.types import Document, DocumentType
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 PREFIX = "kb://documents/"
 TEMPLATE = PREFIX + "{+citation}"
+_AFTER = "after:"
 PAGE = 200  # documents in one page of the listing
 MAX_BYTES = 1_000_000  # of one reading: no client wants more at once, and kb_get reads in pages
 
@@ -62,6 +62,24 @@ def read(kb: KnowledgeBase, uri: str) -> tuple[str, str]:
 def cited_by(uri: str) -> str:
     """Return the citation that a URI of ours stands for; what is none stays as it is."""
     return unquote(uri.removeprefix(PREFIX)) if uri.startswith(PREFIX) else uri
+
+
+def cursor_after(name: str) -> str:
+    """Return the cursor of the page that follows a name, so that changes meanwhile shift nothing."""
+    return encodable(_AFTER + name)
+
+
+def name_before(cursor: str | None) -> str:
+    """Return the name that a page follows; none is before the first page.
+
+    Raises:
+        BadValue: the cursor is none of ours.
+    """
+    if cursor is None:
+        return ""
+    if not cursor.startswith(_AFTER):
+        raise BadValue("this is not a cursor that was given here", hint="pass the next cursor as it is")
+    return cursor.removeprefix(_AFTER)
 
 
 def uri_of(citation: str) -> str:

@@ -19,7 +19,7 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.mcpserver.tools import Tool
-from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -28,18 +28,18 @@ from mcp_types import (
     PaginatedRequestParams,
     TextContent,
 )
-from pydantic import PrivateAttr, ValidationError
+from pydantic import PrivateAttr
 
 from concord import __version__
+from concord.core.arguments import Arguments
 from concord.core.errors import KBError, NotFound, Unavailable
 from concord.mcp import resources
-from concord.mcp.arguments import Arguments, input_schema
-from concord.mcp.faults import refused, unexpected, wrong_arguments
+from concord.mcp.arguments import checked, input_schema
 from concord.mcp.jobs import Cancelled, Job
 from concord.mcp.packing import Reply
 from concord.mcp.server_state import ServerState
 from concord.mcp.table import INSTRUCTIONS, OTHER_S, TOOLS, Row
-from concord.mcp.words import in_words
+from concord.mcp.words import in_words, refused, unexpected
 from concord.visible import one_line
 
 ORG = "concord.org"  # where the HTTP face leaves a token's organisation in the request's scope
@@ -145,8 +145,8 @@ class KnowledgeTool(Tool):
             name=row.name,
             title=row.title,
             description=row.description,
-            parameters=input_schema(row.arguments),
-            fn_metadata=FuncMetadata(arg_model=row.arguments, output_schema=row.returns),
+            parameters=input_schema(row.operation.arguments, row.names, row.defaults),
+            fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=row.returns),
             is_async=True,
             context_kwarg=None,
             annotations=row.annotations,
@@ -175,11 +175,9 @@ class KnowledgeTool(Tool):
         )
 
     def _validated(self, arguments: dict[str, Any]) -> Arguments:
-        try:
-            return self._row.arguments.model_validate(self.fn_metadata.pre_parse_json(arguments))
-        except ValidationError as fault:
-            known = list(self._row.arguments.model_fields)
-            raise wrong_arguments(self.name, fault, known) from fault
+        row = self._row
+        given = {name: value for name, value in arguments.items() if value is not None}
+        return checked(row.name, row.operation.arguments, row.names, {**row.defaults, **given})
 
     async def _reply(self, asked: Arguments, context: Context[Any, Any]) -> Reply:
         state, row = self._state, self._row
@@ -195,7 +193,7 @@ class KnowledgeTool(Tool):
             return row.done(job.result.result(0)) if ended else row.running(job, state.jobs.moving(job))
         except Cancelled as fault:
             raise Unavailable(
-                f"{job.plan.doing} {job.plan.label} was stopped: the server is ending",
+                f"{job.plan.doing} {job.plan.label} was stopped: {job.why_stopped}",
                 hint=job.plan.if_stopped,
             ) from fault
 

@@ -3,97 +3,67 @@
 from __future__ import annotations
 
 import logging
-import time
-from itertools import islice
 from typing import TYPE_CHECKING
 
+import msgspec
+from msgspec.structs import replace
+
+from concord.core.arguments import DEFAULT_TOKENS, Add, Get, List, Note, Nothing, Remove, Search, Sync
 from concord.core.errors import BadValue, KBError
-from concord.core.values import moment
-from concord.mcp import arguments as given
 from concord.mcp import render
-from concord.mcp.cursors import cursor_after, name_before
 from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, pack_answer
-from concord.mcp.resources import cited_by
-from concord.mcp.roots import permitted, roots_of
-from concord.mcp.server_state import ServerState
+from concord.mcp.resources import cited_by, cursor_after, name_before
+from concord.mcp.server_state import ServerState, permitted, roots_of
 from concord.mcp.words import in_words
+from concord.operations import OPERATIONS, JsonObject, answer, keep_note, page
 from concord.reading.budget import BYTES_PER_TOKEN, json_length, utf8_length
+from concord.types import silent
 from concord.visible import one_line
-from concord.wire import JsonObject, document_to_json, slice_to_json
-from concord.wire_reports import (
-    SUMMED,
-    report_to_json,
-    sync_reports_to_json,
-)
+from concord.wire import document_to_json
+from concord.wire_reports import SUMMED
 
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
-    from concord.core.reports import SyncReport
-    from concord.index.notes import Note
     from concord.knowledge import KnowledgeBase
-    from concord.reading.pages import Page
-    from concord.types import Document, Source
+    from concord.types import Document
+
 
 log = logging.getLogger(__name__)
 
 # For the rows of a list as JSON, which is the longer form; the rest of the budget is for what is around them.
-LISTED_BYTES = given.DEFAULT_TOKENS * BYTES_PER_TOKEN * 7 // 8
+LISTED_BYTES = DEFAULT_TOKENS * BYTES_PER_TOKEN * 7 // 8
+OF_ANY_LENGTH = ("details", "fields")  # of a document
 SAME_FOR_ALL = ("source", "indexed_at")  # the same, or nearly, for all documents of a source
-MOST_LISTED = 200  # documents looked at for one page: more than ever fit
 EMBED_S = 1.0  # how long the reply to a new note waits for its vector: most take far less
 MOST_FAILURES = 20  # failures named in a report; the rest are counted
 
 
-def search(state: ServerState, kb: KnowledgeBase, asked: given.SearchArguments) -> Reply:
+def search(state: ServerState, kb: KnowledgeBase, asked: Search) -> Reply:
     """Search, from words at once while the model is still loading."""
     try:
-        answer = kb.search(
-            asked.query,
-            wait_for_model=False,
-            mode=asked.mode,
-            top=asked.limit,
-            tags=tuple(asked.tags),
-            type=asked.type,
-            source=asked.source,
-            path=asked.path,
-            since=moment(asked.since, now=time.time()) if asked.since else None,
-            until=moment(asked.until, now=time.time(), is_end=True) if asked.until else None,
-            deadline_ms=asked.deadline_ms,
-            include_superseded=asked.include_superseded,
-            min_generation=asked.min_generation,
-        )
+        found = answer(kb, asked, silent, wait_for_model=False)
     finally:  # also where the model was all that was asked for
         if not kb.is_warm:
             state.bases.warm_in_background(kb.org, again=True)
-    return pack_answer(answer, asked.max_tokens or given.DEFAULT_TOKENS, is_brief=asked.max_tokens is None)
+    return pack_answer(found, asked.max_tokens or DEFAULT_TOKENS, is_brief=asked.max_tokens is None)
 
 
-def get(state: ServerState, kb: KnowledgeBase, asked: given.GetArguments) -> Reply:
+def get(state: ServerState, kb: KnowledgeBase, asked: Get) -> Reply:
     """Read a passage, or a document in pages."""
-    reference = asked.citation or asked.document_id
-    if reference is None and asked.cursor is None:
+    if not (asked.citation or asked.document_id or asked.cursor):
         raise BadValue("kb_get needs 'citation', 'document_id' or 'cursor'", hint="kb_search gives citations")
-    max_bytes = (asked.max_tokens or given.DEFAULT_TOKENS) * BYTES_PER_TOKEN
-    room = max_bytes
+    wanted = replace(
+        asked, citation=cited_by(asked.citation or ""), document_id=cited_by(asked.document_id or "")
+    )
+    room = max_bytes = (asked.max_tokens or DEFAULT_TOKENS) * BYTES_PER_TOKEN
     while room > 0:
-        page = kb.page(cited_by(reference or ""), max_bytes=room, context=asked.context, cursor=asked.cursor)
-        reply = _page(page)
+        wire = page(kb, wanted, room)
+        reply = Reply(wire, render.page(wire))
         if _size(reply) <= max_bytes:
             return reply
         room = _room_for_text(reply, max_bytes)
     raise BadValue("the document's name alone is longer than max_tokens", hint="raise max_tokens")
-
-
-def _page(page: Page) -> Reply:
-    from concord.text.injection import slice_warnings
-
-    wire = {
-        **slice_to_json(page.slice),
-        "warnings": list(slice_warnings(page.slice)),
-        "next_cursor": page.next_cursor,
-    }
-    return Reply(wire, render.page(wire))
 
 
 def _room_for_text(reply: Reply, max_bytes: int) -> int:
@@ -108,12 +78,12 @@ def _size(reply: Reply) -> int:
     return max(json_length(reply.structured), utf8_length(reply.text))
 
 
-def note(state: ServerState, kb: KnowledgeBase, asked: given.NoteArguments) -> Reply:
+def note(state: ServerState, kb: KnowledgeBase, asked: Note) -> Reply:
     """Keep a note; its vectors follow in the background, briefly waited for if the model is loaded."""
-    with state.notes.turn((kb.org, asked.model_dump_json())) as recent:
+    with state.notes.turn((kb.org, msgspec.json.encode(asked))) as recent:
         old = kb.document_named(asked.supersedes) if asked.supersedes else None
         if recent.document is None or not _still_says(kb, recent.document):
-            recent.document = kb.note(_note(asked), supersedes=old.id if old else None, embed=False)
+            recent.document = keep_note(kb, replace(asked, supersedes=old and old.id, embed=False))
             embedding = state.jobs.start_or_join(_plan_embedding(kb, recent.document.source_id))
             if kb.is_warm:
                 embedding.wait(EMBED_S)
@@ -133,7 +103,7 @@ def _said(note: Document) -> tuple[str, str, tuple[str, ...], str | None]:
 def _kept(kb: KnowledgeBase, document: Document, old: Document | None) -> Reply:
     from concord.index.notes import superseded_instead
 
-    wire = {**_described(document), "generation": kb.generation}
+    wire = {**_lean(document_to_json(document), OF_ANY_LENGTH), "generation": kb.generation}
     said = f"kept as {document.path}, document_id {document.id}"
     if old and (newer := superseded_instead(old, kb.history(document.id))):
         said += (
@@ -143,42 +113,28 @@ def _kept(kb: KnowledgeBase, document: Document, old: Document | None) -> Reply:
     return Reply(wire, one_line(said))
 
 
-def list_sources(state: ServerState, kb: KnowledgeBase, asked: given.ListArguments) -> Reply:
+def list_sources(state: ServerState, kb: KnowledgeBase, asked: List) -> Reply:
     """List the sources, or the documents of one, in pages of what is read at once."""
-    after = name_before(asked.cursor)
-    if asked.source is None:
-        rows = [report_to_json(one) for one in kb.sources()]
-        listed, more = _that_fit([row for row in rows if row["source"] > after], "source")
-        return _listing(listed, None, len(rows), more)
-    summary = kb.source(asked.source)
-    following = (one for one in kb.documents(asked.source) if one.path > after)
-    rows = [_row(one, summary.source) for one in islice(following, MOST_LISTED)]
-    listed, more = _that_fit(rows, "path")
-    return _listing([report_to_json(summary)], listed, summary.counts.documents, more)
-
-
-def _listing(
-    sources: list[JsonObject], documents: list[JsonObject] | None, total: int, more: str | None
-) -> Reply:
-    returned = len(sources if documents is None else documents)
-    wire = {
-        "sources": sources,
-        "documents": documents,
-        "returned": returned,
-        "total": total,
-        "next_cursor": more,
-    }
+    wire = OPERATIONS["list"].run(kb, replace(asked, cursor=name_before(asked.cursor)), silent)
+    kind, name = ("sources", "source") if wire["documents"] is None else ("documents", "path")
+    rows = wire[kind]
+    if kind == "documents":
+        rows = [_document(row) for row in rows]
+    wire[kind], more = _that_fit(rows, name)
+    wire = {**wire, "returned": len(wire[kind]), "next_cursor": more}
     return Reply(wire, render.listing(wire))
 
 
-def plan_remove(state: ServerState, kb: KnowledgeBase, asked: given.RemoveArguments) -> Plan:
-    """Plan to delete a source from the index; never notes, which nothing could bring back."""
+def plan_remove(state: ServerState, kb: KnowledgeBase, asked: Remove) -> Plan:
+    """Plan to delete a source, and stop its indexing; never notes, which nothing could bring back."""
     source = kb.source(asked.source).source
 
     def work(progress: Progress) -> JsonObject:
-        return {"state": "done", **report_to_json(kb.remove(source.id, progress=progress)), "note": None}
+        done = OPERATIONS["remove"].run(kb, Remove(source.id), progress)
+        return {"state": "done", **done, "note": None}
 
     extent = Extent(kb.org, source.path or source.id)
+    state.jobs.stop(extent, "its source is being removed")
     key, again = ("remove", kb.org, source.id), "nothing was removed: call kb_remove_source again"
     return Plan(key, source.name, work, extent, "removing", is_once=True, if_stopped=again)
 
@@ -196,10 +152,10 @@ def still_removing(job: Job, moving: Job) -> Reply:
     return Reply({"state": "running", "source": job.plan.label, **counts, "note": said}, one_line(said))
 
 
-def stats(state: ServerState, kb: KnowledgeBase, asked: given.StatsArguments) -> Reply:
+def stats(state: ServerState, kb: KnowledgeBase, asked: Nothing) -> Reply:
     """Tell how much is stored and whether all is well."""
-    found = kb.stats()
-    stored, problems = in_words(report_to_json(found)), in_words([*found.problems])
+    stored = in_words(OPERATIONS["stats"].run(kb, asked, silent))
+    problems = stored.pop("problems")
     wire = {
         **stored,
         "health": {
@@ -213,30 +169,28 @@ def stats(state: ServerState, kb: KnowledgeBase, asked: given.StatsArguments) ->
     return Reply(wire, render.stats(wire))
 
 
-def plan_add(state: ServerState, kb: KnowledgeBase, asked: given.AddArguments) -> Plan:
+def plan_add(state: ServerState, kb: KnowledgeBase, asked: Add) -> Plan:
     """Plan to index a folder or file, if it may be."""
-    path = permitted(asked.path, roots_of(kb.org, state.roots))
-    name, patterns, tags = asked.name, tuple(asked.patterns), tuple(asked.tags)
+    asked = replace(asked, path=str(permitted(asked.path, roots_of(kb.org, state.roots))))
 
     def work(progress: Progress) -> JsonObject:
-        report = kb.add(path, name=name, patterns=patterns, tags=tags, progress=progress)
-        return _report(report_to_json(report), [report])
+        report = OPERATIONS["add"].run(kb, asked, progress)
+        return _report(report, [report])
 
-    key = ("add", kb.org, path, name, patterns, tags)
-    return Plan(key, str(path), work, Extent(kb.org, str(path)))
+    return Plan(("add", kb.org, asked), asked.path, work, Extent(kb.org, asked.path))
 
 
-def plan_sync(state: ServerState, kb: KnowledgeBase, asked: given.SyncArguments) -> Plan:
+def plan_sync(state: ServerState, kb: KnowledgeBase, asked: Sync) -> Plan:
     """Plan to bring one source or all of them up to date."""
     source = kb.source(asked.source).source if asked.source else None
-    names = [source.name] if source else []
+    name = source.name if source else None
 
     def work(progress: Progress) -> JsonObject:
-        reports = kb.sync(names, progress=progress)
-        return _report({**sync_reports_to_json(reports), "source": asked.source}, reports)
+        done = OPERATIONS["sync"].run(kb, Sync(name), progress)
+        return _report({**done, "source": asked.source}, done["sources"])
 
     extent = Extent(kb.org, (source.path or source.id) if source else None)
-    return Plan(("sync", kb.org, *names), asked.source or "all sources", work, extent)
+    return Plan(("sync", kb.org, name), asked.source or "all sources", work, extent)
 
 
 def synced(report: JsonObject) -> Reply:
@@ -265,7 +219,7 @@ def _how_far(job: Job, moving: Job) -> str:
     return said if moving.plan.label == job.plan.label else f"it waits for {moving.plan.label}, {said}"
 
 
-def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
+def _report(wire: JsonObject, reports: list[JsonObject]) -> JsonObject:
     """Return one flat report, however many sources there were."""
     failed = in_words(wire.get("failed", []))
     return {
@@ -275,7 +229,7 @@ def _report(wire: JsonObject, reports: list[SyncReport]) -> JsonObject:
         "skipped": wire.get("skipped", {}),
         "failed": failed[:MOST_FAILURES],
         "failed_total": len(failed),
-        "degraded": next((in_words(report.degraded) for report in reports if report.degraded), None),
+        "degraded": next((in_words(report["degraded"]) for report in reports if report["degraded"]), None),
         "generation": wire.get("generation"),
         "progress": None,
         "note": None,
@@ -286,16 +240,14 @@ def _progress(step: Step) -> JsonObject:
     return {"stage": step.stage, "done": step.done, "total": step.total}
 
 
-def _described(document: Document, source: Source | None = None) -> JsonObject:
-    """Return what a document is, without its details and fields: they may be of any length."""
-    wire = document_to_json(document, source)
-    return {key: value for key, value in wire.items() if key not in ("details", "fields")}
-
-
-def _row(document: Document, source: Source) -> JsonObject:
+def _document(row: JsonObject) -> JsonObject:
     """Return what a document is, without what is the same for all of a source or not there."""
-    wire = _described(document, source)
-    return {key: value for key, value in wire.items() if key not in SAME_FOR_ALL and value not in (None, [])}
+    lean = _lean(row, OF_ANY_LENGTH + SAME_FOR_ALL)
+    return {key: value for key, value in lean.items() if value not in (None, [])}
+
+
+def _lean(wire: JsonObject, without: tuple[str, ...]) -> JsonObject:
+    return {key: value for key, value in wire.items() if key not in without}
 
 
 def _that_fit(rows: list[JsonObject], name: str) -> tuple[list[JsonObject], str | None]:
@@ -307,22 +259,6 @@ def _that_fit(rows: list[JsonObject], name: str) -> tuple[list[JsonObject], str 
             break
         kept += 1
     return rows[:kept], cursor_after(rows[kept - 1][name]) if kept < len(rows) else None
-
-
-def _note(asked: given.NoteArguments) -> Note:
-    from concord.index.notes import Note  # with all that cuts text: not while a client waits for a hello
-
-    fields = asked.fields or given.NoteFields()
-    return Note(
-        asked.content,
-        asked.title,
-        tuple(asked.tags),
-        asked.details,
-        summary=fields.summary or "",
-        context=fields.context or "",
-        highlights=tuple(fields.highlights),
-        aliases=tuple(fields.aliases),
-    )
 
 
 def _plan_embedding(kb: KnowledgeBase, notes_id: str) -> Plan:

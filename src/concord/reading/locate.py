@@ -20,6 +20,7 @@ LISTED = Hint(Action.LIST, "{list} shows what is indexed")
 MOST_SHOWN = 200  # characters of a reference: a path may be long
 MOST_SUGGESTED = 3  # documents that may be meant by a path that none has
 MOST_COMPARED = 20_000  # paths: to compare more takes longer than to ask for a list
+LEAST_OF_ID = 4  # characters of an id that stand for all of it, where no other begins like that
 LEAST_ALIKE = 0.75  # of the letters of a name: redis.md is like rediss.md, not like readme.md
 
 
@@ -135,7 +136,17 @@ def _resolve(
             document = _only(documents, citation.path)
             _check_order(reference, citation)
             return document, citation, None
+    if documents := _with_short_id(reference, catalog):
+        document = _only(documents, reference)
+        return document, Citation(document.path), None
     raise _not_found(parse_citation(reference).path, catalog)
+
+
+def _with_short_id(reference: str, catalog: Catalog) -> list[Document]:
+    """Return the documents whose ids begin like this."""
+    if len(reference) < LEAST_OF_ID or not set(reference) <= set("0123456789abcdef"):
+        return []
+    return [document for document in catalog.documents() if document.id.startswith(reference)]
 
 
 def _check_order(reference: str, citation: Citation) -> None:

@@ -1,0 +1,245 @@
+"""The table of operations: what a knowledge base can be asked to do, whoever asks.
+
+An interface turns what it was given into an operation's arguments, runs it, and shows the JSON it returns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from msgspec.structs import asdict
+
+from concord.core.arguments import (
+    DEFAULT_TOKENS,
+    Add,
+    Arguments,
+    Backup,
+    Doctor,
+    Explain,
+    Feedback,
+    Get,
+    List,
+    Migrate,
+    Note,
+    NoteFields,
+    Nothing,
+    Remove,
+    Search,
+    Sync,
+)
+from concord.core.errors import BadValue, UsageError
+
+if TYPE_CHECKING:
+    from concord.core.protocols import Progress
+    from concord.knowledge import KnowledgeBase
+    from concord.types import Answer, Document, Request
+
+JsonObject = dict[str, Any]
+
+MOST_LISTED = 200  # documents in one page of a list: more than ever fit
+
+
+class Operation(NamedTuple):
+    """One row of the table."""
+
+    name: str
+    arguments: type[Arguments]
+    run: Callable[[KnowledgeBase, Any, Progress], JsonObject]
+    effect: Literal["read", "write", "destroy"]
+    summary: str
+    is_long: bool = False  # it may take minutes, and reports its progress
+
+
+def request_of(args: Search, kb: KnowledgeBase, progress: Progress) -> Request:
+    """Return the request of a search; a path to search within is brought up to date first.
+
+    Raises:
+        UsageError: the path is a part of a source, and another path was given besides.
+    """
+    from concord.types import Request
+
+    moments = {"since": _moment(args.since), "until": _moment(args.until, is_end=True)}
+    source, path = args.source, args.path
+    if args.within is not None:
+        mode = args.mode or kb.settings["search.mode"]
+        scope = kb.ensure(args.within, embed=mode != "fts5", progress=progress)
+        if scope.path is not None and path is not None:
+            raise UsageError("a path can be given besides only where all of a source is searched")
+        source, path = scope.source, scope.path or path
+    same = {name: getattr(args, name) for name in Request.__struct_fields__ if hasattr(args, name)}
+    return Request(
+        **{**same, **moments, "text": args.query, "top": args.limit, "source": source, "path": path}
+    )
+
+
+def _moment(given: str | None, *, is_end: bool = False) -> float | None:
+    if not given:
+        return None
+    from concord.core.values import moment
+
+    return moment(given, now=time.time(), is_end=is_end)
+
+
+def answer(kb: KnowledgeBase, args: Search, progress: Progress, *, wait_for_model: bool = True) -> Answer:
+    """Return the answer to a search, for those who show it in another form than JSON."""
+    return kb.ask(request_of(args, kb, progress), wait_for_model=wait_for_model)
+
+
+def _search(kb: KnowledgeBase, args: Search, progress: Progress) -> JsonObject:
+    from concord.wire import answer_to_json
+
+    return answer_to_json(answer(kb, args, progress), max_tokens=args.max_tokens, explain=args.explain)
+
+
+def _explain(kb: KnowledgeBase, args: Explain, progress: Progress) -> JsonObject:
+    from concord.wire import explanation_to_json
+
+    options = asdict(request_of(args, kb, progress))
+    return explanation_to_json(kb.explain(options.pop("text"), args.reference, **options))
+
+
+def _get(kb: KnowledgeBase, args: Get, progress: Progress) -> JsonObject:
+    from concord.reading.budget import BYTES_PER_TOKEN
+    from concord.wire import slice_to_json
+
+    if args.max_tokens is not None or args.cursor is not None:
+        return page(kb, args, (args.max_tokens or DEFAULT_TOKENS) * BYTES_PER_TOKEN)
+    return slice_to_json(kb.get(_reference(kb, args), context=args.context, whole=args.whole))
+
+
+def page(kb: KnowledgeBase, args: Get, max_bytes: int) -> JsonObject:
+    """Return a page of a document, whose text has at most so many bytes."""
+    from concord.text.injection import slice_warnings
+    from concord.wire import slice_to_json
+
+    reference = "" if args.cursor else _reference(kb, args)
+    read = kb.page(reference, max_bytes=max_bytes, context=args.context, cursor=args.cursor)
+    warnings = list(slice_warnings(read.slice))
+    return {**slice_to_json(read.slice), "warnings": warnings, "next_cursor": read.next_cursor}
+
+
+def _reference(kb: KnowledgeBase, args: Get) -> str:
+    """Return what to read.
+
+    Raises:
+        BadValue: nothing is named, or a citation and an id that stand for different documents.
+    """
+    if args.citation and args.document_id:
+        cited, named = kb.document_named(args.citation), kb.document_named(args.document_id)
+        if cited.id != named.id:
+            raise BadValue(
+                f"'citation' is of {cited.path} ({cited.id}), but 'document_id' of {named.path} ({named.id})",
+                hint="give one of them",
+            )
+    return args.citation or args.document_id or ""
+
+
+def _list(kb: KnowledgeBase, args: List, progress: Progress) -> JsonObject:
+    """Return all sources, or a source and a page of its documents."""
+    from concord.wire import document_to_json
+
+    after = args.cursor or ""
+    if args.source is None:
+        rows = [_wire(summary) for summary in kb.sources()]
+        later = [row for row in rows if row["source"] > after]
+        return {"sources": later, "documents": None, "total": len(rows)}
+    summary = kb.source(args.source)
+    following = (document for document in kb.documents(args.source) if document.path > after)
+    documents = [document_to_json(document, summary.source) for document in islice(following, MOST_LISTED)]
+    return {"sources": [_wire(summary)], "documents": documents, "total": summary.counts.documents}
+
+
+def _add(kb: KnowledgeBase, args: Add, progress: Progress) -> JsonObject:
+    return _wire(kb.add(**asdict(args), progress=progress))
+
+
+def _sync(kb: KnowledgeBase, args: Sync, progress: Progress) -> JsonObject:
+    from concord.wire_reports import sync_reports_to_json
+
+    names = [args.source] if args.source else args.sources
+    return sync_reports_to_json(kb.sync(names, embed=args.embed, progress=progress))
+
+
+def _stats(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
+    found = kb.stats()
+    return {**_wire(found), "problems": list(found.problems)}  # what there is to do about it
+
+
+def keep_note(kb: KnowledgeBase, args: Note) -> Document:
+    """Keep a note."""
+    from concord.index.notes import Note as NoteText  # with all that cuts text: late
+
+    fields = {name: value for name, value in asdict(args.fields or NoteFields()).items() if value}
+    note = NoteText(args.content, args.title, args.tags, args.details, **fields)
+    old = kb.document_named(args.supersedes) if args.supersedes else None
+    return kb.note(note, supersedes=old.id if old else None, embed=args.embed)
+
+
+def _note(kb: KnowledgeBase, args: Note, progress: Progress) -> JsonObject:
+    from concord.wire import document_to_json
+
+    return {**document_to_json(keep_note(kb, args)), "generation": kb.generation}
+
+
+def _remove(kb: KnowledgeBase, args: Remove, progress: Progress) -> JsonObject:
+    return _wire(kb.remove(args.source, force=args.force, progress=progress))
+
+
+def _feedback(kb: KnowledgeBase, args: Feedback, progress: Progress) -> JsonObject:
+    return _wire(kb.feedback(args.reference, args.opinion, query=args.query))
+
+
+def _doctor(kb: KnowledgeBase, args: Doctor, progress: Progress) -> JsonObject:
+    return _wire(kb.doctor(fix=args.fix, progress=progress))
+
+
+def _backup(kb: KnowledgeBase, args: Backup, progress: Progress) -> JsonObject:
+    return _wire(kb.backup(args.path, progress=progress))
+
+
+def _backfill(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
+    return _wire(kb.backfill(progress=progress))
+
+
+def _migrate(kb: KnowledgeBase, args: Migrate, progress: Progress) -> JsonObject:
+    from concord.core.values import without_password
+
+    if args.to is not None:
+        done = kb.migrate(args.to, org=args.org, vectors=args.vectors, progress=progress)
+        return _wire(done, store=without_password(args.to))
+    moved = kb.migrate_vectors(progress=progress)
+    wire = _wire(moved, vectors=kb.vectors_home or "the store itself")
+    for row, left in zip(wire["left"], moved.left, strict=True):
+        row["anothers"] = left.home.is_anothers
+    return wire
+
+
+def _wire(report: Any, **before: Any) -> JsonObject:
+    from concord.wire_reports import report_to_json  # late: a search by words shows no report
+
+    return report_to_json(report, **before)
+
+
+def _rows() -> Iterator[Operation]:
+    yield Operation("search", Search, _search, "read", "Search by words and by meaning.")
+    yield Operation("explain", Explain, _explain, "read", "Tell why a passage ranks where it does.")
+    yield Operation("get", Get, _get, "read", "Read a passage or a document.")
+    yield Operation("list", List, _list, "read", "List the sources, or the documents of one.")
+    yield Operation("add", Add, _add, "write", "Index a folder or a file.", is_long=True)
+    yield Operation("sync", Sync, _sync, "write", "Bring sources up to date.", is_long=True)
+    yield Operation("remove", Remove, _remove, "destroy", "Remove a source from the index.", is_long=True)
+    yield Operation("stats", Nothing, _stats, "read", "Show how much is stored, and where.")
+    yield Operation("note", Note, _note, "write", "Keep a note.")
+    yield Operation("feedback", Feedback, _feedback, "write", "Record whether a result was good or bad.")
+    yield Operation(
+        "doctor", Doctor, _doctor, "write", "Look for what is wrong, and repair it.", is_long=True
+    )
+    yield Operation("backup", Backup, _backup, "read", "Copy everything to one file.", is_long=True)
+    yield Operation("backfill", Nothing, _backfill, "write", "Index anew what is stored.", is_long=True)
+    yield Operation("migrate", Migrate, _migrate, "write", "Copy everything to another store.", is_long=True)
+
+
+OPERATIONS: Mapping[str, Operation] = {operation.name: operation for operation in _rows()}
