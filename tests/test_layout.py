@@ -28,11 +28,10 @@ MAY_IMPORT = (
     (LIBRARY, GROUND | PURE | PIPELINES | LIBRARY),
     (FACES, GROUND | PURE | PIPELINES | LIBRARY),
 )
-# The command that starts another face, the one reranker that runs a model, and the graph that is native code.
+# The command that starts another face, and the one reranker that runs a model.
 DOORS = {
     "cli/serve.py": {"mcp"},
     "search/cross_encoder.py": {"embed"},
-    "backends/sqlite/graph.py": {"embed"},
 }
 
 

@@ -93,7 +93,7 @@ def _facts(state: Stats) -> Iterator[tuple[str, str]]:
 
 def _index(state: VectorIndexState, vectors: int) -> str:
     if state.absent:
-        return f"none ({in_words(state.absent)}): every vector is compared"
+        return f"none ({in_words(state.absent)})"
     return f"{state.covered:,} of {vectors:,} vectors ({_bytes(state.size_bytes)})"
 
 

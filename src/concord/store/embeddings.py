@@ -115,6 +115,7 @@ class SqlVectors(VectorIndex):
             )
             _count(session, "cache_misses", len(vectors))
             self._store(session, model, vectors)
+            _count_version(session, model)
 
     @override
     def put(self, vectors: Iterable[tuple[ChunkId, TextHash, Vector]]) -> int:
@@ -133,6 +134,7 @@ class SqlVectors(VectorIndex):
             session.run_many(
                 _LINK, ({"chunk": chunk, "model": model.key, "embedding": id} for chunk, id in links.items())
             )
+            _count_version(session, model)
             return len(links)
 
     @override
@@ -215,7 +217,6 @@ class SqlVectors(VectorIndex):
             changed[ids[key]] = vector
         if changed:
             self._tables.write(session, model, changed)
-            _count_version(session, model)
         return ids
 
 

@@ -30,6 +30,12 @@ ALTER TABLE kb_sources ADD COLUMN sync_state TEXT NOT NULL DEFAULT '';
 UPDATE kb_sources SET sync_state = ifnull((SELECT value FROM kb_meta WHERE key = 'memo ' || id), '');
 DELETE FROM kb_meta WHERE substr(key, 1, 5) = 'memo ';
 """
+_OLD_FEEDBACK = "ALTER TABLE kb_feedback RENAME TO kb_old_feedback"
+_FEEDBACK = """
+INSERT INTO kb_feedback (query, document_id, citation, opinion, at)
+SELECT query, document_id, citation, opinion, at FROM kb_old_feedback ORDER BY at;
+DROP TABLE kb_old_feedback;
+"""
 _METRIC = "SELECT value FROM kb_vec_meta WHERE key = 'distance_metric'"
 _MODELS = """
 INSERT INTO kb_models (key, identity, recipe, was_active, version)
@@ -85,8 +91,8 @@ def keep_each_vector_once(connection: Connection) -> None:
     """Lead a file from schema 5 to 6."""
     connection.load_vec0()
     is_cosine = connection.value(_METRIC) == METRIC  # before there is a table that is
-    connection.execute(_SYNC_STATES)
-    connection.execute(schema.VECTORS.format(**dialect.DIALECT.types))
+    connection.execute(_SYNC_STATES + _OLD_FEEDBACK)
+    connection.execute((schema.FEEDBACK + schema.VECTORS).format(**dialect.DIALECT.types) + _FEEDBACK)
     connection.execute(_MODELS)
     for model in _models(connection):
         _TABLES.create(connection, model)
