@@ -9,9 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from concord.backends.sql_values import list_of
-from concord.backends.store_errors import unprepared, vectors_gone
-from concord.backends.vector_checks import check_vector
 from concord.store.contract import EmbeddingCache, TextHash, VectorIndex
 from concord.store.models import (
     Model,
@@ -25,6 +22,9 @@ from concord.store.outbox import check_here, claim
 from concord.store.overriding import override
 from concord.store.rows import TAGS
 from concord.store.sql import Database, Session
+from concord.store.sql_values import list_of
+from concord.store.store_errors import unprepared, vectors_gone
+from concord.store.vector_checks import check_vector
 from concord.types import FLOAT_BYTES, ChunkId, Filter, Identity, Pending, Scored, Vector
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from concord.backends.sql_values import details_column, details_of
-from concord.backends.store_errors import space_in_use, unknown_space
 from concord.store.contract import Models, VectorIndex
 from concord.store.overriding import override
 from concord.store.rows import identity_column, identity_of
 from concord.store.sql import Database, Session
+from concord.store.sql_values import details_column, details_of
+from concord.store.store_errors import space_in_use, unknown_space
 from concord.types import Filter, Identity, Json, Scored, Space, Vector
 
 _MODELS = "SELECT key, identity, version, is_added FROM kb_models"

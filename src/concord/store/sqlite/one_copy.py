@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from hashlib import sha256
 from zlib import crc32
 
-from concord.backends.sql_values import list_of
 from concord.store import schema
 from concord.store.models import Model, all_models, find_model, forget_if_empty, new_model
 from concord.store.outbox import home_of
 from concord.store.rows import TAGS, identity_of
+from concord.store.sql_values import list_of
 from concord.store.sqlite import dialect
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.vectors import METRIC, SQLiteVectorTables, table_of

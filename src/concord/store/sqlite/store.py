@@ -46,7 +46,7 @@ class SQLiteDatabase(Database):
     @override
     @contextmanager
     def lock(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
-        from concord.backends.file_locks import file_lock  # late: no search needs it
+        from concord.store.file_locks import file_lock  # late: no search needs it
 
         self.writer.make_file()
         with file_lock(self.location.path, name, doing, wait_s), self.writer.patience():
@@ -54,7 +54,7 @@ class SQLiteDatabase(Database):
 
     @override
     def origin(self) -> str:
-        from concord.backends.birthplaces import file_birthplace
+        from concord.store.birthplaces import file_birthplace
 
         return file_birthplace(self.location.path)
 
@@ -108,8 +108,8 @@ class SQLiteStore(SqlStore, Store):
     @property
     @override
     def place(self) -> Place:
-        from concord.backends.file_identity import file_identity
-        from concord.backends.organisations_beside import organisations_beside
+        from concord.store.file_identity import file_identity
+        from concord.store.organisations_beside import organisations_beside
 
         location = self._file.location
         others = organisations_beside(location.path) if location.is_one_of_many else []
