@@ -54,7 +54,8 @@ class Codes:
 
     def at(self, places: Places) -> Codes:
         """Return some of the codes, in another order."""
-        return Codes(self.centre, self._bits[:, places], self._factors[places], self._offsets[places])
+        bits = self._bits.take(places, axis=1)  # in rows; `[:, places]` would leave them in columns
+        return Codes(self.centre, bits, self._factors[places], self._offsets[places])
 
     def propose(self, query: Floats, count: int, mask: Mask | None = None) -> Places:
         """Return the places of what seems nearest to a vector of length 1, ascending.

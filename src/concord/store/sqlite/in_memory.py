@@ -75,18 +75,15 @@ class Memory:
         finally:
             self._reading.release()
 
-    def mask(self, kept: Kept, key: tuple[object, ...], allowed: Callable[[], Iterable[int]]) -> Mask | None:
-        """Return which vectors are allowed; None if they are so few that codes are not asked.
-
-        The same is asked for often: the key tells what is.
-        """
+    def mask(self, kept: Kept, key: tuple[object, ...], allowed: Callable[[], Iterable[int]]) -> Mask:
+        """Return which vectors are allowed; the same is asked for often, and the key tells what is."""
         mask = self._masks.get(key)
         if mask is None:
             mask = np.isin(kept.ids, np.fromiter(allowed(), np.int64))
             if len(self._masks) >= _MOST_MASKS:
                 self._masks = {}
             self._masks[key] = mask
-        return mask if np.count_nonzero(mask) >= (self._codes_from or 0) else None
+        return mask
 
     def _grown(self, session: Session, model: Model, state: State, read: Read) -> Kept | None:
         if self._kept is None or self._kept[0][:2] != state[:2]:
@@ -143,16 +140,22 @@ class Kept(NamedTuple):
         ids = self.stamps[places] >> _CRC_BITS
         return ids, cosines(self.rows[places], self.lengths[places], query)
 
-    def proposed(self, query: Floats, mask: Mask, limit: int, effort: int | None) -> Places:
-        """Return the places of vectors to compare, among which the nearest are, if a mask lets them through.
+    def places(
+        self, query: Floats, mask: Mask, limit: int, effort: int | None, codes_from: int | None
+    ) -> Places | None:
+        """Return the places of vectors to compare, among which the nearest are that a mask lets through.
 
-        Where they have to be read from the file, they are fewer: rounded vectors choose among them.
+        None where they are so few that codes are not asked, and not kept whole.
         """
-        assert self.codes is not None
+        if self.codes is None or np.count_nonzero(mask) < (codes_from or 0):
+            return np.flatnonzero(mask) if self.is_whole else None
         share = max(1.0, (effort or 0) / _USUAL_EFFORT)
         places = self.codes.propose(query, max(_PROPOSED_A_HIT * limit, int(_PROPOSED * share)), mask)
-        if self.rows is None or self.is_whole:
-            return places
+        return places if self.rows is None or self.is_whole else self._nearest_rounded(query, places, limit)
+
+    def _nearest_rounded(self, query: Floats, places: Places, limit: int) -> Places:
+        """Return fewer places, because they have to be read from the file: those nearest as rounded."""
+        assert self.rows is not None
         rows = self.rows[places].astype(np.float32)
         cosines = np.einsum("ij,j->i", rows, query) / np.linalg.norm(rows, axis=1)
         return places[largest(cosines, _COMPARED_A_HIT * limit)]

@@ -137,10 +137,10 @@ class SQLiteVectorTables(VectorTables):
         state, table = _state(session, model), table_of(model.key)
         kept = memory.searched(session, model, state, table, partial(_read, session, model))
         places = None
-        if kept and kept.codes:
+        if kept and (kept.codes or (among and kept.is_whole)):
             key = (state, session.value(_GENERATION), repr(among))
             mask = memory.mask(kept, key, partial(_allowed, session, model, among))
-            places = None if mask is None else kept.proposed(query, mask, limit, ef)
+            places = kept.places(query, mask, limit, ef, self._codes_from)
         if kept and kept.is_whole:
             return kept.scores(query, places)
         ids = kept.ids[places].tolist() if kept and places is not None else _few(session, model, among)
