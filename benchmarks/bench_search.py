@@ -29,8 +29,8 @@ from benchmarks.measure import (
 )
 from benchmarks.synthetic import filled_store, questions
 from benchmarks.understood import understood
-from concord.backends.columns import WEIGHTS
 from concord.knowledge import KnowledgeBase
+from concord.store.columns import WEIGHTS
 from concord.store.sqlite.location import locate
 from concord.store.sqlite.words import to_match
 

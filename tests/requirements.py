@@ -251,10 +251,10 @@ PROMISES: dict[str, Promise] = {
     "design.settings-order": Promise("DESIGN §6", "flag beats environment beats file beats default"),
     "design.filters-inside-engines": Promise("DESIGN §4.13", "filters apply before the best are chosen"),
     "design.narrow-filters-are-exact": Promise(
-        "DESIGN §4.13", "any filter and limit give what an exact scan gives"
+        "DESIGN §4.13", "a filter that leaves fewer than 8,000 chunks gives what an exact scan gives"
     ),
     "scale.derived-vector-index": Promise(
-        "DESIGN §8", "many vectors in one file are found through a derived index that can be lost and rebuilt"
+        "DESIGN §8", "of many vectors codes in memory find 0.99 of the nearest ten, or all are compared"
     ),
     "scale.exact-rescoring": Promise(
         "DESIGN §8", "with an index, scores are those of the vectors, and every change to them counts at once"

@@ -506,20 +506,6 @@ def test_hints_name_tools_and_arguments_to_a_model_that_has_nothing_else(tmp_pat
     run(scene)
 
 
-def test_an_index_that_is_missing_is_told_in_the_words_of_tools(tmp_path: Path):
-    pytest.importorskip("usearch", reason="usearch comes with the dev extra")
-
-    async def scene() -> None:
-        async with in_process(tmp_path / "home", vectors__index_from=1) as client:
-            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
-            for graph in (tmp_path / "home").rglob("*-graph-*"):
-                graph.unlink()
-            index = (await call(client, "kb_stats"))["vector_index"]
-            assert index["absent"] == "missing or damaged: kb_sync builds it"
-
-    run(scene)
-
-
 def test_a_folder_that_is_gone_is_told_in_the_words_of_tools(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:

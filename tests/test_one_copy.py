@@ -145,6 +145,16 @@ def test_a_migration_that_is_killed_begins_again_with_everything_there(after: in
         assert store.check() == []
 
 
+def test_files_in_which_a_graph_of_the_vectors_was_kept_are_deleted(tmp_path: Path):
+    """Files of other organisations stay: one may be called default.db-graph-1."""
+    others = {"default.db-graph-1.db", "other.db-graph-1-0123456789abcdef", "default.db-graph-1-x"}
+    path = unpacked(LATEST, tmp_path)
+    for name in (*others, "default.db-graph-1-0123456789abcdef"):
+        (tmp_path / name).touch()
+    opened(path).close()
+    assert {entry.name for entry in tmp_path.iterdir() if "-graph-" in entry.name} == others
+
+
 def test_a_chunk_whose_title_changed_keeps_the_vector_that_it_had(tmp_path: Path):
     """Its text has another hash by now, under which the cache has nothing."""
     path = unpacked(LATEST, tmp_path)

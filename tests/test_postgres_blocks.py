@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.backends.columns import WEIGHTS, Columns
-from concord.backends.sqlite.match import to_match
+from concord.store.columns import WEIGHTS, Columns
+from concord.store.sqlite.words import to_match
 from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Scored, Without, Word
 from support.postgres_server import fresh_org, server_url
 

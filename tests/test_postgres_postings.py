@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from concord import KnowledgeBase
-from concord.backends.columns import Columns, columns_of
 from concord.core.config import load_settings
 from concord.core.errors import BackendDown, BadValue
+from concord.store.columns import Columns, columns_of
 from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Word, silent
 from contract.stored import EVERYTHING, document, faults, pieces, put, source
 from support.postgres_server import fresh_org, server_url

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.backends.globs import glob_matches
 from concord.cli.main import main
 from concord.core.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreError
+from concord.store.globs import glob_matches
 from concord.types import Feedback, Word, silent
 from contract.stored import EVERYTHING, embed, faults, put, source, unit
 from support.postgres_server import server_url

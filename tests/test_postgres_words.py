@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.backends.columns import Columns
 from concord.core.errors import BadValue
+from concord.store.columns import Columns
 from concord.types import Piece, Word
 from contract.stored import EVERYTHING, document, put
 from support.postgres_server import server_url

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from concord.backends.memory.store import MemoryStore
 from concord.store.old_names import OldSQLiteStore
-from concord.store.sqlite.vectors import WORTH_KEEPING
+from concord.store.sqlite.in_memory import WORTH_KEEPING
 from concord.types import Filter, Scored
 from contract.stored import EVERYTHING, IDENTITY, embed, put, unit
 from support.stores import sqlite_store
@@ -39,7 +39,8 @@ def assert_alike(found: list[list[Scored]]) -> None:
 
 
 def kept(store: OldSQLiteStore) -> bool:
-    return store.new._tables._kept is not None
+    memory = store.new._tables._memory
+    return memory is not None and memory._kept is not None
 
 
 vectors = st.lists(st.tuples(*[st.integers(-3, 3)] * 4).filter(any), min_size=1, max_size=12)

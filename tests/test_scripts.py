@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.backends.columns import WEIGHTS, columns_of
 from concord.backends.memory.bm25 import InvertedIndex
 from concord.cli.hits import Dress, _highlighter
+from concord.store.columns import WEIGHTS, columns_of
 from concord.text.held import contains
 from concord.text.query_language import parse
 from concord.text.scripts import has_marks

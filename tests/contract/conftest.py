@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from concord.backends.sqlite.store import SQLiteStore
 from concord.core import plugins
 from concord.core.config import load_settings
 from concord.core.storage import Store
 from concord.parts import Parts
-from concord.store.old_names import OldPostgresStore
-from concord.types import Scored, silent
+from concord.store.old_names import OldPostgresStore, OldSQLiteStore
+from concord.store.sqlite.in_memory import WORTH_KEEPING
+from concord.types import Scored
 from support.postgres_server import fresh_org, server_url
 
 URLS: dict[str, Callable[[Path], str]] = {
@@ -37,30 +37,31 @@ OUTSIDE = {
 }
 
 
-# And with an index of the vectors beside the store, from the first vector on.
-INDEXED = "sqlite+index"
+# And with codes of the vectors in memory, from the first vector on.
+INDEXED = "sqlite+codes"
 
 
-class TendedVectors:
-    """Vectors whose index is looked after before each search, as a sync does after embedding."""
+class SearchedVectors:
+    """Vectors that are searched so often that they are kept in memory."""
 
-    def __init__(self, store: SQLiteStore) -> None:
+    def __init__(self, store: OldSQLiteStore) -> None:
         self._store = store
 
     def search(self, *question: Any, **options: Any) -> list[Scored]:
-        self._store.tend(silent)
+        for _ in range(WORTH_KEEPING):
+            self._store.vectors.search(*question, **options)
         return self._store.vectors.search(*question, **options)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store.vectors, name)
 
 
-class TendedStore:
+class SearchedStore:
     """A store with such vectors."""
 
-    def __init__(self, store: SQLiteStore) -> None:
+    def __init__(self, store: OldSQLiteStore) -> None:
         self._store = store
-        self.vectors = TendedVectors(store)
+        self.vectors = SearchedVectors(store)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -97,15 +98,14 @@ def opened_outside(name: str, folder: Path, request: pytest.FixtureRequest) -> S
     return Parts(load_settings(settings, {"KB_HOME": str(folder)}), fresh_org()).store
 
 
-def opened_with_index(folder: Path) -> Store:
-    pytest.importorskip("usearch", reason="pip install 'concord-kb[index]'")
+def opened_with_codes(folder: Path) -> Store:
     settings = {"vectors.index_from": 1}
-    return TendedStore(SQLiteStore.open(URLS["sqlite"](folder), fresh_org(), settings))
+    return SearchedStore(OldSQLiteStore.open(URLS["sqlite"](folder), fresh_org(), settings))
 
 
 def opened_as(name: str, folder: Path, request: pytest.FixtureRequest) -> Store:
     if name == INDEXED:
-        return opened_with_index(folder)
+        return opened_with_codes(folder)
     return opened_outside(name, folder, request) if name in OUTSIDE else opened(name, folder)
 
 

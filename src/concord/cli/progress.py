@@ -20,7 +20,6 @@ STAGES = {
     WAITING: "waiting for another sync of this source, seconds",
     "index": "reading files",
     "embed": "embedding chunks",
-    "graph": "indexing vectors",
     "copy": "copying documents",
     "moving": "copying vectors",
     "cache": "copying the embedding cache",

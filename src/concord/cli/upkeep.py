@@ -65,7 +65,7 @@ def _facts(state: JsonObject) -> Iterator[tuple[str, str]]:
 
 def _index(index: JsonObject, vectors: int) -> str:
     if index["absent"]:
-        return f"none ({in_words(index['absent'])}): every vector is compared"
+        return f"none ({in_words(index['absent'])})"
     return f"{index['covered']:,} of {vectors:,} vectors ({_bytes(index['size_bytes'])})"
 
 

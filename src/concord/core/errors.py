@@ -59,7 +59,6 @@ class Action(StrEnum):
     DOCTOR = "doctor"
     REPAIR = "repair"
     BACKUP = "backup"
-    BACKFILL = "backfill"
     MIGRATE = "migrate"
     MIGRATE_TO = "migrate_to"  # the argument `url`
     MODELS_LIST = "models_list"

@@ -139,7 +139,7 @@ CheckName = Literal["open", "storage", "sources", "files", "vectors", "provider"
 FaultName = (
     CheckName
     | Literal["store", "ghosts", "embedding", "model", "disk", "memory", "outside"]  # around the store
-    | Literal["sqlite", "integrity", "metric", "words", "counter", "types", "index", "vector-index"]  # damage
+    | Literal["sqlite", "integrity", "metric", "words", "counter", "types", "index"]  # damage
     | Literal["space"]  # free space in the file
     | Literal[
         "chunks", "vectors", "lost-vectors", "damaged-vectors", "pending", "superseded"

@@ -85,15 +85,15 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "vectors.index",
         "auto",
-        "whether a SQLite store keeps an index of its vectors beside it: auto or off",
-        "auto needs the extra `index`; without it, and with off, every search compares all vectors",
+        "whether a process that searches a SQLite store often keeps codes of its vectors: auto or off",
+        "codes propose and vectors decide: 0.99 of the nearest are found; with off every vector is compared",
         choices=("auto", "off"),
     ),
     Setting(
         "vectors.index_from",
-        50_000,
-        "from how many vectors on a SQLite store keeps an index of them",
-        "fewer are kept in memory by a server, and compared in 40 ms by a single command",
+        16_000,
+        "from how many vectors on there are codes; where a filter leaves fewer, all of these are compared",
+        "comparing fewer in memory takes no longer",
         minimum=1,
     ),
     Setting(
@@ -208,8 +208,8 @@ SETTINGS: tuple[Setting, ...] = (
         "search.ef_search",
         64,
         "effort of an approximate vector index: how many neighbours it keeps in view, up to 200;"
-        " that of a SQLite store keeps so many for each 16,000 vectors",
-        "recall@10 is above 0.95 with it and hardly grows beyond; up to 50,000 vectors SQLite compares each",
+        " beyond the default, the codes of a SQLite store propose more in proportion",
+        "recall@10 is above 0.95 with it and hardly grows beyond",
         minimum=1,
     ),
     Setting(

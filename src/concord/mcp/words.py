@@ -31,7 +31,6 @@ WORDS: dict[Action, str] = {
     Action.DOCTOR: "`kb doctor`",
     Action.REPAIR: "`kb doctor --fix`",
     Action.BACKUP: "`kb backup`",
-    Action.BACKFILL: "`kb backfill`",
     Action.MIGRATE: "`kb migrate`",
     Action.MIGRATE_TO: "`kb migrate --to {url}`",
     Action.MODELS_LIST: "`kb models list`",

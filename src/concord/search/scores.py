@@ -135,8 +135,8 @@ def _with_cosines(rows: Sequence[Candidate], comparison: Comparison | None) -> l
 def _has_missed(rows: Sequence[Candidate]) -> bool:
     """Whether a chunk that only words found is so near that an index of vectors should have found it.
 
-    Such an index is a graph that is walked from one place. Where topics lie far apart, a walk may end in the
-    wrong one. An index that compares everything misses nothing.
+    Such an index may be a graph that is walked from one place. Where topics lie far apart, a walk may end in
+    the wrong one. An index that compares everything misses nothing.
     """
     nearest = sorted((row.cosine or 0.0 for row in rows if row.semantic_rank), reverse=True)
     if len(nearest) < NEAREST_WANTED:

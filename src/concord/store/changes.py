@@ -6,13 +6,13 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from concord.backends.columns import chunk_names, columns_of
-from concord.backends.sql_values import document_values, list_column, list_of, source_values
-from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
-from concord.backends.supersession import rerouted
+from concord.store.columns import chunk_names, columns_of
 from concord.store.names import put_names
 from concord.store.rows import TAGS, chunk_values
 from concord.store.sql import Database, Duplicate, Session, WordTables
+from concord.store.sql_values import document_values, list_column, list_of, source_values
+from concord.store.store_errors import name_taken, no_document, no_source, path_taken
+from concord.store.supersession import rerouted
 from concord.text.document import embedded_tags
 from concord.text.names import names_of
 from concord.types import ChunkId, Document, Piece, Source

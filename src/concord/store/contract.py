@@ -83,30 +83,24 @@ class Catalog(Protocol):
 
     def snapshot(self) -> Snapshot:
         """Return what a search has to know; later reads see at least what had been written by then."""
-        ...
 
     def put_source(self, source: Source) -> None:
         """Insert a source, or replace the one with its id."""
-        ...
 
     def remove_source(self, source_id: str) -> int:
         """Delete a source's words, chunks and documents, then itself; return the number of documents."""
-        ...
 
     def file_states(self, source_id: str) -> dict[str, FileState]:
         """Return path → state of every document of a source."""
-        ...
 
     def documents(self, select: Select = EVERY) -> Iterator[Document]:
         """Yield documents in order of path, as they were when the first was read."""
-        ...
 
     def put_documents(self, batch: Iterable[tuple[Document, Sequence[Piece]]]) -> list[list[ChunkId]]:
         """Store documents with their chunks, in place of earlier versions; return the ids of the chunks.
 
         A chunk whose embeddable text is as before keeps its id and its vectors.
         """
-        ...
 
     def update_documents(self, documents: Sequence[Document]) -> None:
         """Store documents' own fields. Chunks stay; where what is embedded with them changed, they wait.
@@ -114,7 +108,6 @@ class Catalog(Protocol):
         Raises:
             NotFound: one of them is not there.
         """
-        ...
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents with their chunks; return how many there were.
@@ -122,51 +115,39 @@ class Catalog(Protocol):
         What a deleted document had superseded comes back, or is superseded by whatever superseded the deleted
         one. Vectors stay as cache.
         """
-        ...
 
     def reindex_words(self, document_ids: Sequence[str]) -> int:
         """Index chunks of documents by words and names anew; return how many were indexed otherwise."""
-        ...
 
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
         """Return the chunks that still exist, each with its document."""
-        ...
 
     def chunks(self, document_id: str) -> list[Chunk]:
         """Return a document's chunks in order."""
-        ...
 
     def document_types(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
         """Return the document types of the chunks that still exist, without reading their text."""
-        ...
 
     def count_types(self) -> dict[DocumentType, int]:
         """Return the number of documents by type."""
-        ...
 
     def allowed(self, filter: Filter, chunk_ids: Sequence[ChunkId]) -> set[ChunkId]:
         """Return those of the chunks that exist and that a filter lets through."""
-        ...
 
     def matching(self, filter: Filter, most: int) -> list[str] | None:
         """Return the ids of the documents that a filter lets through; None when they are more than `most`."""
-        ...
 
     def count(self, source_id: str | None = None) -> Counts:
         """Return how much is stored, in all or in one source."""
-        ...
 
     def count_documents(self, filter: Filter) -> int:
         """Return how many documents a filter lets through."""
-        ...
 
     def sync_state(self, source_id: str) -> str:
         """Return what the last sync wrote down about a source for the next one; empty when nothing."""
-        ...
 
     def put_sync_state(self, source_id: str, state: str) -> None:
         """Keep that for as long as the source exists; the generation does not grow."""
-        ...
 
 
 class WordIndex(Protocol):
@@ -174,23 +155,18 @@ class WordIndex(Protocol):
 
     def search(self, match: Match, filter: Filter, limit: int) -> list[Scored]:
         """Return the best chunks by BM25, best first; ties by chunk id."""
-        ...
 
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word (by its stem)."""
-        ...
 
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
         """Return indexed words near a typed one, nearest first, with how many chunks hold each."""
-        ...
 
     def search_names(self, tokens: Sequence[str], filter: Filter, limit: int) -> list[Scored]:
         """Return the chunks with the highest sum of idf over some name tokens, best first; ties by id."""
-        ...
 
     def name_frequencies(self, tokens: Sequence[str]) -> dict[str, int]:
         """Return how many chunks have each of some name tokens."""
-        ...
 
 
 class VectorIndex(Protocol):
@@ -198,19 +174,15 @@ class VectorIndex(Protocol):
 
     def count_pending(self, source_id: str | None = None) -> int:
         """Return how many chunks have no vector, of all or of one source."""
-        ...
 
     def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
         """Return chunks without a vector whose id is greater than `after`, in order of id."""
-        ...
 
     def cached(self, keys: Sequence[TextHash]) -> dict[TextHash, Vector]:
         """Return the vectors of texts that are known, and count them as hits."""
-        ...
 
     def remember(self, vectors: Mapping[TextHash, Vector]) -> None:
         """Keep the vectors of texts that were not known, and count them as misses."""
-        ...
 
     def put(self, vectors: Iterable[tuple[ChunkId, TextHash, Vector]]) -> int:
         """Give chunks their vectors; return how many chunks got one. Chunks that are gone are skipped.
@@ -220,7 +192,6 @@ class VectorIndex(Protocol):
                 model's dimension. Nothing is stored then.
             VectorsElsewhere: they are kept outside.
         """
-        ...
 
     def search(
         self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
@@ -232,18 +203,15 @@ class VectorIndex(Protocol):
         Raises:
             ModelMismatch: the model has not been added, or no longer is.
         """
-        ...
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         """Return the vectors of those chunks that have an intact one."""
-        ...
 
     def delete_source(self, source_id: str) -> int:
         """Take the vectors of a source's chunks away; return how many chunks had one.
 
         Vectors that no other chunk uses are deleted.
         """
-        ...
 
 
 class Models(Protocol):
@@ -251,11 +219,9 @@ class Models(Protocol):
 
     def index(self, identity: Identity) -> VectorIndex:
         """Return the index of one model, whether or not it has been added yet."""
-        ...
 
     def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
         """Add a model without vectors, or replace the recipe of one. The first becomes active."""
-        ...
 
     def activate(self, identity: Identity) -> None:
         """Let searches use a model from now on, in every process.
@@ -263,7 +229,6 @@ class Models(Protocol):
         Raises:
             NotFound: it has not been added.
         """
-        ...
 
     def drop(self, identity: Identity) -> int:
         """Take a model away; return how many chunks had a vector of it. Its vectors stay as cache.
@@ -272,7 +237,6 @@ class Models(Protocol):
             NotFound: it has not been added.
             BadValue: it is the active one.
         """
-        ...
 
 
 class EmbeddingCache(Protocol):
@@ -280,15 +244,12 @@ class EmbeddingCache(Protocol):
 
     def entries(self) -> Iterator[tuple[Identity, TextHash, Vector]]:
         """Yield all vectors, the least recently used first."""
-        ...
 
     def usage(self) -> CacheUsage:
         """Return how much is kept and how often it was of use."""
-        ...
 
     def trim(self, max_bytes: int) -> int:
         """Delete vectors that no chunk uses, least recently used first, until all fit; return how many."""
-        ...
 
 
 class Outbox(Protocol):
@@ -296,46 +257,36 @@ class Outbox(Protocol):
 
     def home(self) -> Home:
         """Return where the vectors are kept."""
-        ...
 
     def own(self) -> Home:
         """Return where the vectors are kept, under a key of this very store: a copy gets its own."""
-        ...
 
     def is_empty(self) -> bool:
         """Whether no chunk has a vector of any model, wherever they are kept."""
-        ...
 
     def move(self, url: str) -> None:
         """Keep vectors at this URL from now on: all chunks are pending for all models, no change waits."""
-        ...
 
     def acknowledge(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
         """Record that the vectors of chunks are stored outside; chunks that are gone are skipped."""
-        ...
 
     def retract(self, identity: Identity, source_id: str) -> int:
         """Make a source's chunks pending again for one model; return how many were not."""
-        ...
 
     def changes(self, limit: int) -> list[tuple[int, ChunkId]]:
         """Return the oldest changes that the vector store outside does not know of, each with its number.
 
         A change is a chunk that was deleted, or whose position or document has changed.
         """
-        ...
 
     def settle(self, turns: Sequence[int]) -> None:
         """Record that the vector store outside knows of the changes with these numbers."""
-        ...
 
     def left(self) -> list[Home]:
         """Return the places that vectors were moved away from and still lie in, the oldest first."""
-        ...
 
     def forget(self, home: Home) -> None:
         """Record that no vector of this store is left there."""
-        ...
 
 
 class Journal(Protocol):
@@ -343,23 +294,18 @@ class Journal(Protocol):
 
     def record_access(self, document_ids: Sequence[str], at: float) -> None:
         """Count one more reading of each document that exists, at a moment in seconds."""
-        ...
 
     def accesses(self, document_ids: Sequence[str]) -> dict[str, Access]:
         """Return how often and when last each of these documents was read; those never read are left out."""
-        ...
 
     def put_accesses(self, accesses: Mapping[str, Access]) -> None:
         """Replace what is known of how often documents were read, as far as these exist."""
-        ...
 
     def feedback(self) -> list[Feedback]:
         """Return all opinions, oldest first, also those on documents that are gone."""
-        ...
 
     def record_feedback(self, feedback: Feedback) -> None:
         """Keep an opinion, in place of an earlier one on the same document for the same query."""
-        ...
 
 
 class Store(Protocol):
@@ -375,7 +321,6 @@ class Store(Protocol):
     @property
     def place(self) -> Place:
         """Where it is."""
-        ...
 
     def lock(self, name: str, doing: str, *, wait_s: float) -> AbstractContextManager[None]:
         """Hold the right to long work, across processes; it is freed when the holder dies.
@@ -383,7 +328,6 @@ class Store(Protocol):
         Raises:
             StoreBusy: another process holds it for longer than `wait_s`: it is `doing` that.
         """
-        ...
 
     def check(self) -> list[Finding]:
         """Look for faults that only the store can see; changes nothing.
@@ -391,19 +335,15 @@ class Store(Protocol):
         Raises:
             StoreError: it cannot even be read.
         """
-        ...
 
     def repair(self, findings: Sequence[Finding]) -> None:
         """Repair those of its own findings that are repairable; only derived data is ever deleted."""
-        ...
 
     def maintain(self, progress: Progress) -> None:
         """Do what makes searches faster or files smaller, where that is worth its time."""
-        ...
 
     def vector_index_state(self) -> VectorIndexState | None:
         """Return the state of the index of the active model's vectors; None if this store builds none."""
-        ...
 
     def backup(self, path: str, progress: Progress) -> None:
         """Copy what is stored now to a file, in place of an older copy that may be there.
@@ -413,8 +353,6 @@ class Store(Protocol):
             BadValue: something else is there.
             StoreError: the store is damaged, or the disk refuses; the older copy stays.
         """
-        ...
 
     def close(self) -> None:
         """Free connections and files."""
-        ...

@@ -9,9 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from concord.backends.sql_values import list_of
-from concord.backends.store_errors import unprepared, vectors_gone
-from concord.backends.vector_checks import check_vector
 from concord.store.contract import EmbeddingCache, TextHash, VectorIndex
 from concord.store.models import (
     Model,
@@ -25,6 +22,9 @@ from concord.store.outbox import check_here, claim
 from concord.store.overriding import override
 from concord.store.rows import TAGS
 from concord.store.sql import Database, Session
+from concord.store.sql_values import list_of
+from concord.store.store_errors import unprepared, vectors_gone
+from concord.store.vector_checks import check_vector
 from concord.types import FLOAT_BYTES, ChunkId, Filter, Identity, Pending, Scored, Vector
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ class SqlVectors(VectorIndex):
             )
             _count(session, "cache_misses", len(vectors))
             self._store(session, model, vectors)
+            _count_version(session, model)
 
     @override
     def put(self, vectors: Iterable[tuple[ChunkId, TextHash, Vector]]) -> int:
@@ -133,6 +134,7 @@ class SqlVectors(VectorIndex):
             session.run_many(
                 _LINK, ({"chunk": chunk, "model": model.key, "embedding": id} for chunk, id in links.items())
             )
+            _count_version(session, model)
             return len(links)
 
     @override
@@ -215,7 +217,6 @@ class SqlVectors(VectorIndex):
             changed[ids[key]] = vector
         if changed:
             self._tables.write(session, model, changed)
-            _count_version(session, model)
         return ids
 
 

@@ -7,12 +7,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from concord.backends.sql_values import details_column, details_of
-from concord.backends.store_errors import space_in_use, unknown_space
 from concord.store.contract import Models, VectorIndex
 from concord.store.overriding import override
 from concord.store.rows import identity_column, identity_of
 from concord.store.sql import Database, Session
+from concord.store.sql_values import details_column, details_of
+from concord.store.store_errors import space_in_use, unknown_space
 from concord.types import Filter, Identity, Json, Scored, Space, Vector
 
 _MODELS = "SELECT key, identity, version, is_added FROM kb_models"
@@ -42,29 +42,23 @@ class VectorTables(Protocol):
 
     def create(self, session: Session, model: Model) -> None:
         """Make room for the vectors of a model."""
-        ...
 
     def drop(self, session: Session, model: Model) -> None:
         """Delete all vectors of a model."""
-        ...
 
     def write(self, session: Session, model: Model, vectors: Mapping[int, Vector]) -> None:
         """Store vectors, in place of any with the same id."""
-        ...
 
     def read(self, session: Session, model: Model, ids: list[int]) -> dict[int, Vector]:
         """Return those of the vectors that are there."""
-        ...
 
     def remove(self, session: Session, model: Model, ids: list[int]) -> None:
         """Delete vectors."""
-        ...
 
     def nearest(
         self, session: Session, model: Model, vector: Vector, filter: Filter, limit: int, ef: int | None
     ) -> list[Scored]:
         """Return the nearest chunks, nearest first, ties by id; vectors that are not intact are skipped."""
-        ...
 
 
 class SqlModels(Models):

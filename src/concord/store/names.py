@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import starmap
 from typing import Any
 
-from concord.backends.columns import LEAST_IDF, owner_and_name
+from concord.store.columns import LEAST_IDF, owner_and_name
 from concord.store.rows import condition
 from concord.store.sql import Dialect, Session
 from concord.types import ChunkId, Filter, Scored

@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from concord.backends.store_errors import unprepared
-from concord.backends.vector_checks import check_identity, check_vector
 from concord.store.contract import Select, Store, TextHash
 from concord.store.embeddings import SqlVectors
+from concord.store.store_errors import unprepared
+from concord.store.vector_checks import check_identity, check_vector
 from concord.text.document import embeddable_text, embedded_tags
 from concord.types import (
     Chunk,

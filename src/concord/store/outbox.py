@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import astuple, replace
 
-from concord.backends.birthplaces import COPY, is_copied
-from concord.backends.sql_values import list_of, stored_list
-from concord.backends.store_errors import kept_elsewhere
+from concord.store.birthplaces import COPY, is_copied
 from concord.store.contract import Outbox
 from concord.store.models import find_model
 from concord.store.overriding import override
 from concord.store.sql import Database, Dialect, Session
+from concord.store.sql_values import list_of, stored_list
+from concord.store.store_errors import kept_elsewhere
 from concord.types import ChunkId, Home, Identity
 
 _META = "SELECT value FROM kb_vec_meta WHERE key = :key"

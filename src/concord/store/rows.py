@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from concord.backends.columns import columns_of
-from concord.backends.globs import is_prefix, literal_prefix
-from concord.backends.sql_values import LAST_CHARACTER, details_of, list_column, list_of, stored_list
+from concord.store.columns import columns_of
+from concord.store.globs import is_prefix, literal_prefix
 from concord.store.sql import Dialect, Row
+from concord.store.sql_values import LAST_CHARACTER, details_of, list_column, list_of, stored_list
 from concord.types import Chunk, Document, Filter, Identity, Piece, Source
 
 NANOSECONDS = 1e9  # a float, so that a date beyond all files is still a number for SQL

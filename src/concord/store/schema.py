@@ -92,6 +92,11 @@ CREATE TABLE kb_accesses (
     count {int} NOT NULL,
     last_at {real} NOT NULL
 ) {plain};
+CREATE TABLE kb_vec_meta (key {text} PRIMARY KEY, value {any_text} NOT NULL) {clustered};
+INSERT INTO kb_meta VALUES ('generation', 0), ('chunks', 0);
+"""
+
+FEEDBACK = """
 CREATE TABLE kb_feedback (
     query {text} NOT NULL,
     document_id {text} NOT NULL,
@@ -101,8 +106,6 @@ CREATE TABLE kb_feedback (
 ) {plain};
 -- Not with the query, which may be a pasted page: PostgreSQL's indexes have no room for that.
 CREATE INDEX kb_feedback_document ON kb_feedback (document_id);
-CREATE TABLE kb_vec_meta (key {text} PRIMARY KEY, value {any_text} NOT NULL) {clustered};
-INSERT INTO kb_meta VALUES ('generation', 0), ('chunks', 0);
 """
 
 # `is_added` is 0 for models of which only cached vectors are left. `version` changes whenever a model's
@@ -142,4 +145,4 @@ COUNTERS = "INSERT INTO kb_meta VALUES ('cache_hits', 0), ('cache_misses', 0);"
 
 def create(dialect: Dialect) -> str:
     """Return the statements that make all tables that engines share, for a store that holds nothing."""
-    return (CATALOG + VECTORS).format(**dialect.types) + COUNTERS
+    return (CATALOG + FEEDBACK + VECTORS).format(**dialect.types) + COUNTERS

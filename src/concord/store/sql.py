@@ -31,7 +31,6 @@ class Dialect(Protocol):
 
     def glob_value(self, glob: str) -> str:
         """Return what :glob is for a glob of ours."""
-        ...
 
 
 class Session(Protocol):
@@ -39,15 +38,12 @@ class Session(Protocol):
 
     def rows(self, statement: str, values: Values = NOTHING) -> list[Any]:
         """Return all rows, each a tuple of its columns."""
-        ...
 
     def iterate(self, statement: str, values: Values = NOTHING) -> Iterable[Any]:
         """Return the rows one by one, without holding them all."""
-        ...
 
     def value(self, statement: str, values: Values = NOTHING) -> Any:
         """Return the first column of the first row; None if there is no row."""
-        ...
 
     def run(self, statement: str, values: Values = NOTHING) -> None:
         """Run a statement whose rows nobody wants.
@@ -55,15 +51,12 @@ class Session(Protocol):
         Raises:
             Duplicate: a value that must be unique is there already.
         """
-        ...
 
     def run_many(self, statement: str, values: Iterable[Values]) -> None:
         """Run a statement once for each of several values."""
-        ...
 
     def insert_many(self, statement: str, values: Sequence[Values]) -> list[Any]:
         """Insert several rows; return what the statement returns of each."""
-        ...
 
 
 class Database(Protocol):
@@ -73,11 +66,9 @@ class Database(Protocol):
 
     def read(self) -> AbstractContextManager[Session]:
         """Lend a session for reading; all its statements see the same moment."""
-        ...
 
     def transaction(self) -> AbstractContextManager[Session]:
         """Run the block as one transaction, alone among those that write."""
-        ...
 
     def lock(self, name: str, doing: str, wait_s: float) -> AbstractContextManager[None]:
         """Hold a lock across processes; it is freed when the holder dies.
@@ -85,11 +76,9 @@ class Database(Protocol):
         Raises:
             StoreBusy: another process holds it for longer than `wait_s`: it is `doing` that.
         """
-        ...
 
     def origin(self) -> str:
         """Return what tells this store from a copy of it; empty where that cannot be known."""
-        ...
 
 
 class WordTables(Protocol):
@@ -97,12 +86,9 @@ class WordTables(Protocol):
 
     def delete_chunks(self, session: Session, chunk_ids: Sequence[int]) -> None:
         """Delete chunks and take them out of the index of words."""
-        ...
 
     def forget(self, session: Session, chunk_ids: Sequence[int]) -> None:
         """Take chunks out of the index of words; their indexed columns are about to change."""
-        ...
 
     def index(self, session: Session, chunk_ids: Sequence[int]) -> None:
         """Index chunks that have been written or changed."""
-        ...

@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, contextmanager
 
 from msgspec.structs import replace
 
-from concord.backends.columns import chunk_names, columns_of
 from concord.backends.memory.contents import Contents, allows
-from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
-from concord.backends.supersession import rerouted
+from concord.store.columns import chunk_names, columns_of
+from concord.store.store_errors import name_taken, no_document, no_source, path_taken
+from concord.store.supersession import rerouted
 from concord.text.document import embedded_tags
 from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
 

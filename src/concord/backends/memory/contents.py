@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from concord.backends.birthplaces import is_copied
-from concord.backends.columns import Columns
-from concord.backends.globs import glob_matches
 from concord.backends.memory.bm25 import InvertedIndex
 from concord.core.errors import StoreBusy
+from concord.store.birthplaces import is_copied
+from concord.store.columns import Columns
+from concord.store.globs import glob_matches
 from concord.types import (
     Access,
     Chunk,

@@ -17,17 +17,17 @@ from typing import Any
 
 import msgspec
 
-from concord.backends.birthplaces import file_birthplace
-from concord.backends.columns import chunk_names, columns_of
-from concord.backends.file_identity import file_identity
-from concord.backends.file_locks import file_lock
 from concord.backends.memory.bm25 import InvertedIndex
 from concord.backends.memory.contents import Contents, Held
 from concord.backends.memory.store import MemoryStore
-from concord.backends.organisations_beside import organisations_beside
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, SchemaTooNew
 from concord.core.filesystem import replace_file, sweep_drafts
 from concord.core.values import check_org
+from concord.store.birthplaces import file_birthplace
+from concord.store.columns import chunk_names, columns_of
+from concord.store.file_identity import file_identity
+from concord.store.file_locks import file_lock
+from concord.store.organisations_beside import organisations_beside
 from concord.types import Access, Chunk, ChunkId, Document, Feedback, Home, Identity, Source, Vector
 
 SCHEME = "json://"

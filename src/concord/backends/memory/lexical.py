@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from concord.backends.columns import LEAST_IDF, WEIGHTS, owner_and_name
 from concord.backends.memory.contents import Contents, best
+from concord.store.columns import LEAST_IDF, WEIGHTS, owner_and_name
 from concord.text.similar import ALIKE, similar, typed
 from concord.types import ChunkId, Filter, Match, Scored
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from concord.backends.memory.contents import Contents, Held
 from concord.backends.memory.vectors import MemoryVectors
-from concord.backends.store_errors import space_in_use, unknown_space
+from concord.store.store_errors import space_in_use, unknown_space
 from concord.types import Identity, Json, Space
 
 

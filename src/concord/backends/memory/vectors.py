@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from operator import mul
 
 from concord.backends.memory.contents import Contents, Held, best
-from concord.backends.store_errors import kept_elsewhere, unprepared, vectors_gone
-from concord.backends.vector_checks import check_identity, check_vector
+from concord.store.store_errors import kept_elsewhere, unprepared, vectors_gone
+from concord.store.vector_checks import check_identity, check_vector
 from concord.text.document import embedded_tags
 from concord.types import Chunk, ChunkId, Document, Filter, Identity, Pending, Scored, Vector
 

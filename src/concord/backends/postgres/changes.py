@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from psycopg.errors import ProgramLimitExceeded, UniqueViolation
 
-from concord.backends.columns import Columns, columns_of
 from concord.backends.postgres.chunk_changes import Group, ask_labels, labels_in, labels_of, put_chunks
 from concord.backends.postgres.connections import Connection, Rows
 from concord.backends.postgres.indexing import (
@@ -25,10 +24,11 @@ from concord.backends.postgres.indexing import (
 )
 from concord.backends.postgres.names import put_names
 from concord.backends.postgres.rows import document_values, loaded, source_values, stored
-from concord.backends.sql_values import list_of
-from concord.backends.store_errors import name_taken, no_document, no_source, path_taken
-from concord.backends.supersession import rerouted
 from concord.core.errors import BadValue, NotFound
+from concord.store.columns import Columns, columns_of
+from concord.store.sql_values import list_of
+from concord.store.store_errors import name_taken, no_document, no_source, path_taken
+from concord.store.supersession import rerouted
 from concord.text.names import names_of
 from concord.types import ChunkId, Document, Piece, Source
 

@@ -10,7 +10,6 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from concord.backends.columns import Columns, chunk_names
 from concord.backends.postgres.connections import Connection, Rows
 from concord.backends.postgres.indexing import (
     NewChunk,
@@ -21,7 +20,8 @@ from concord.backends.postgres.indexing import (
 )
 from concord.backends.postgres.names import put_names
 from concord.backends.postgres.rows import place_values, stored, stored_tags
-from concord.backends.sql_values import list_column, stored_list
+from concord.store.columns import Columns, chunk_names
+from concord.store.sql_values import list_column, stored_list
 from concord.types import ChunkId, Document, Piece
 
 Group = Sequence[tuple[Document, Sequence[Piece]]]

@@ -9,9 +9,7 @@ import psycopg
 from psycopg import errors
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
-from concord.backends import sql_faults
 from concord.backends.postgres.connection_errors import crowded, why_refused
-from concord.backends.sql_faults import Explanations
 from concord.core.call_limit import limit_ms
 from concord.core.errors import (
     Action,
@@ -24,6 +22,8 @@ from concord.core.errors import (
     StoreError,
     joined,
 )
+from concord.store import sql_faults
+from concord.store.sql_faults import Explanations
 
 _DENIED = re.compile(r"permission denied for (table|schema) (\S+)")
 _ENDED = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.IdleSessionTimeout)

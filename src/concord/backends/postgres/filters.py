@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from concord.backends.globs import is_prefix, literal_prefix, sections
 from concord.backends.postgres.rows import stored, stored_name, stored_tags
-from concord.backends.sql_values import LAST_CHARACTER
+from concord.store.globs import is_prefix, literal_prefix, sections
+from concord.store.sql_values import LAST_CHARACTER
 from concord.types import Filter
 
 _NANOSECONDS = 1e9  # a float, so that a date beyond all files is still a number

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from concord.backends.columns import Columns, chunk_names, columns_of
 from concord.backends.postgres.array_form import Texts
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.names import add_names, forget_names
 from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.schema import vector_table
+from concord.store.columns import Columns, chunk_names, columns_of
 from concord.types import ChunkId, Document, Piece
 
 if TYPE_CHECKING:

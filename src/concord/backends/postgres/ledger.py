@@ -16,7 +16,6 @@ from typing import Any
 from msgspec.structs import astuple, replace
 from psycopg import Cursor
 
-from concord.backends.birthplaces import is_copied
 from concord.backends.postgres.connections import Connection, Connections
 from concord.backends.postgres.filters import ALLOWED, CHUNKS, condition
 from concord.backends.postgres.hnsw import drop_if_emptied
@@ -25,7 +24,8 @@ from concord.backends.postgres.rows import loaded, stored
 from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.space_rows import find_space, lock_spaces
 from concord.backends.postgres.unique_id import find_birthplace
-from concord.backends.store_errors import kept_elsewhere
+from concord.store.birthplaces import is_copied
+from concord.store.store_errors import kept_elsewhere
 from concord.types import ChunkId, Filter, Home, Identity
 
 _HOME = "SELECT home, home_key, birthplace FROM kb_orgs WHERE key = %s"

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from concord.backends.columns import WEIGHTS
-from concord.backends.matches import kept_and_dropped, wanted
 from concord.backends.postgres.words import COUNT_BITS, LABELS, LENGTH_BITS, MOST_COUNTED, lexemes
-from concord.backends.sql_values import LAST_CHARACTER
+from concord.store.columns import WEIGHTS
+from concord.store.matches import kept_and_dropped, wanted
+from concord.store.sql_values import LAST_CHARACTER
 from concord.text.tokens import K1, LEAST_IDF, B
 from concord.types import AllOf, Match, Phrase, Without, Word
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from itertools import starmap
 from typing import Any
 
-from concord.backends.columns import LEAST_IDF, owner_and_name
 from concord.backends.postgres.array_form import Texts
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.filters import condition
 from concord.backends.postgres.rows import array_of
+from concord.store.columns import LEAST_IDF, owner_and_name
 from concord.types import ChunkId, Filter, Scored
 
 _STORED = "SELECT chunk, array_agg(token) FROM kb_names WHERE org = %s AND chunk = ANY(%s) GROUP BY chunk"

@@ -19,10 +19,10 @@ from itertools import accumulate
 from struct import unpack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from concord.backends.columns import WEIGHTS
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.rows import array_of
 from concord.backends.postgres.words import COUNT_BITS, LENGTH_BITS, MOST_COUNTED, lexemes
+from concord.store.columns import WEIGHTS
 from concord.text.tokens import K1, B, idfs
 from concord.types import AllOf, AnyOf, Match, Phrase, Scored, Word
 

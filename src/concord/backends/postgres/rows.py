@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import astuple, replace
 
-from concord.backends import sql_values
-from concord.backends.sql_values import details_of, list_of
+from concord.store import sql_values
+from concord.store.sql_values import details_of, list_of
 from concord.types import Chunk, Document, Feedback, FileState, Piece, Source
 
 Row = Sequence[Any]  # columns are typed by the schema; mypy cannot see it

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from psycopg.errors import ProgramLimitExceeded
 
-from concord.backends.columns import Columns
 from concord.backends.postgres.array_form import Tsvectors
 from concord.backends.postgres.byte_runs import SPARE, Bytes, Numbers, runs, write_at, write_texts
 from concord.backends.postgres.copy_form import Postings, Terms
 from concord.backends.postgres.words import COUNT_BITS, LABELS, LENGTH_BITS, MOST_COUNTED, Vocabulary
 from concord.core.batches import batched
+from concord.store.columns import Columns
 from concord.types import ChunkId
 
 _COLUMN_BITS = 2

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from concord.backends.postgres.cache import identity_column, identity_of
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.schema import vector_table, vectors
-from concord.backends.vector_checks import check_identity
+from concord.store.vector_checks import check_identity
 from concord.types import Identity
 
 _ROW = "SELECT key, identity, dimension, is_active FROM kb_spaces WHERE org = %s AND "

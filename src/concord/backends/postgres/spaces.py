@@ -18,7 +18,7 @@ from concord.backends.postgres.space_rows import (
     make_active,
 )
 from concord.backends.postgres.vectors import PostgresVectors
-from concord.backends.store_errors import space_in_use, unknown_space
+from concord.store.store_errors import space_in_use, unknown_space
 from concord.types import Identity, Json, Space
 
 SPACE_COLUMNS = "s.identity, s.recipe, s.is_active, s.was_active"

@@ -17,9 +17,9 @@ from concord.backends.postgres.schema import vector_table
 from concord.backends.postgres.scope import Scope, Scopes, open_scope, uncounted
 from concord.backends.postgres.space_rows import take_over
 from concord.backends.postgres.vector_form import Embedding, Embeddings, from_wire
-from concord.backends.sql_values import list_of
-from concord.backends.store_errors import kept_elsewhere, unprepared, vectors_gone
-from concord.backends.vector_checks import check_identity, check_vector, check_vectors, is_sound
+from concord.store.sql_values import list_of
+from concord.store.store_errors import kept_elsewhere, unprepared, vectors_gone
+from concord.store.vector_checks import check_identity, check_vector, check_vectors, is_sound
 from concord.types import FLOAT_BYTES, ChunkId, Filter, Identity, Pending, Scored, Vector
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from concord.backends.columns import columns_of
 from concord.backends.postgres.connections import Connection
 from concord.backends.postgres.rows import loaded
 from concord.backends.postgres.words import lexemes
-from concord.backends.sql_values import LAST_CHARACTER, list_of
+from concord.store.columns import columns_of
+from concord.store.sql_values import LAST_CHARACTER, list_of
 from concord.text.similar import ALIKE, SPELLINGS, Typed, similar, typed
 from concord.text.tokens import separated
 

@@ -15,10 +15,10 @@ from concord.backends.qdrant.compared import compare
 from concord.backends.qdrant.connection import Connection, without_secrets
 from concord.backends.qdrant.spaces import QdrantSpaces
 from concord.backends.qdrant.vectors import WRITE_WAIT_S, QdrantVectors
-from concord.backends.store_errors import kept_by_another, kept_elsewhere
 from concord.core.batches import batched
 from concord.core.errors import Action, BackendDown, Hint, MissingExtra, StoreBusy
 from concord.core.reports import Finding
+from concord.store.store_errors import kept_by_another, kept_elsewhere
 from concord.types import Chunk, ChunkId, Document, Home, Identity
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from concord.backends.store_errors import none_anywhere, unprepared
-from concord.backends.vector_checks import check_vector
 from concord.core.batches import batched
 from concord.core.errors import BackendDown, StoreBusy
+from concord.store.store_errors import none_anywhere, unprepared
+from concord.store.vector_checks import check_vector
 from concord.types import (
     FLOAT_BYTES,
     Chunk,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from psycopg import Cursor, InterfaceError, OperationalError
 from psycopg.errors import UniqueViolation
 
-from concord.backends.globs import sections
+from concord.store.globs import sections
 from concord.store.overriding import override
 from concord.store.postgres.connections import Connection, Connections
 from concord.store.postgres.errors import is_lost

@@ -14,10 +14,10 @@ import psycopg
 from psycopg import errors
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
-from concord.backends import sql_faults
-from concord.backends.sql_faults import Explanations
 from concord.core.call_limit import limit_ms
 from concord.core.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError
+from concord.store import sql_faults
+from concord.store.sql_faults import Explanations
 
 _CONNECTING = "connection failed: "  # as psycopg begins: a connection that is cut off later was let in
 _SERVER_WORDS = re.compile(r"\bFATAL:\s*([^\n]+)")  # in most languages; libpq's own errors have no such word

@@ -11,8 +11,8 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import psycopg
 
-from concord.backends.store_errors import locked
 from concord.store.postgres.connections import Connection, Connections
+from concord.store.store_errors import locked
 
 # Between two tries. Most locks are held for moments or for minutes.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5

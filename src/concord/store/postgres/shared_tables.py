@@ -12,13 +12,13 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from concord.backends.columns import columns_of
-from concord.backends.sql_values import list_of
+from concord.store.columns import columns_of
 from concord.store.models import Model, find_model, forget_if_empty, new_model
 from concord.store.postgres.database import DIALECT, PostgresSession
 from concord.store.postgres.postings import index_words
 from concord.store.postgres.vectors import PostgresVectorTables, from_wire
 from concord.store.rows import TAGS, identity_of
+from concord.store.sql_values import list_of
 from concord.text.document import embeddable_text
 from concord.types import FLOAT_BYTES, ChunkId, Vector
 

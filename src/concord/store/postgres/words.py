@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from concord.backends.sql_values import LAST_CHARACTER
 from concord.store.contract import WordIndex
 from concord.store.names import name_frequencies, search_names
 from concord.store.overriding import override
@@ -13,6 +12,7 @@ from concord.store.postgres.match import Postings, WordReader, best
 from concord.store.postgres.postings import BLOCK, POSTING_BYTES, lexemes
 from concord.store.postgres.scope import ALLOWED_AMONG, Scopes
 from concord.store.rows import condition
+from concord.store.sql_values import LAST_CHARACTER
 from concord.text.similar import ALIKE, SPELLINGS, Typed, similar, typed
 from concord.text.tokens import separated
 from concord.types import Filter, Match, Scored

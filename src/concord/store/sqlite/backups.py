@@ -14,10 +14,10 @@ from contextlib import contextmanager, suppress
 
 import apsw
 
-from concord.backends.birthplaces import file_birthplace
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint
 from concord.core.filesystem import sync_to_disk
 from concord.core.protocols import Progress
+from concord.store.birthplaces import file_birthplace
 from concord.store.outbox import part_from_original
 from concord.store.sqlite.connections import Connection, Readers, closed_on_failure
 from concord.store.sqlite.dialect import DIALECT

@@ -16,8 +16,8 @@ from typing import Any
 
 import apsw
 
-from concord.backends.globs import glob_matches
 from concord.core.errors import BackendDown, MissingExtra
+from concord.store.globs import glob_matches
 from concord.store.sql import NOTHING, Duplicate, Values
 from concord.store.sqlite import faults
 from concord.store.sqlite.dialect import bound, translated

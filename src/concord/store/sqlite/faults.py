@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 
 import apsw
 
-from concord.backends import sql_faults
-from concord.backends.sql_faults import Explanations
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, KBError, StoreBusy
+from concord.store import sql_faults
+from concord.store.sql_faults import Explanations
 
 # Texts of hints.
 ANEW = "move it away and run {add} again: all but notes is built from your files"
@@ -64,7 +64,7 @@ def _folder(path: str) -> KBError:
 
 
 def _read_only(fault: Exception, path: str) -> KBError:
-    from concord.backends.store_errors import read_only  # late: no search needs it
+    from concord.store.store_errors import read_only  # late: no search needs it
 
     return read_only(path)
 

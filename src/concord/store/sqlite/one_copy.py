@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from hashlib import sha256
 from zlib import crc32
 
-from concord.backends.sql_values import list_of
 from concord.store import schema
 from concord.store.models import Model, all_models, find_model, forget_if_empty, new_model
 from concord.store.outbox import home_of
 from concord.store.rows import TAGS, identity_of
+from concord.store.sql_values import list_of
 from concord.store.sqlite import dialect
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.vectors import METRIC, SQLiteVectorTables, table_of
@@ -29,6 +29,12 @@ _SYNC_STATES = """
 ALTER TABLE kb_sources ADD COLUMN sync_state TEXT NOT NULL DEFAULT '';
 UPDATE kb_sources SET sync_state = ifnull((SELECT value FROM kb_meta WHERE key = 'memo ' || id), '');
 DELETE FROM kb_meta WHERE substr(key, 1, 5) = 'memo ';
+"""
+_OLD_FEEDBACK = "ALTER TABLE kb_feedback RENAME TO kb_old_feedback"
+_FEEDBACK = """
+INSERT INTO kb_feedback (query, document_id, citation, opinion, at)
+SELECT query, document_id, citation, opinion, at FROM kb_old_feedback ORDER BY at;
+DROP TABLE kb_old_feedback;
 """
 _METRIC = "SELECT value FROM kb_vec_meta WHERE key = 'distance_metric'"
 _MODELS = """
@@ -85,8 +91,8 @@ def keep_each_vector_once(connection: Connection) -> None:
     """Lead a file from schema 5 to 6."""
     connection.load_vec0()
     is_cosine = connection.value(_METRIC) == METRIC  # before there is a table that is
-    connection.execute(_SYNC_STATES)
-    connection.execute(schema.VECTORS.format(**dialect.DIALECT.types))
+    connection.execute(_SYNC_STATES + _OLD_FEEDBACK)
+    connection.execute((schema.FEEDBACK + schema.VECTORS).format(**dialect.DIALECT.types) + _FEEDBACK)
     connection.execute(_MODELS)
     for model in _models(connection):
         _TABLES.create(connection, model)

@@ -15,7 +15,7 @@ from concord.store.sqlite.dialect import DIALECT
 from concord.store.sqlite.location import Location, locate
 from concord.store.sqlite.migrations import bring_up_to_date, make_if_missing
 from concord.store.sqlite.opened_file import OpenedFile
-from concord.store.sqlite.vectors import SQLiteVectorTables
+from concord.store.sqlite.vectors import CODES_FROM, SQLiteVectorTables
 from concord.store.sqlite.words import SQLiteWords, SQLiteWordTables
 from concord.store.store import SqlStore
 
@@ -46,7 +46,7 @@ class SQLiteDatabase(Database):
     @override
     @contextmanager
     def lock(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
-        from concord.backends.file_locks import file_lock  # late: no search needs it
+        from concord.store.file_locks import file_lock  # late: no search needs it
 
         self.writer.make_file()
         with file_lock(self.location.path, name, doing, wait_s), self.writer.patience():
@@ -54,7 +54,7 @@ class SQLiteDatabase(Database):
 
     @override
     def origin(self) -> str:
-        from concord.backends.birthplaces import file_birthplace
+        from concord.store.birthplaces import file_birthplace
 
         return file_birthplace(self.location.path)
 
@@ -76,10 +76,11 @@ class SQLiteDatabase(Database):
 class SQLiteStore(SqlStore, Store):
     """The storage of one organisation, until it is closed."""
 
-    def __init__(self, location: Location) -> None:
+    def __init__(self, location: Location, codes_from: int | None = CODES_FROM) -> None:
         self._file = SQLiteDatabase(location)
         self._is_to_shrink = False
-        self._tables = SQLiteVectorTables()
+        self._codes_from = codes_from
+        self._tables = SQLiteVectorTables(codes_from)
         super().__init__(self._file, SQLiteWordTables(), self._tables)
         self.words: WordIndex = SQLiteWords(self._file)
 
@@ -92,8 +93,9 @@ class SQLiteStore(SqlStore, Store):
             StoreError: the file cannot be used as it is.
             BackendDown: the disk refuses.
         """
-        location = locate(url, org)
-        store = cls(location)
+        location, options = locate(url, org), options or {}
+        is_off = options.get("vectors.index") == "off"
+        store = cls(location, None if is_off else options.get("vectors.index_from", CODES_FROM))
         if store._file.file.is_missing():
             return store
         try:
@@ -106,8 +108,8 @@ class SQLiteStore(SqlStore, Store):
     @property
     @override
     def place(self) -> Place:
-        from concord.backends.file_identity import file_identity
-        from concord.backends.organisations_beside import organisations_beside
+        from concord.store.file_identity import file_identity
+        from concord.store.organisations_beside import organisations_beside
 
         location = self._file.location
         others = organisations_beside(location.path) if location.is_one_of_many else []
@@ -159,7 +161,9 @@ class SQLiteStore(SqlStore, Store):
     def vector_index_state(self) -> VectorIndexState | None:
         from concord.core.reports import VectorIndexState
 
-        return VectorIndexState(covered=0, size_bytes=0, absent="none is needed")
+        least = self._codes_from
+        why = "vectors.index is off" if least is None else f"made in memory, from {least:,} vectors on"
+        return VectorIndexState(covered=0, size_bytes=0, absent=why)
 
     @override
     def backup(self, path: str, progress: Progress) -> None:

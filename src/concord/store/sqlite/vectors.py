@@ -1,13 +1,13 @@
 """Vectors: a vec0 table for each model, keyed by the ids of kb_embeddings, and the search for the nearest.
 
-All vectors of a model are compared, those that only the cache still knows too, best first; the tables then
-say which chunks use them, and whether a filter lets these through.
+All vectors of a model are compared, or those that codes propose, best first; the tables then say which
+chunks use them, and whether a filter lets these through.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from concord.store.embeddings import is_intact
@@ -21,7 +21,8 @@ from concord.store.sqlite.opened_file import FileId
 from concord.types import ChunkId, Filter, Scored, Vector
 
 if TYPE_CHECKING:
-    from concord.store.sqlite.matrix import Matrix
+    from concord.store.sqlite.compare import Floats, ScoredIds
+    from concord.store.sqlite.in_memory import Memory
 
 # How many vectors sqlite-vec keeps in one value. With its default, 1024, reading or deleting one by its id
 # takes up to 25 times as long, because SQLite walks there from the start of the value; scans do not care.
@@ -29,9 +30,9 @@ VECTORS_A_VALUE = 32
 METRIC = "cosine"
 # Reading a vector by its id takes as long as comparing this many in a scan.
 _LOOKUP_COST = 64
-MOST_KEPT = 50_000  # vectors in memory: 77 MB of 384 dimensions
-# Reading them into memory takes as long as this many searches: so many have to come before it pays.
-WORTH_KEEPING = 6
+# Fewer vectors in memory are compared as fast as codes propose some of them. From here on codes gain: a
+# search takes 0.89 of the time at 16,000 vectors, 0.69 at 40,000 (`python -m benchmarks vector_index`).
+CODES_FROM = 16_000
 
 _SENTINEL = """
 INSERT INTO kb_vec_meta (key, value) VALUES ('distance_metric', :metric)
@@ -44,6 +45,9 @@ _FROM_DOCUMENTS = """
 kb_documents AS d CROSS JOIN kb_chunks AS c ON c.document = d.key
 CROSS JOIN kb_chunk_vectors AS v ON v.chunk = c.id AND v.model = :model AND v.embedding IS NOT NULL"""
 _FEW = f"SELECT DISTINCT v.embedding FROM {_FROM_DOCUMENTS} WHERE {{condition}} LIMIT :most"
+_ALLOWED = f"SELECT v.embedding FROM {_FROM_DOCUMENTS} WHERE {{condition}}"
+_IN_USE = "SELECT embedding FROM kb_chunk_vectors WHERE model = :model AND embedding IS NOT NULL"
+_GENERATION = "SELECT value FROM kb_meta WHERE key = 'generation'"
 _USERS = "SELECT embedding, chunk FROM kb_chunk_vectors WHERE embedding IN (:ids...)"
 _USERS_ALLOWED = """
 SELECT v.embedding, v.chunk FROM kb_chunk_vectors AS v
@@ -52,7 +56,6 @@ CROSS JOIN kb_documents AS d ON d.key = +c.document
 WHERE v.embedding IN (:ids...) AND {condition}"""
 _AT_FIRST = 2  # times the limit: as many vectors are looked up first, because some have no chunk to show
 
-_State = tuple[FileId | None, int, int]  # file, model and its version: what changes when vectors do
 _User = tuple[float, ChunkId, int]  # the score, negated so that the best sorts first, the chunk, its vector
 _Condition = tuple[str, dict[str, Any]]
 _HAS_SUPERSEDED = "SELECT EXISTS (SELECT 1 FROM kb_documents WHERE superseded_by IS NOT NULL)"
@@ -64,13 +67,14 @@ def table_of(key: int) -> str:
 
 
 class SQLiteVectorTables(VectorTables):
-    """The vectors of one file. Those that are searched often stay in memory, if they are not too many."""
+    """The vectors of one file. Those that are searched often stay in memory, if they are not too many.
 
-    def __init__(self) -> None:
-        self._reading = threading.Lock()
-        self._searched: _State | None = None  # what was searched last
-        self._searches = 0  # of that
-        self._kept: Matrix | None = None  # all vectors of that
+    From `codes_from` vectors on there are codes of them; with None there never are.
+    """
+
+    def __init__(self, codes_from: int | None = CODES_FROM) -> None:
+        self._codes_from = codes_from
+        self._memory: Memory | None = None
 
     @override
     def create(self, session: Session, model: Model) -> None:
@@ -93,12 +97,8 @@ class SQLiteVectorTables(VectorTables):
 
     @override
     def read(self, session: Session, model: Model, ids: list[int]) -> dict[int, Vector]:
-        if not ids:
-            return {}
-        if (kept := self._kept) is not None and self._searched == _state(session, model):
-            return kept.fetch(ids)
-        _with_vec0(session)
-        return dict(session.rows(_READ.format(table_of(model.key)), {"ids": list(set(ids))}))
+        kept = self._memory.at(_state(session, model)) if self._memory else None
+        return kept.fetch(ids) if kept and kept.is_whole else _read(session, model, ids)
 
     @override
     def remove(self, session: Session, model: Model, ids: list[int]) -> None:
@@ -109,44 +109,44 @@ class SQLiteVectorTables(VectorTables):
     def nearest(
         self, session: Session, model: Model, vector: Vector, filter: Filter, limit: int, ef: int | None
     ) -> list[Scored]:
-        from concord.store.sqlite import matrix  # late, for it imports numpy
+        from concord.store.sqlite.compare import best_first, normalised  # late, for it imports numpy
 
         is_everything = filter.is_open and (filter.include_superseded or not session.value(_HAS_SUPERSEDED))
         among = None if is_everything else condition(filter, DIALECT)
-        dimension, chunks = model.identity.dimension, session.value(_CHUNKS)
-        kept = self._often_searched(session, model, chunks)
-        if kept is not None:
-            ids, scores = kept.scores(vector)
-        elif (few := _few(session, model, among, chunks // _LOOKUP_COST)) is not None:
-            ids, scores = matrix.matrix_of(self.read(session, model, few), dimension).scores(vector)
-        else:
-            ids, scores = matrix.scan(session, table_of(model.key), dimension, vector)
+        ids, scores = self._scores(session, model, normalised(vector), among, limit, ef)
         nearest: list[Scored] = []
-        for group in matrix.best_first(ids, scores, _AT_FIRST * limit):
+        for group in best_first(ids, scores, _AT_FIRST * limit):
             nearest += self._intact(session, model, _users(session, group, among), limit - len(nearest))
             if len(nearest) >= limit:
                 break
         return nearest[:limit]
 
-    def _often_searched(self, session: Session, model: Model, chunks: int) -> Matrix | None:
-        """Return the vectors of a model in memory; None while it is not worth reading them."""
-        state = _state(session, model)
-        if state != self._searched:
-            self._searched, self._searches, self._kept = state, 0, None
-        self._searches += 1
-        if self._kept is not None or self._searches <= WORTH_KEEPING or chunks > MOST_KEPT:
-            return self._kept
-        if not self._reading.acquire(blocking=False):
-            return None
-        from concord.store.sqlite.matrix import read_matrix
+    def _scores(
+        self,
+        session: Session,
+        model: Model,
+        query: Floats,
+        among: _Condition | None,
+        limit: int,
+        ef: int | None,
+    ) -> ScoredIds:
+        """Return vectors with their cosines, among them the nearest that a condition lets through."""
+        from concord.store.sqlite import compare, in_memory
 
-        try:
-            kept = read_matrix(session, table_of(model.key), model.identity.dimension)
-            if state == self._searched:
-                self._kept = kept
-            return kept
-        finally:
-            self._reading.release()
+        self._memory = memory = self._memory or in_memory.Memory(self._codes_from)
+        state, table = _state(session, model), table_of(model.key)
+        kept = memory.searched(session, model, state, table, partial(_read, session, model))
+        places = None
+        if kept and (kept.codes or (among and kept.is_whole)):
+            key = (state, session.value(_GENERATION), repr(among))
+            mask = memory.mask(kept, key, partial(_allowed, session, model, among))
+            places = kept.places(query, mask, limit, ef, self._codes_from)
+        if kept and kept.is_whole:
+            return kept.scores(query, places)
+        ids = kept.ids[places].tolist() if kept and places is not None else _few(session, model, among)
+        if ids is None:
+            return compare.scan(session, table, query)
+        return compare.scores_of(_read(session, model, ids), query)
 
     def _intact(self, session: Session, model: Model, users: list[_User], wanted: int) -> list[Scored]:
         """Return the best chunks whose vectors are intact; the vectors of no others are read."""
@@ -163,11 +163,27 @@ class SQLiteVectorTables(VectorTables):
         return intact
 
 
-def _few(session: Session, model: Model, among: _Condition | None, most: int) -> list[int] | None:
-    """Return the vectors of the chunks that a filter lets through; None if they are more than `most`."""
+def _read(session: Session, model: Model, ids: list[int]) -> dict[int, Vector]:
+    """Return those of some vectors that are in the file."""
+    if not ids:
+        return {}
+    _with_vec0(session)
+    return dict(session.rows(_READ.format(table_of(model.key)), {"ids": list(set(ids))}))
+
+
+def _allowed(session: Session, model: Model, among: _Condition | None) -> Iterator[int]:
+    """Yield the vectors of the chunks that a filter lets through."""
+    sql, values = among or ("", {})
+    statement = _ALLOWED.format(condition=sql) if among else _IN_USE
+    return (id for (id,) in session.iterate(statement, {**values, "model": model.key}))
+
+
+def _few(session: Session, model: Model, among: _Condition | None) -> list[int] | None:
+    """Return the vectors of the chunks that a filter lets through; None where a scan of all is quicker."""
     if among is None:
         return None
     sql, values = among
+    most = session.value(_CHUNKS) // _LOOKUP_COST
     rows = session.rows(_FEW.format(condition=sql), {**values, "model": model.key, "most": most + 1})
     return None if len(rows) > most else [id for (id,) in rows]
 
@@ -180,7 +196,7 @@ def _users(session: Session, scores: Mapping[int, float], among: _Condition | No
     return sorted((-scores[id], chunk, id) for id, chunk in rows)
 
 
-def _state(session: Session, model: Model) -> _State:
+def _state(session: Session, model: Model) -> tuple[FileId | None, int, int]:
     assert isinstance(session, Connection)
     return session.file, model.key, model.version
 

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from itertools import starmap
 from typing import Any
 
-from concord.backends.columns import WEIGHTS
-from concord.backends.matches import kept_and_dropped, wanted
-from concord.backends.sql_values import LAST_CHARACTER
+from concord.store.columns import WEIGHTS
 from concord.store.contract import WordIndex
+from concord.store.matches import kept_and_dropped, wanted
 from concord.store.names import name_frequencies, search_names
 from concord.store.overriding import override
 from concord.store.rows import condition
 from concord.store.sql import Database, Session, WordTables
+from concord.store.sql_values import LAST_CHARACTER
 from concord.store.sqlite.dialect import DELETED_TRIGGER, DIALECT
 from concord.text.similar import ALIKE, SPELLINGS, Typed, similar, typed
 from concord.text.tokens import separated, tokenize

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from concord.backends.store_errors import locked, read_only
 from concord.core.errors import BackendDown
+from concord.store.store_errors import locked, read_only
 
 _POLL_S = 0.05
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)

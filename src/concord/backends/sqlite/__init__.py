@@ -1,1 +1,0 @@
-"""How is one organisation kept in one SQLite file?"""
