@@ -16,6 +16,7 @@ import needs
 from concord import KnowledgeBase
 from concord.cli.main import main
 from concord.embed import pack
+from concord.extract.sandbox import Sandbox
 from concord.search import passages
 from support import postgres_server
 from support.kb_command import Kb, Run
@@ -46,6 +47,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Whoever opens the model, and whoever asks for the server, is noted: see `needs`.
 pack.pack_path = needs.noting("model", pack.pack_path)
 postgres_server.shared_server = needs.noting("server", postgres_server.shared_server)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def worker() -> Iterator[None]:
+    """Keep the process that reads files from one test to the next: starting one takes a tenth of a second."""
+    sandbox = Sandbox()
+    sandbox.extract("text", b"words", "a.txt")
+    yield
+    sandbox.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

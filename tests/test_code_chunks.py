@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from concord.text.chunk import ChunkSize
 from concord.text.code import LANGUAGES, MAX_BYTES, definitions, read_code
-from concord.text.plain import read_unknown_code
 from concord.types import Extracted, Piece
 from test_chunk import SMALL, assert_valid
 
@@ -244,18 +243,6 @@ def test_what_is_not_code_at_all_is_not_parsed(language: str):
     )
     assert definitions(xml, language) == []
     assert len(code(xml, language, ChunkSize())) > 10
-
-
-def test_text_that_takes_the_parser_too_long_is_cut_at_its_blank_lines():
-    part = "fn f() {\n    call();\n}\n\n" * 500  # what is tried first, at both ends and in the middle
-    slow = "a: " * 20_000  # would take ten seconds
-    text = part + slow + part + slow + part
-    assert read_code(text, "rust") == read_unknown_code(text)
-    assert len(definitions(part, "rust")) == 500
-
-
-def test_text_that_is_slow_wherever_it_is_tried_is_not_parsed():
-    assert definitions("a: " * 83_000 + "\nfn f() {}\n", "rust") == []  # would take over two minutes
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,6 @@ def test_a_format_is_known_by_name_then_by_content(
     form = detect(name, head)
     assert isinstance(form, Format)
     assert (form.extractor, form.type, form.language) == (extractor, kind, language)
-    assert form.risky == (kind in ("html", "pdf", "office"))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import sys
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,7 @@ from concord.core.errors import (
     MissingExtra,
     ModelMismatch,
 )
+from concord.core.protocols import FileBeingRead
 from concord.core.reports import Failure, PartlyRead
 from concord.extract.reader import SandboxedReader
 from concord.index import batch, embedding
@@ -321,10 +323,10 @@ def test_a_loop_of_links_ends_and_is_counted(bench: SyncBench, tmp_path: Path):
 
 def test_a_file_whose_reader_is_not_installed_is_named_and_stops_nobody(bench: SyncBench, docs: Path):
     class Missing(RecordingReader):
-        def read(self, data: bytes, name: str) -> Extracted:
+        def begin(self, data: bytes, name: str) -> FileBeingRead:
             if name == "page003.md":
                 raise MissingExtra("this format needs a package", hint="pip install it")
-            return super().read(data, name)
+            return super().begin(data, name)
 
     bench.reader = Missing(bench.reader.inner)
     report = bench.add(docs)
@@ -333,10 +335,19 @@ def test_a_file_whose_reader_is_not_installed_is_named_and_stops_nobody(bench: S
 
 
 def test_a_document_that_no_store_can_keep_does_not_take_its_neighbours_with_it(tmp_path: Path, docs: Path):
+    class HalfATitle(NamedTuple):
+        inner: FileBeingRead
+
+        def result(self) -> Extracted:
+            return replace(self.inner.result(), title="half a \ud800 pair")
+
+        def abandon(self) -> None:
+            self.inner.abandon()
+
     class Odd(RecordingReader):
-        def read(self, data: bytes, name: str) -> Extracted:
-            extracted = super().read(data, name)
-            return replace(extracted, title="half a \ud800 pair") if name == "page003.md" else extracted
+        def begin(self, data: bytes, name: str) -> FileBeingRead:
+            file = super().begin(data, name)
+            return HalfATitle(file) if name == "page003.md" else file
 
     bench = SyncBench(opened(f"sqlite://{tmp_path}/store"), reader=Odd())
     report = bench.add(docs)

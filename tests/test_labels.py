@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from concord.text.chunk import ChunkSize, chunk
-from concord.text.cuts import Section
 from concord.text.markdown import read_markdown
 from concord.text.plain import read_plain
-from concord.types import DocumentType, Extracted
+from concord.types import DocumentType, Extracted, Section
 
 MANUAL = """\
 .. _guide-settings:

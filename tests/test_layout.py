@@ -113,13 +113,11 @@ def _outside(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in (*plain, *named)}
 
 
-# A pure module is given what it works on. That the zone of a date is this machine's is all that it looks up,
-# and how much processor time the parsers of source code have taken: they know no other limit.
+# A pure module is given what it works on. That the zone of a date is this machine's is all that it looks up.
 IMPURE_MODULES = {
     "io", "logging", "os", "pathlib", "random", "secrets", "shutil", "socket", "sqlite3", "subprocess",
     "tempfile", "threading", "time", "urllib",
 }  # fmt: skip
-LIMITED_BY_TIME = {PACKAGE / "text" / "code.py"}
 IMPURE_CALLS = {"open", "now", "utcnow", "today", "read_text", "read_bytes", "print"}
 
 
@@ -129,7 +127,7 @@ IMPURE_CALLS = {"open", "now", "utcnow", "today", "read_text", "read_bytes", "pr
     ids=lambda path: str(path.relative_to(PACKAGE)),
 )
 def test_a_pure_module_has_no_clock_no_files_and_no_network(path: Path):
-    assert _outside(path) & IMPURE_MODULES == ({"time"} if path in LIMITED_BY_TIME else set())
+    assert _outside(path) & IMPURE_MODULES == set()
     assert _called(path) & IMPURE_CALLS == set()
 
 

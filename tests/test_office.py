@@ -95,6 +95,15 @@ def test_deleted_and_moved_text_and_copies_for_old_programs_are_left_out():
     assert extracted.text == "box\n\nplain"
 
 
+def test_a_bad_cell_loses_its_sheet_and_no_other():
+    bad, good = ['<c r="A1" t="e"><v>#NONSENSE</v></c>'], ['<c r="A1"><v>7</v></c>']
+    extracted = SheetExtractor().extract(make_xlsx({"Bad": bad, "Good": good}), "a.xlsx")
+    assert extracted.text == "# Good\n\n7"
+    assert extracted.details["unread_sheets"] == ["Bad"]
+    with pytest.raises(Damaged, match="no sheet"):
+        SheetExtractor().extract(make_xlsx({"Bad": bad}), "a.xlsx")
+
+
 def test_a_workbook_is_a_table_a_sheet_with_what_its_cells_show():
     extracted = SheetExtractor().extract(
         make_xlsx(

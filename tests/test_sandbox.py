@@ -21,14 +21,14 @@ import pytest
 from concord.core.errors import Damaged, Encrypted, NotIndexable, TooLarge, UnknownName
 from concord.extract.reader import SandboxedReader
 from concord.extract.sandbox import Sandbox, WorkerLimits
-from concord.types import Extracted
+from concord.types import Block, Extracted, JsonValue, Section
 
 SOURCE = str(Path(__file__).parent.parent / "src")
 
 EXTRACTORS = """
 import itertools, os, signal, sys
 from concord.core import errors
-from concord.types import Extracted
+from concord.types import Block, Extracted, JsonValue, Section
 
 class Echo:
     def extract(self, data, name):
@@ -151,7 +151,13 @@ def test_no_field_of_an_answer_is_lost_on_its_way(sandbox: Sandbox):
     extracted, empty = sandbox.extract("echo", b"fine", "a.x"), Extracted("", "text")
     assert [
         name for name in Extracted.__struct_fields__ if getattr(extracted, name) == getattr(empty, name)
-    ] == []
+    ] == ["values"]  # of JSON alone
+    assert extracted.sections == [Section((), [Block(0, 4, "prose")])]
+    assert sandbox.extract("text", b'{"pears": ["green", "ripe"]}', "a.json").values == [
+        JsonValue(0, 0, -1, "", 0, [28], 0),
+        JsonValue(0, 28, 0, "", 1, [], 27),
+        JsonValue(1, 27, 1, "pears", 11, [20], 26),
+    ]
 
 
 def test_one_worker_serves_many_files_and_large_ones(sandbox: Sandbox):
@@ -308,7 +314,7 @@ def test_nothing_is_imported_from_the_working_folder(
     ],
 )
 def test_an_answer_of_the_wrong_shape_is_not_believed(sandbox: Sandbox, answer: dict[str, object]):
-    with pytest.raises(Damaged, match="nonsense"):
+    with pytest.raises(Damaged, match="nonsense|cannot be read"):
         sandbox.extract("nonsense", repr(answer).encode(), "a.x")
 
 
@@ -322,6 +328,59 @@ def test_an_answer_over_the_limit_is_not_taken_in():
         with pytest.raises(TooLarge):
             sandbox.extract("echo", b"x" * 2000, "a.x")
         assert serves(sandbox)
+    finally:
+        sandbox.close()
+
+
+def test_a_file_is_read_while_its_caller_goes_on_and_two_share_no_worker(sandbox: Sandbox):
+    first, second = sandbox.begin("echo", b"one", "a.x"), sandbox.begin("echo", b"two", "b.x")
+    assert [second.result().text, first.result().text] == ["two", "one"]
+
+
+def test_a_file_that_nobody_waits_for_leaves_no_answer_behind(sandbox: Sandbox):
+    sandbox.begin("echo", b"unheard", "a.x").abandon()
+    assert sandbox.worker_pid is None
+    assert serves(sandbox)
+
+
+def test_sandboxes_share_their_worker_until_the_last_is_closed(sandbox: Sandbox):
+    other = Sandbox(WorkerLimits(cpu_s=20, wall_s=60))
+    assert serves(sandbox)
+    pid = sandbox.worker_pid
+    assert serves(other)
+    other.close()
+    assert sandbox.worker_pid == pid
+    sandbox.close()
+    assert pid is not None
+    assert has_ended(pid)
+
+
+def test_closing_ends_a_worker_in_the_middle_of_a_file(sandbox: Sandbox):
+    file = sandbox.begin("hang", b"", "a.x")
+    sandbox.close()
+    with pytest.raises(TooLarge, match="killed"):
+        file.result()
+
+
+@pytest.mark.parametrize(
+    ("size", "cpu_s"), [(0, 2), (249_000, 2), (3_500_000, 5), (20_000_000, 22), (90_000_000, 30)]
+)
+def test_a_file_may_take_processor_time_by_its_size(size: int, cpu_s: int):
+    assert WorkerLimits().cpu_s_of(size) == cpu_s
+
+
+def test_a_system_without_limits_and_lifelines_reads_files_and_stops_them_by_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    lacking = 'import sys\nsys.modules["fcntl"] = sys.modules["resource"] = None\n'
+    (tmp_path / "sitecustomize.py").write_text(lacking, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]]))
+    monkeypatch.setattr("concord.extract.sandbox.IS_UNIX", False)
+    sandbox = Sandbox(WorkerLimits(cpu_s=1, wall_s=3))
+    try:
+        assert serves(sandbox)
+        with pytest.raises(TooLarge, match="longer than 3 s"):
+            sandbox.extract("spin", b"", "a.x")
     finally:
         sandbox.close()
 

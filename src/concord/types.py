@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from msgspec import Struct, field
 
@@ -172,6 +172,51 @@ class Counts(Struct, frozen=True):
     vectors: int
 
 
+Heading = tuple[str, ...]  # from the outermost heading inwards
+
+# How a block may be cut when it must be: prose between sentences, solid (code, tables, quotes, HTML) between
+# lines and only when it alone is too long, records (data) between lines like prose between sentences.
+BlockKind = Literal["heading", "prose", "solid", "records"]
+
+
+class Block(NamedTuple):
+    """A paragraph, list item, table, listing … with the blank lines that follow it."""
+
+    start: int
+    end: int  # exclusive; where the next block starts
+    kind: BlockKind
+    reluctance: float = 0.0  # to cut just before it: 0 is a fine place, 1 tears apart what belongs together
+
+
+class Section(NamedTuple):
+    """What stands under one heading, the heading included; all sections together are the whole text."""
+
+    heading: Heading
+    blocks: list[Block]
+
+    @property
+    def start(self) -> int:
+        """Where its first block begins."""
+        return self.blocks[0].start
+
+    @property
+    def end(self) -> int:
+        """Where its last block ends."""
+        return self.blocks[-1].end
+
+
+class JsonValue(NamedTuple):
+    """An object or array of JSON, and the places inside it where the text may be cut."""
+
+    start: int  # with its key
+    end: int  # 0 if it is never closed
+    parent: int  # its place in the list of all; -1 for an outermost one
+    key: str  # that leads to it; empty in an array
+    opens_at: int  # where its first value begins
+    starts: list[int]  # of the other values
+    closes_at: int  # before its last bracket
+
+
 class Extracted(Struct, frozen=True):
     """A file turned into text, before chunking."""
 
@@ -184,6 +229,8 @@ class Extracted(Struct, frozen=True):
     file_lines: tuple[int, ...] = ()  # file line of each line of `text`; empty when they are the same lines
     language: str | None = None  # code: tree-sitter's name; else a form: csv, json, mbox, cards, org …
     body_start: int = 0  # offset in `text` at which front matter ends; 0 when there is none
+    sections: list[Section] | None = None  # None where nobody has looked for them
+    values: list[JsonValue] | None = None  # of JSON instead, whose sections depend on how long chunks are
 
 
 class Identity(Struct, frozen=True):

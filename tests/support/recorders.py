@@ -12,7 +12,7 @@ from concord.backends.memory.store import MemoryStore
 from concord.core import plugins
 from concord.core.config import Paths
 from concord.core.errors import BackendDown, EmbedderDown
-from concord.core.protocols import FileReader, Progress
+from concord.core.protocols import FileBeingRead, FileReader, Progress
 from concord.core.reports import SyncReport
 from concord.core.storage import Catalog, EmbeddingCache, Journal, LexicalIndex, Store
 from concord.core.vector_storage import VectorIndex, VectorSpaces
@@ -38,10 +38,13 @@ class RecordingReader:
         self.names: list[str] = []
         self.during: Callable[[str], None] = lambda name: None
 
-    def read(self, data: bytes, name: str) -> Extracted:
+    def begin(self, data: bytes, name: str) -> FileBeingRead:
         self.names.append(name)
         self.during(name)
-        return self.inner.read(data, name)
+        return self.inner.begin(data, name)
+
+    def read(self, data: bytes, name: str) -> Extracted:
+        return self.begin(data, name).result()
 
     def close(self) -> None:
         self.inner.close()

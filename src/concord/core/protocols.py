@@ -27,8 +27,34 @@ class Extractor(Protocol):
         ...
 
 
+class FileBeingRead(Protocol):
+    """A file that is read while its caller does something else."""
+
+    def result(self) -> Extracted:
+        """Wait for the text of the file and its structure.
+
+        Raises:
+            NotIndexable: there is no text in it.
+            ExtractionError: its text cannot be extracted.
+        """
+        ...
+
+    def abandon(self) -> None:
+        """Stop reading: nobody waits for the file any more. Instead of `result`."""
+        ...
+
+
 class FileReader(Protocol):
     """Turns any file into text, choosing the extractor."""
+
+    def begin(self, data: bytes, name: str) -> FileBeingRead:
+        """Have a file read.
+
+        Raises:
+            NotIndexable: there is no text in it.
+            ExtractionError: its text cannot be extracted.
+        """
+        ...
 
     def read(self, data: bytes, name: str) -> Extracted:
         """Return the text of a file.

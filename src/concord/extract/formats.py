@@ -15,7 +15,6 @@ class Format(NamedTuple):
     extractor: str  # a name in the table of extractors
     type: DocumentType
     language: str | None = None  # of code, by tree-sitter's name; of data csv or json; of light markup org …
-    risky: bool = False  # crafted input can crash or exhaust what parses it
 
 
 class Refusal(NamedTuple):
@@ -36,16 +35,16 @@ SUBTITLES = Format("subtitles", "text")
 DATA = Format("text", "data")
 TABLE = Format("text", "data", "csv")
 JSON = Format("text", "data", "json")
-HTML = Format("html", "html", risky=True)
-PDF = Format("pdf", "pdf", risky=True)
-WORD = Format("word", "office", risky=True)
-SHEETS = Format("sheets", "office", risky=True)
-SLIDES = Format("slides", "office", risky=True)
-OPEN_DOCUMENT = Format("open_document", "office", risky=True)
-BOOK = Format("book", "office", risky=True)
-RICH_TEXT = Format("rich_text", "office", risky=True)
-MAIL = Format("mail", "office", risky=True)
-MAILBOX = Format("mailbox", "office", risky=True)
+HTML = Format("html", "html")
+PDF = Format("pdf", "pdf")
+WORD = Format("word", "office")
+SHEETS = Format("sheets", "office")
+SLIDES = Format("slides", "office")
+OPEN_DOCUMENT = Format("open_document", "office")
+BOOK = Format("book", "office")
+RICH_TEXT = Format("rich_text", "office")
+MAIL = Format("mail", "office")
+MAILBOX = Format("mailbox", "office")
 
 # Recognised by name alone, whatever the first bytes look like.
 _BINARY = (PDF, WORD, SHEETS, SLIDES, OPEN_DOCUMENT, BOOK)

@@ -217,8 +217,7 @@ class SheetExtractor:
         title, details = _sheet_properties(data, name)
         try:
             workbook = CalamineWorkbook.from_filelike(BytesIO(data))
-            for sheet in workbook.sheet_names:
-                _write_sheet(page, sheet, workbook)
+            unread = [sheet for sheet in workbook.sheet_names if not _write_sheet(page, sheet, workbook)]
         except PasswordError as fault:
             raise Encrypted("is locked with a password", hint="save a copy without a password") from fault
         except CalamineError as fault:
@@ -226,6 +225,10 @@ class SheetExtractor:
                 "is not a readable workbook: cut off, damaged, locked or something else",
                 hint="open it in its own program, save it without a password, or fetch it again",
             ) from fault
+        if unread and len(unread) == len(workbook.sheet_names):
+            raise Damaged("has no sheet that can be read", hint="save it again in its own program")
+        if unread:
+            details["unread_sheets"] = list(unread)
         text = checked(clean(page.markdown()))
         return Extracted(text, "office", title=(title or "")[:MAX_TITLE] or None, details=details)
 
@@ -237,9 +240,14 @@ def _sheet_properties(data: bytes, name: str) -> tuple[str | None, dict[str, Jso
         return package.properties("meta.xml" if "meta.xml" in package else "docProps/core.xml")
 
 
-def _write_sheet(page: MarkdownLines, sheet: str, workbook: CalamineWorkbook) -> None:
+def _write_sheet(page: MarkdownLines, sheet: str, workbook: CalamineWorkbook) -> bool:
+    """Write what a sheet holds; return whether it can be read, which a single bad cell prevents."""
+    try:
+        rows = workbook.get_sheet_by_name(sheet).iter_rows()
+    except CalamineError:
+        return False
     is_begun = False
-    for values in workbook.get_sheet_by_name(sheet).iter_rows():
+    for values in rows:
         cells = [_shown(value) for value in values]
         while cells and not cells[-1]:
             cells.pop()
@@ -249,6 +257,7 @@ def _write_sheet(page: MarkdownLines, sheet: str, workbook: CalamineWorkbook) ->
             is_begun = True
         if cells:
             page.row([*cells[:MAX_COLUMNS], *filter(None, cells[MAX_COLUMNS:])])
+    return True
 
 
 def _shown(value: object) -> str:
@@ -264,6 +273,11 @@ def _shown(value: object) -> str:
     return value.isoformat("minutes") if isinstance(value, time) else str(value).strip()
 
 
+# Text that is hidden or was deleted, as far as its group or until it is switched off; and footnotes, which
+# striprtf leaves out. Any other sign behind a backslash is passed over.
+_RTF_MARK = re.compile(
+    r"[{}]|\\(?:(?P<word>v|deleted|plain|footnote)(?P<number>-?\d+)?(?![a-zA-Z0-9])[ ]?|.)", re.DOTALL
+)
 _INFORMATION = re.compile(r"\{\\(title|author)[ ]([^{}]{1,1000})\}")
 
 
@@ -279,11 +293,38 @@ class RichTextExtractor:
         source = data.decode("latin-1")
         information = {found[1]: _rich_text(f"{{{found[2]}}}") for found in _INFORMATION.finditer(source)}
         paragraphs = (
-            " ".join(line.rstrip("|").replace("|", " | ").split()) for line in _rich_text(source).split("\n")
+            " ".join(line.rstrip("|").replace("|", " | ").split())
+            for line in _rich_text(_without_hidden(source)).split("\n")
         )
         text = "\n\n".join(escaped(paragraph) for paragraph in paragraphs if paragraph)
         title = information.pop("title", "")[:MAX_TITLE] or None
         return Extracted(checked(clean(text)), "office", title=title, details=information)
+
+
+def _without_hidden(rtf: str) -> str:
+    """Return Rich Text without what nobody sees, and with footnotes in brackets where they are called."""
+    parts: list[str] = []
+    outer: list[tuple[bool, str]] = []  # whether what surrounds each open group is hidden, and its last sign
+    is_hidden, last_sign, begin = False, "", 0
+    for mark in _RTF_MARK.finditer(rtf):
+        parts.append("" if is_hidden else rtf[begin : mark.start()])
+        begin, sign = mark.end(), mark[0]
+        if sign == "{":
+            outer.append((is_hidden, last_sign))
+            last_sign = ""
+        elif sign == "}":
+            sign = "" if is_hidden else last_sign
+            sign, (is_hidden, last_sign) = sign + "}", outer.pop() if outer else (False, "")
+        elif mark["word"] == "footnote":
+            sign, last_sign = " (", ")"
+            sign = "" if is_hidden else sign
+        elif mark["word"]:
+            is_hidden = mark["word"] != "plain" and mark["number"] != "0"
+            sign = ""
+        elif is_hidden:
+            sign = ""
+        parts.append(sign)
+    return "".join(parts) + ("" if is_hidden else rtf[begin:])
 
 
 def _rich_text(rtf: str) -> str:

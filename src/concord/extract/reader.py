@@ -1,4 +1,4 @@
-"""One reader for every format: finds out what a file is, and opens risky formats in a worker process.
+"""One reader for every format: finds out what a file is, and has it read in a worker process.
 
 Documents that were packed with gzip, as systems install manuals, changelogs and READMEs, are unpacked.
 """
@@ -14,10 +14,9 @@ from io import BytesIO
 
 from concord.core import plugins
 from concord.core.errors import Damaged, NotIndexable
-from concord.core.protocols import Extractor
 from concord.extract.decode import HEAD_BYTES
 from concord.extract.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
-from concord.extract.sandbox import Sandbox
+from concord.extract.sandbox import FileInWorker, Sandbox
 from concord.types import Extracted
 
 MAX_UNPACKED = 20_000_000  # bytes; the manual page of bash, a long one, has 400,000
@@ -90,47 +89,65 @@ def _rest(file: GzipFile) -> bytes:
 
 
 class SandboxedReader:
-    """Reads any file; PDF, HTML, Office and what installed packages read are opened in a worker process."""
+    """Reads any file, in a worker process."""
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self._sandbox = sandbox or Sandbox()
-        self._loaded: dict[str, Extractor] = {}
 
     def read(self, data: bytes, name: str) -> Extracted:
-        """Return a file's text.
+        """Return a file's text and structure.
 
         Raises:
             NotIndexable: there is no text in it.
             ExtractionError: it is encrypted, damaged, or over a limit.
         """
-        extracted = self._extract(data, name)
-        if extracted.details.get("no_text_layer"):
-            raise NotIndexable("no text layer (scanned)", hint="run OCR on it first, such as ocrmypdf")
-        if not extracted.text.strip():
-            raise NotIndexable("no text")
-        return extracted
+        return self.begin(data, name).result()
 
-    def close(self) -> None:
-        """End the worker process, if one was started."""
-        self._sandbox.close()
+    def begin(self, data: bytes, name: str) -> FileBeingRead:
+        """Have a file read while the caller goes on.
 
-    def _extract(self, data: bytes, name: str) -> Extracted:
+        Raises:
+            NotIndexable: there is no text in it, as its name or first bytes tell.
+            ExtractionError: it was packed, and cannot be unpacked.
+        """
         if by_name(name) is None and extension(name) in self._outside:
-            return self._sandbox.extract(extension(name), data, name)
+            return FileBeingRead(self._sandbox.begin(extension(name), data, name))
         data, name = unpacked(data, name) or (data, name)
         form = detect(name, data[:HEAD_BYTES])
         if isinstance(form, Refusal):
             raise NotIndexable(form.reason)
-        if form.risky:
-            return self._sandbox.extract(form.extractor, data, name)
-        return self._extractor(form.extractor).extract(data, name)
+        return FileBeingRead(self._sandbox.begin(form.extractor, data, name))
+
+    def close(self) -> None:
+        """End the worker process, if one was started."""
+        self._sandbox.close()
 
     @cached_property
     def _outside(self) -> frozenset[str]:
         """The extractors of installed packages: each is named for the extension that it reads."""
         return frozenset(plugins.names("extractors")) - plugins.TABLES["extractors"].keys()
 
-    def _extractor(self, name: str) -> Extractor:
-        if name not in self._loaded:
-            self._loaded[name] = plugins.load("extractors", name)()
-        return self._loaded[name]
+
+class FileBeingRead:
+    """A file that the worker is reading."""
+
+    def __init__(self, file: FileInWorker) -> None:
+        self._file = file
+
+    def result(self) -> Extracted:
+        """Wait for the file's text and structure.
+
+        Raises:
+            NotIndexable: there is no text in it.
+            ExtractionError: it is encrypted, damaged, or over a limit.
+        """
+        extracted = self._file.result()
+        if extracted.details.get("no_text_layer"):
+            raise NotIndexable("no text layer (scanned)", hint="run OCR on it first, such as ocrmypdf")
+        if not extracted.text.strip():
+            raise NotIndexable("no text")
+        return extracted
+
+    def abandon(self) -> None:
+        """Stop reading: nobody waits for the file any more."""
+        self._file.abandon()

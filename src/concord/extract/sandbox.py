@@ -1,38 +1,47 @@
-"""Runs an extractor in a worker process, so that a file that crashes or exhausts it dies alone.
+"""Reads files in a worker process, so that a file that crashes or exhausts its parser dies alone.
 
-The worker starts with the first risky file and serves the next ones; it is replaced after a crash, a limit or
-a number of files. It gets one file's bytes at a time on its standard input and answers with JSON, which is
+The worker starts with the first file and serves the next ones; it is replaced after a crash, a limit or a
+number of files. It gets one file's bytes at a time on its standard input and answers with JSON, which is
 checked for what it is: data from a process that may have been taken over. It inherits no file but its pipes,
-and it ends with its parent, however that ends.
+and it ends with its parent, however that ends. A file is read while the caller does something else: what is
+begun is waited for by `result`. If the structure of a file is too much, it is read again as plain lines.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import select
 import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, ClassVar, NamedTuple
 
 import msgspec
 
 from concord.core import errors
-from concord.extract.worker import REPLY, REQUEST
-from concord.types import Extracted
+from concord.extract.worker import IS_UNIX, LENGTH, LENGTHS, Reply, Request
+from concord.types import Extracted, JsonValue
 
 
 class WorkerLimits(NamedTuple):
     """What one file may cost, and how long a worker is kept."""
 
     memory_bytes: int = 1024**3  # beyond a loaded worker; a PDF of 300 kB is known to ask for 4.5 GB
-    cpu_s: int = 30  # a PDF of 1,000 pages takes 2 s; crafted HTML runs for minutes
+    cpu_s: int = 30  # however large; a PDF of 1,000 pages takes 2 s
     wall_s: float = 120.0  # the same on a machine with four times as much to do
     reply_bytes: int = 256 * 1024**2
     files: int = 500  # starting anew costs 0.15 s; what native libraries leak in 500 files is bearable
+
+    def cpu_s_of(self, size: int) -> int:
+        """Return the processor time for a file of so many bytes: a megabyte of text takes half a second."""
+        return min(self.cpu_s, 2 + size // 1_000_000)
 
 
 DEFAULT_LIMITS = WorkerLimits()
@@ -42,7 +51,9 @@ DEFAULT_LIMITS = WorkerLimits()
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from concord.extract.worker import main; main()"
 _PACKAGE_HOME = str(Path(__file__).parents[2])
 
-_NONSENSE = "its reader answered nonsense"
+_NONSENSE = Reply(message="its reader answered nonsense", is_last=True)
+_REPLIES = msgspec.json.Decoder(Reply)
+_PIPE_BYTES = 1 << 20
 _FAULTS: dict[str, type[errors.KBError]] = {
     fault.__name__: fault
     for fault in (
@@ -57,13 +68,24 @@ _FAULTS: dict[str, type[errors.KBError]] = {
 }
 
 
+_Pool = tuple[WorkerLimits, str | None]  # who has the same limits and import path shares workers
+
+
 class Sandbox:
-    """A worker process for extractors: one file at a time, asked from any thread."""
+    """Worker processes for extractors, each with one file at a time; asked from any thread.
+
+    Sandboxes with the same limits and import path share the workers that wait, which end with the last one.
+    """
+
+    _lock = threading.Lock()
+    _waiting: ClassVar[dict[_Pool, list[_Worker]]] = {}
+    _users: ClassVar[Counter[_Pool]] = Counter()
 
     def __init__(self, limits: WorkerLimits = DEFAULT_LIMITS) -> None:
         self._limits = limits
-        self._lock = threading.Lock()
-        self._worker: _Worker | None = None
+        self._pool: _Pool = (limits, os.environ.get("PYTHONPATH"))
+        self._is_open = False
+        self._busy: set[_Worker] = set()
 
     def extract(self, extractor: str, data: bytes, name: str) -> Extracted:
         """Return what an extractor, by its name in the table, makes of a file.
@@ -71,38 +93,95 @@ class Sandbox:
         Raises:
             ExtractionError: what the extractor said of the file, or what the file did to the worker.
         """
-        with self._lock:
-            reply = self._ask(extractor, data, name)
-        return _extracted(reply)
+        return self.begin(extractor, data, name).result()
+
+    def begin(self, extractor: str, data: bytes, name: str, *, plain: str = "") -> FileInWorker:
+        """Have a file read while the caller goes on; as plain lines, if there is a reason for that."""
+        limits = self._limits
+        cpu_s = limits.cpu_s_of(len(data))
+        request = Request(extractor, name, limits.memory_bytes, cpu_s, limits.cpu_s, plain)
+        worker = self._take()
+        try:
+            worker.send(request, data)
+        except BaseException:  # Ctrl-C: half a request is of no use
+            self.release(worker, kill=True)
+            raise
+        return FileInWorker(self, worker, request, data)
 
     def close(self) -> None:
-        """End the worker."""
+        """End the workers that nobody else needs, in the middle of a file too."""
         with self._lock:
-            self._retire()
+            self._users[self._pool] -= self._is_open
+            self._is_open = False
+            ended = [] if self._users[self._pool] else self._waiting.pop(self._pool, [])
+            for worker in self._busy:
+                worker.kill()
+        for worker in ended:
+            worker.end()
 
     @property
     def worker_pid(self) -> int | None:
-        """The process id of the worker, when there is one."""
-        return self._worker.pid if self._worker else None
+        """The process id of a worker that waits for files, when there is one."""
+        waiting = self._waiting.get(self._pool)
+        return waiting[-1].pid if waiting else None
 
-    def _ask(self, extractor: str, data: bytes, name: str) -> dict[str, Any]:
-        if self._worker is not None and not self._worker.is_alive:
-            self._retire()
-        if self._worker is None:
-            self._worker = _Worker(self._limits)
-        try:
-            reply = self._worker.ask(extractor, data, name)
-        except BaseException:  # Ctrl-C too: an answer that nobody read must not be taken for the next file's
-            self._retire(kill=True)
-            raise
-        if self._worker.served >= self._limits.files or reply.get("last"):
-            self._retire()
-        return reply
+    def _take(self) -> _Worker:
+        """Return a worker that waits, or a new one."""
+        with self._lock:
+            self._users[self._pool] += not self._is_open
+            self._is_open = True
+            waiting = self._waiting.setdefault(self._pool, [])
+            worker = waiting.pop() if waiting else None
+        if worker is not None and not worker.is_alive:
+            worker.end()
+            worker = None
+        worker = worker or _Worker(self._limits)
+        with self._lock:
+            self._busy.add(worker)
+        return worker
 
-    def _retire(self, *, kill: bool = False) -> None:
-        worker, self._worker = self._worker, None
-        if worker is not None:
+    def release(self, worker: _Worker, *, kill: bool = False) -> None:
+        """Take a worker back for the next file, or end it."""
+        with self._lock:
+            self._busy.discard(worker)
+            is_kept = not kill and self._is_open and worker.served < self._limits.files
+            if is_kept:
+                self._waiting.setdefault(self._pool, []).append(worker)
+        if not is_kept:
             worker.end(kill=kill)
+
+
+class FileInWorker:
+    """A file that a worker is reading."""
+
+    def __init__(self, sandbox: Sandbox, worker: _Worker, request: Request, data: bytes) -> None:
+        self._sandbox, self._worker = sandbox, worker
+        self._request, self._data = request, data
+
+    def result(self) -> Extracted:
+        """Wait for the text of the file; if the worker died of its structure, read it as plain lines.
+
+        Raises:
+            ExtractionError: what the extractor said of the file, or what the file did to the worker.
+        """
+        try:
+            body = self._worker.receive()
+        except BaseException as fault:  # Ctrl-C too
+            self.abandon()
+            is_structure = isinstance(fault, errors.ExtractionError) and self._worker.has_text
+            if not is_structure or self._request.plain:
+                raise
+            reason = str(fault)
+        else:
+            reply = _decoded(body)
+            self._sandbox.release(self._worker, kill=reply.is_last)
+            return _checked(reply)
+        request = self._request
+        return self._sandbox.begin(request.extractor, self._data, request.name, plain=reason).result()
+
+    def abandon(self) -> None:
+        """End the worker: an answer that nobody reads must not be taken for the next file's."""
+        self._sandbox.release(self._worker, kill=True)
 
 
 class _Worker:
@@ -110,25 +189,32 @@ class _Worker:
 
     def __init__(self, limits: WorkerLimits) -> None:
         self._limits = limits
+        self._cpu_s = 0
+        self._ends_at = 0.0
         self._timed_out = False
+        self.has_text = False  # the file is extracted, and its structure is being read
         self.served = 0
-        watched, self._lifeline = os.pipe()  # nothing is ever written there: the worker watches for its end
+        watched, self._lifeline = os.pipe() if IS_UNIX else (-1, -1)  # the worker watches for its end
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _BOOT, _PACKAGE_HOME, str(watched)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                pass_fds=(watched,),
+                pass_fds=(watched,) if IS_UNIX else (),
             )
         except OSError as fault:
-            os.close(self._lifeline)
+            _close(self._lifeline)
             raise errors.TooLarge(
                 f"cannot be read now: no process can be started ({fault.strerror})",
                 hint="close other programs, then sync again",
             ) from fault
         finally:
-            os.close(watched)
+            _close(watched)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._requests, self._replies = self._process.stdin, self._process.stdout
+        _widen(self._replies)
 
     @property
     def pid(self) -> int:
@@ -138,101 +224,148 @@ class _Worker:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def ask(self, extractor: str, data: bytes, name: str) -> dict[str, Any]:
-        """Return the worker's answer about one file; blocked for no longer than the limit allows."""
-        alarm = threading.Timer(self._limits.wall_s, self._expire)
-        alarm.daemon = True
-        alarm.start()
+    def send(self, request: Request, data: bytes) -> None:
+        """Give the worker a file; if it is dead, that is told by `receive`."""
+        self._cpu_s, self.has_text = request.cpu_s, False
+        header = msgspec.json.encode(request)
+        with suppress(OSError):
+            self._requests.write(LENGTHS.pack(len(header), len(data)) + header)
+            self._requests.write(data)
+            self._requests.flush()
+
+    def receive(self) -> bytes:
+        """Return the worker's answer about the file; blocked for no longer than the limit allows.
+
+        Raises:
+            ExtractionError: what the file did to the worker.
+        """
+        self._ends_at = time.monotonic() + self._limits.wall_s
         try:
-            self._send(extractor, data, name)
-            body = self._receive()
+            with nullcontext() if IS_UNIX else self._alarm():
+                while not (length := LENGTH.unpack(self._read(LENGTH.size))[0]):
+                    self.has_text = True
+                if length > self._limits.reply_bytes:
+                    raise errors.TooLarge(f"holds more than {self._limits.reply_bytes // 1024**2} MB of text")
+                body = self._read(length)
         except (OSError, EOFError) as fault:
             raise self._cause_of_death() from fault
-        finally:
-            alarm.cancel()
         self.served += 1
-        return _parsed(body)
+        return body
+
+    def kill(self) -> None:
+        """End the process at once; whoever waits for it hears of it."""
+        self._process.kill()
 
     def end(self, *, kill: bool = False) -> None:
         """Let the process go, or make it."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with suppress(OSError):  # what was left to send to a worker that has died
-                    pipe.close()
+        for pipe in (self._requests, self._replies):
+            with suppress(OSError):  # what was left to send to a worker that has died
+                pipe.close()
         if kill:
             self._process.kill()
-        os.close(self._lifeline)  # ends it by a signal, if the end of its input did not
+        _close(self._lifeline)  # ends it by a signal, if the end of its input did not
         try:
             self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 
+    @contextmanager
+    def _alarm(self) -> Iterator[None]:
+        """Kill the process after the limit, on a system where nobody can wait for a pipe with a limit."""
+        alarm = threading.Timer(self._limits.wall_s, self._expire)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            yield
+        finally:
+            alarm.cancel()
+
     def _expire(self) -> None:
         self._timed_out = True
         self._process.kill()
 
-    def _send(self, extractor: str, data: bytes, name: str) -> None:
-        costs = {"memory_bytes": self._limits.memory_bytes, "cpu_s": self._limits.cpu_s}
-        header = json.dumps({"extractor": extractor, "name": name, **costs}).encode("ascii")
-        pipe = self._process.stdin
-        assert pipe is not None
-        pipe.write(REQUEST.pack(len(header), len(data)) + header)
-        pipe.write(data)
-        pipe.flush()
-
-    def _receive(self) -> bytes:
-        (length,) = REPLY.unpack(self._read(REPLY.size))
-        if length > self._limits.reply_bytes:
-            raise errors.TooLarge(f"holds more than {self._limits.reply_bytes // 1024**2} MB of text")
-        return self._read(length)
-
     def _read(self, length: int) -> bytes:
-        pipe = self._process.stdout
-        assert pipe is not None
-        data = pipe.read(length)
-        if len(data) < length:
-            raise EOFError
-        return data
+        """Return so many bytes of the answer: from the pipe itself, since a buffer hides what there is."""
+        data = bytearray()
+        while len(data) < length:
+            if IS_UNIX and not self._has_more():
+                self._expire()
+            part = os.read(self._replies.fileno(), min(length - len(data), _PIPE_BYTES))
+            if not part:
+                raise EOFError
+            data += part
+        return bytes(data)
+
+    def _has_more(self) -> bool:
+        """Wait for the pipe, until the limit: whether there is something in it, or it was closed."""
+        pipe = select.poll()
+        pipe.register(self._replies, select.POLLIN)
+        return bool(pipe.poll(max(0.0, self._ends_at - time.monotonic()) * 1000))
 
     def _cause_of_death(self) -> errors.ExtractionError:
         try:
             status = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:  # it closed its end and lives: nothing it says can be trusted now
             status = 0
-        limits = self._limits
         if self._timed_out:
-            return errors.TooLarge(f"took longer than {limits.wall_s:g} s to read")
-        if status == -signal.SIGXCPU:
-            return errors.TooLarge(f"took more than {limits.cpu_s} s of processor time to read")
-        if status == -signal.SIGKILL:
+            return errors.TooLarge(f"took longer than {self._limits.wall_s:g} s to read")
+        how = _signal_name(status)
+        if how == "SIGXCPU":
+            return errors.TooLarge(f"took more than {self._cpu_s} s of processor time to read")
+        if how == "SIGKILL":
             return errors.TooLarge("its reader was killed; the machine may be short of memory")
-        how = signal.Signals(-status).name if status < 0 else f"exit {status}"
-        memory = f"{limits.memory_bytes // 1024**2} MB of memory"
-        return errors.Damaged(f"crashed its reader ({how}): it is damaged, or needs more than {memory}")
+        memory = f"{self._limits.memory_bytes // 1024**2} MB of memory"
+        return errors.Damaged(
+            f"crashed its reader ({how or f'exit {status}'}): it is damaged, or needs more than {memory}"
+        )
 
 
-def _parsed(body: bytes) -> dict[str, Any]:
+def _signal_name(status: int) -> str:
+    return signal.Signals(-status).name if status < 0 else ""
+
+
+def _close(descriptor: int) -> None:
+    if descriptor >= 0:
+        os.close(descriptor)
+
+
+def _widen(pipe: IO[bytes]) -> None:
+    """Let a worker finish most files before anybody reads its answer."""
+    with suppress(OSError, ImportError, AttributeError):  # only Linux lets a pipe hold more
+        from fcntl import F_SETPIPE_SZ, fcntl
+
+        fcntl(pipe, F_SETPIPE_SZ, _PIPE_BYTES)
+
+
+def _decoded(body: bytes) -> Reply:
     try:
-        reply = json.loads(body)
-        if isinstance(reply, dict):
-            return reply
-    except (ValueError, RecursionError):
-        pass
-    raise errors.Damaged(_NONSENSE)
+        return _REPLIES.decode(body)
+    except (ValueError, RecursionError):  # or half a character, which no store can keep
+        return _NONSENSE
 
 
-def _extracted(reply: dict[str, Any]) -> Extracted:
-    if "error" in reply:
-        fault = _FAULTS.get(str(reply["error"]), errors.Damaged)
-        hint = reply.get("hint")
-        raise fault(str(reply.get("message")), hint=None if hint is None else str(hint))
-    try:
-        json.dumps(reply, ensure_ascii=False).encode()  # not half a surrogate pair: no store can keep it
-        extracted = msgspec.convert(reply, Extracted)
-    except (ValueError, RecursionError) as nonsense:
-        raise errors.Damaged(_NONSENSE) from nonsense
-    is_whole = reply.keys() == set(Extracted.__struct_fields__)
-    if not is_whole or not 0 <= extracted.body_start <= len(extracted.text):
-        raise errors.Damaged(_NONSENSE)
-    return extracted
+def _checked(reply: Reply) -> Extracted:
+    """Return the document of an answer, if it makes sense."""
+    if reply.extracted is None or not _makes_sense(reply.extracted):
+        reply = reply if reply.extracted is None else _NONSENSE
+        raise _FAULTS.get(reply.fault, errors.Damaged)(reply.message, hint=reply.hint)
+    return reply.extracted
+
+
+def _makes_sense(extracted: Extracted) -> bool:
+    """Whether blocks stand in order, within the text, and values of JSON behind those that they are in."""
+    length, sections = len(extracted.text), extracted.sections or []
+    if not 0 <= extracted.body_start <= length or not all(section.blocks for section in sections):
+        return False
+    blocks = chain.from_iterable(section.blocks for section in sections)
+    borders = [0, *chain.from_iterable(block[:2] for block in blocks), length]
+    if any(before > after for before, after in pairwise(borders)):
+        return False
+    values = extracted.values or []
+    return all(-1 <= value.parent < place and _is_within(value, length) for place, value in enumerate(values))
+
+
+def _is_within(value: JsonValue, length: int) -> bool:
+    places = (value.start, value.end, value.opens_at, value.closes_at, *value.starts)
+    return min(places) >= 0 and max(places) <= length

@@ -1,27 +1,62 @@
-"""The process behind sandbox.py: takes one file at a time on standard input and answers in JSON.
+"""The process behind sandbox.py: takes one file at a time on standard input, and answers with its text.
 
-Imports little, to start fast; an extractor and its library load with the first file that needs them.
+Extract, then read the structure: both are done here, where a file that crashes or exhausts a parser does no
+harm. Imports little, to start fast; an extractor and its library load with the first file that needs them.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import math
 import os
-import resource
 import signal
 import struct
 import sys
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+try:
+    import fcntl
+    import resource
+
+    IS_UNIX = True
+except ImportError:  # then the clock is the only limit, and the end of its input tells a worker to end
+    IS_UNIX = False
 
 from concord.core import errors, plugins
 from concord.core.protocols import Extractor
 from concord.types import Extracted
 
-REQUEST = struct.Struct(">IQ")  # lengths of the header and of the file, which follow
-REPLY = struct.Struct(">Q")  # length of the answer, which follows
+LENGTHS = struct.Struct(">IQ")  # of the request and of the file, which follow
+LENGTH = struct.Struct(">Q")  # of the answer, which follows; 0 says that the text is there, its structure not
+MAX_SECTIONS = 20_000
+REPLY_SHARE = 8  # how much longer an answer may be than the file or its text, whichever is longer
+_REPLY_ROOM = 1 << 16  # bytes that any answer may have
+
+
+class Request(Struct, frozen=True):
+    """What is to be read, and what it may cost."""
+
+    extractor: str
+    name: str
+    memory_bytes: int
+    cpu_s: int
+    max_cpu_s: int  # for formats that take their time by the page
+    plain: str = ""  # why only lines are wanted, not the structure
+
+
+class Reply(Struct, frozen=True):
+    """What came of it: a document, or the name of a fault and its words."""
+
+    extracted: Extracted | None = None
+    fault: str = ""
+    message: str = ""
+    hint: str | None = None
+    is_last: bool = False  # this process takes no other file
 
 
 def main() -> None:
@@ -29,13 +64,10 @@ def main() -> None:
     _die_with_parent(int(sys.argv[2]))
     requests, replies = sys.stdin.buffer, _take_stdout()
     loaded: dict[str, Extractor] = {}
-    while (request := _receive(requests)) is not None:
-        header, data = request
-        answer = _answer(header, data, loaded)
-        body = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
-        replies.write(REPLY.pack(len(body)) + body)
-        replies.flush()
-        if answer.get("last"):
+    while (received := _receive(requests)) is not None:
+        reply = _reply(*received, loaded, replies)
+        _send(_encoded(reply), replies)
+        if reply.is_last:
             break
 
 
@@ -45,6 +77,8 @@ def _die_with_parent(lifeline: int) -> None:
     Without that (not on Linux) the end of standard input and the processor limit do the same, later.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends us
+    if not IS_UNIX or lifeline < 0:
+        return
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGIO})
     with suppress(OSError):
@@ -60,38 +94,78 @@ def _take_stdout() -> IO[bytes]:
     return private
 
 
-def _receive(requests: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
-    lengths = requests.read(REQUEST.size)
-    if len(lengths) < REQUEST.size:
+def _receive(requests: IO[bytes]) -> tuple[Request, bytes] | None:
+    lengths = requests.read(LENGTHS.size)
+    if len(lengths) < LENGTHS.size:
         return None
-    header_length, data_length = REQUEST.unpack(lengths)
-    header, data = requests.read(header_length), requests.read(data_length)
-    return (json.loads(header), data) if len(data) == data_length else None
+    request_length, data_length = LENGTHS.unpack(lengths)
+    request, data = requests.read(request_length), requests.read(data_length)
+    return (msgspec.json.decode(request, type=Request), data) if len(data) == data_length else None
 
 
-def _answer(header: dict[str, Any], data: bytes, loaded: dict[str, Extractor]) -> dict[str, Any]:
-    name = header["extractor"]
+def _send(body: bytes, replies: IO[bytes]) -> None:
+    replies.write(LENGTH.pack(len(body)) + body)
+    replies.flush()
+
+
+def _reply(request: Request, data: bytes, loaded: dict[str, Extractor], replies: IO[bytes]) -> Reply:
+    name = request.extractor
     try:
         if name not in loaded:
             loaded[name] = plugins.load("extractors", name)()
-            _limit_memory(header["memory_bytes"])
-        _limit_processor(header["cpu_s"])
-        return _as_json(loaded[name].extract(data, header["name"]))
+            _limit_memory(request.memory_bytes)
+        _limit_processor(request.cpu_s)
+        if seconds := getattr(loaded[name], "cpu_s", None):
+            _limit_processor(min(seconds(data), request.max_cpu_s))
+        extracted = loaded[name].extract(data, request.name)
+        _send(b"", replies)
+        return _structured(extracted, len(data), request)
     except errors.KBError as fault:
-        return {"error": type(fault).__name__, "message": fault.message, "hint": fault.hint}
+        return Reply(fault=type(fault).__name__, message=fault.message, hint=fault.hint)
     except MemoryError:  # what is left of the heap may be in pieces: this process takes no other file
-        limit = header["memory_bytes"] // 1024**2
-        return {"error": "TooLarge", "message": f"needs more than {limit} MB of memory to read", "last": True}
+        return Reply(fault="TooLarge", message=f"{_too_much(request)} to read", is_last=True)
     except Exception as fault:  # the outermost line of this process: the parent reports it with the file
-        return {"error": "Damaged", "message": f"cannot be read ({type(fault).__name__}: {fault})"[:300]}
+        return Reply(fault="Damaged", message=f"cannot be read ({type(fault).__name__}: {fault})"[:300])
 
 
-def _as_json(extracted: Extracted) -> dict[str, Any]:
-    return {field: getattr(extracted, field) for field in Extracted.__struct_fields__}
+def _structured(extracted: Extracted, size: int, request: Request) -> Reply:
+    """Return a document with its structure; as plain lines if that takes or makes too much."""
+    if request.plain:
+        return Reply(_as_lines(extracted, request.plain))
+    from concord.text.chunk import outlined  # late: with the first file that is read to its end
+
+    try:
+        whole = outlined(extracted)
+        if len(whole.sections or ()) > MAX_SECTIONS:
+            return Reply(_as_lines(extracted, f"has more than {MAX_SECTIONS:,} sections"))
+        room = REPLY_SHARE * max(size, len(extracted.text)) + _REPLY_ROOM
+        if len(_encoded(Reply(whole))) > room:
+            return Reply(_as_lines(extracted, f"its structure is {REPLY_SHARE} times as long as itself"))
+        return Reply(whole)
+    except MemoryError:
+        return Reply(_as_lines(extracted, _too_much(request)), is_last=True)
+
+
+def _as_lines(extracted: Extracted, reason: str) -> Extracted:
+    details = {**extracted.details, "structure": f"read as plain lines: {reason}"}
+    return replace(extracted, details=details, sections=[])
+
+
+def _too_much(request: Request) -> str:
+    return f"needs more than {request.memory_bytes // 1024**2} MB of memory"
+
+
+def _encoded(reply: Reply) -> bytes:
+    try:
+        return msgspec.json.encode(reply)
+    except UnicodeEncodeError:  # half a character
+        return json.dumps(msgspec.to_builtins(reply), ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _limit_memory(above_now: int) -> None:
     """Limit the address space, to what is taken now and so much more."""
+    if not IS_UNIX:
+        return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a gigabyte of core dump helps nobody
     with suppress(OSError, ValueError):  # no /proc, or a system that does not limit address space
         with open("/proc/self/statm", encoding="ascii") as file:
@@ -101,6 +175,8 @@ def _limit_memory(above_now: int) -> None:
 
 def _limit_processor(seconds: int) -> None:
     """Allow so many seconds more than have been used: the limit counts from the start of the process."""
+    if not IS_UNIX:
+        return
     used = resource.getrusage(resource.RUSAGE_SELF)
     _lower(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime) + seconds)
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from concord.core.protocols import FileBeingRead
 from concord.files.freshness import may_be_another, settled_mtime
 from concord.files.walk import Found
 from concord.text.chunk import ChunkSize
@@ -51,6 +52,14 @@ class ReadFile(NamedTuple):
             "mtime_ns": settled_mtime(self.found),
             "indexed_at": self.read_at,
         }
+
+
+class Reading(NamedTuple):
+    """A file that is being read."""
+
+    read: ReadFile
+    state: FileState | None  # of its document; None for a new file
+    file: FileBeingRead
 
 
 def new_document(source: Source, read: ReadFile, extracted: Extracted) -> Document:

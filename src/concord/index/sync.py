@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,10 +25,9 @@ from concord.core.errors import (
     MissingExtra,
     NotFound,
     NotIndexable,
-    StoreBusy,
     UnknownName,
 )
-from concord.core.protocols import WAITING, Embedder, FileReader, Progress
+from concord.core.protocols import Embedder, FileReader, Progress
 from concord.core.reports import SyncReport
 from concord.core.storage import Catalog, Store
 from concord.files.opening import read_unchanging
@@ -45,12 +44,13 @@ from concord.files.state import (
 from concord.files.walk import Found, Skipped, count_unlike, walk_source
 from concord.index.batch import UPDATED_AT_ONCE, Group, Prepared, Tally
 from concord.index.embedding import EmbeddingReport, embed_pending, with_embedding
-from concord.index.reading import ReadFile, ReadLimits, new_document, renamed_title
+from concord.index.lock import sync_lock
+from concord.index.reading import ReadFile, Reading, ReadLimits, new_document, renamed_title
 from concord.index.saved import Saved, saved_files
 from concord.index.supersession import release_superseded, settle_supersession
 from concord.text.chunk import chunk
 from concord.text.document import declares
-from concord.types import FileState, Filter, Source
+from concord.types import Extracted, FileState, Filter, Piece, Source
 
 SLOW_BYTES = 1 << 20  # a larger file may take seconds to read: what was read before it is stored first
 BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # faults of one file: the run goes on
@@ -81,12 +81,16 @@ def sync(
         StoreBusy: another process has been syncing the same source for too long.
     """
     started = time.monotonic()
-    with sync_turn(source.id, tools.store.catalog, tools.progress, lock_wait_s):
+    with sync_lock(source.id, tools.store.catalog, tools.progress, lock_wait_s):
         source = _as_stored(source, tools.store.catalog)
         run = _Run(source, tools)
         run.begin(saved_files(source, changed, tools.store.catalog, tools.limits.max_bytes))
-        run.compare_files()
-        run.index_new_files()
+        try:
+            run.compare_files()
+            run.index_new_files()
+        finally:
+            if run.reading:  # after a fault that ends the run
+                run.reading.file.abandon()
         run.store_group()
         run.delete_missing_files()
         run.apply_supersession()
@@ -143,6 +147,7 @@ class _Run:
         self.textless = Textless(self.memo)
         self.new: list[Found] = []  # files that wait until it is known which others are gone
         self.unreadable_folders: list[str] = []
+        self.reading: Reading | None = None  # the file that is read while the one before it is chunked
         self.group = Group()  # what was read, and is to be stored together
         self.tally = Tally()
         self.done = 0
@@ -210,6 +215,7 @@ class _Run:
                 self._index(found, state)
             else:
                 self.new.append(found)
+        self.finish_reading()
 
     def index_new_files(self) -> None:
         """Index new files; one with the content of a file that is gone is that file, renamed."""
@@ -218,6 +224,12 @@ class _Run:
             self.total = self.done + len(self.new)
         for found in self.new:
             self._index(found, None, gone)
+        self.finish_reading()
+
+    def finish_reading(self) -> None:
+        """Wait for the file that is being read, if there is one, and chunk it."""
+        if received := self._received():
+            self._prepare(*received)
 
     def store_group(self) -> None:
         """Store the documents that were read since the last group."""
@@ -278,20 +290,16 @@ class _Run:
             self.known[state.path] = state
 
     def _index(self, found: Found, state: FileState | None, gone: _Gone | None = None) -> None:
-        """Read a file and, if its content is new, add its document to the group that is stored next.
-
-        `state` is that of its document; None for a new file, which may be one of those that are `gone`.
-        """
+        """Have a file read if its content is new; `state` is that of its document, None for a new file."""
         path = self.source.path_of(found.relative)
         if found.size > SLOW_BYTES:
+            self.finish_reading()
             self.store_group()
         new: _New | None = None
         with self._reporting_faults(path, found, state):
             new = self._read(path, found, state, gone or {})
         if new:
-            token_starts = self.tools.tokenizer().token_starts  # outside: if it fails, no file is to blame
-            with self._reporting_faults(path, found, state):
-                self._prepare(*new, state, token_starts)
+            self._begin_reading(*new, state)
         self._advance()
 
     @contextmanager
@@ -300,10 +308,12 @@ class _Run:
         try:
             yield
         except NotIndexable as nothing:
+            self.finish_reading()  # which is reported first
             self._leave_out(found.relative, nothing.message)
             self.textless.add(found, nothing.message)
             self._treat_as_missing(state)
         except BAD_FILE as fault:
+            self.finish_reading()
             self.tally.add_failed(path, fault.message)
 
     def _read(self, path: str, found: Found, state: FileState | None, gone: _Gone) -> _New | None:
@@ -322,20 +332,37 @@ class _Run:
             return read, data
         return None
 
-    def _prepare(
-        self,
-        read: ReadFile,
-        data: bytes,
-        state: FileState | None,
-        token_starts: Callable[[str], Sequence[int]],
-    ) -> None:
-        extracted = self.tools.reader.read(data, read.found.path.name)
+    def _begin_reading(self, read: ReadFile, data: bytes, state: FileState | None) -> None:
+        """Have a file read, and chunk the one before it meanwhile."""
+        before = self._received()
+        with self._reporting_faults(read.path, read.found, state):
+            self.reading = Reading(read, state, self.tools.reader.begin(data, read.found.path.name))
+        if before:
+            self._prepare(*before)
+        elif self.reading:
+            self.tools.tokenizer().token_starts("")  # loads it while the worker starts
+
+    def _received(self) -> tuple[Reading, Extracted] | None:
+        """Return the file that was being read, and its text; None if there is none, or it has no text."""
+        reading, self.reading = self.reading, None
+        if reading:
+            with self._reporting_faults(reading.read.path, reading.read.found, reading.state):
+                return reading, reading.file.result()
+        return None
+
+    def _prepare(self, reading: Reading, extracted: Extracted) -> None:
+        """Chunk a file and add its document to the group."""
+        token_starts = self.tools.tokenizer().token_starts  # outside: if it fails, no file is to blame
+        with self._reporting_faults(reading.read.path, reading.read.found, reading.state):
+            self._add(reading, extracted, chunk(extracted, token_starts, self.tools.limits.chunk))
+
+    def _add(self, reading: Reading, extracted: Extracted, pieces: list[Piece]) -> None:
+        if not pieces:
+            raise NotIndexable("no text")
+        read, state, _ = reading
         document = new_document(self.source, read, extracted)
         if state and (old := self.tools.store.catalog.document(state.document_id)):
             document = replace(document, id=old.id, superseded_by=old.superseded_by)
-        pieces = chunk(extracted, token_starts, self.tools.limits.chunk)
-        if not pieces:
-            raise NotIndexable("no text")
         if not self.memo.declares and declares(document.details):
             # Before the document is stored: a run may be interrupted.
             self._put_memo(replace(self.memo, declares=True))
@@ -375,26 +402,3 @@ class _Run:
         if self.group.is_due():
             self.store_group()
         self.tools.progress("index", self.done, self.total)
-
-
-TOLD_EVERY_S = 1.0  # how often whoever waits for another sync of the same source hears of it
-
-
-@contextmanager
-def sync_turn(source_id: str, catalog: Catalog, progress: Progress, wait_s: float) -> Iterator[None]:
-    """Hold the right to sync a source, reporting that it is waited for: another sync may take minutes.
-
-    Raises:
-        StoreBusy: another process holds it for longer than `wait_s`.
-    """
-    began = time.monotonic()
-    with ExitStack() as held:
-        while (left_s := wait_s - (time.monotonic() - began)) > TOLD_EVERY_S:
-            try:
-                held.enter_context(catalog.sync_lock(source_id, wait_s=TOLD_EVERY_S))
-                break
-            except StoreBusy:
-                progress(WAITING, round(time.monotonic() - began), None)
-        else:
-            held.enter_context(catalog.sync_lock(source_id, wait_s=max(0.0, left_s)))
-        yield

@@ -23,15 +23,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Literal
 
+from msgspec.structs import replace
+
 from concord.text.code import read_code
-from concord.text.cuts import ChunkSize, Heading, Range, Section, Tokens, cut_ranges, measured
+from concord.text.cuts import ChunkSize, Range, Tokens, cut_ranges, measured
 from concord.text.headings import MARKDOWN_TYPES, release_of, shared
 from concord.text.markdown import column_names, read_markdown
 from concord.text.plain import read_plain
-from concord.text.records import names_line, read_json, read_records, read_table
-from concord.types import Extracted, Piece
+from concord.text.records import json_values, names_line, read_json, read_records, read_table
+from concord.types import Extracted, Heading, Piece, Section
 
-__all__ = ["ChunkSize", "chunk"]
+__all__ = ["ChunkSize", "chunk", "outlined"]
 
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n)*+")
 _SPACES = re.compile(r"[^\S\n]*+")
@@ -55,13 +57,34 @@ def chunk(
 ) -> list[Piece]:
     """Return the chunks of a document, in order; none when it holds nothing but white space.
 
-    The text is tokenised once, by one call of `token_starts`.
+    The text is tokenised once, by one call of `token_starts`; its structure is read unless it comes with it.
     """
     text = extracted.text
     if not text or text.isspace():
         return []
+    if extracted.sections is None and extracted.values is None:
+        extracted = outlined(extracted)
     chunker = _Chunker(extracted, measured(token_starts(text), len(text)), size)
     return list(_pieces(extracted, chunker.ranges()))
+
+
+def outlined(extracted: Extracted) -> Extracted:
+    """Return a document with its structure: its sections, or the values of JSON."""
+    text, language = extracted.text, extracted.language
+    if extracted.type == "data" and language == "json":
+        return replace(extracted, values=json_values(text))
+    return replace(extracted, sections=_sections(extracted))
+
+
+def _sections(extracted: Extracted) -> list[Section]:
+    text, language = extracted.text, extracted.language
+    if extracted.type == "code":
+        return read_code(text, language)
+    if extracted.type == "data":
+        return read_table(text) if language == "csv" else read_records(text)
+    if extracted.type in MARKDOWN_TYPES:
+        return read_markdown(text, extracted.body_start)
+    return read_plain(text, language)
 
 
 class _Chunker:
@@ -85,18 +108,11 @@ class _Chunker:
         return self.tokens.between(first.start, (last or first).end)
 
     def sections(self) -> list[Section]:
-        text, language = self.extracted.text, self.extracted.language
-        if self.is_code:
-            return read_code(text, language)
-        if self.is_table:
-            return read_table(text)
-        if self.is_json:
-            return read_json(text, lambda start, end: self.tokens.between(start, end) <= self.size.maximum)
-        if self.extracted.type == "data":
-            return read_records(text)
-        if self.extracted.type in MARKDOWN_TYPES:
-            return read_markdown(text, self.extracted.body_start)
-        return read_plain(text, language)
+        text, values = self.extracted.text, self.extracted.values
+        if values is not None:
+            maximum, between = self.size.maximum, self.tokens.between
+            return read_json(text, values, lambda start, end: between(start, end) <= maximum)
+        return self.extracted.sections or read_records(text)
 
     def runs(self, sections: list[Section]) -> list[list[Section]]:
         """Return runs of sections within which neighbours may be joined; long front matter is a run of one.

@@ -7,18 +7,18 @@ not of its language at all, is cut at its blank lines instead.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from concord.text.cuts import Block, Heading, Section, line_start
+from concord.text.cuts import line_start
 from concord.text.plain import read_unknown_code
 from concord.text.word_lists import listed
+from concord.types import Block, Heading, Section
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Point, Tree
+    from tree_sitter import Language, Node, Tree
 
 # Language by tree-sitter's name → the grammar's module and the function in it. Grammars were left out whose
 # parser takes minutes over text that is not of their language (swift, lua) or trips over its own (kotlin).
@@ -32,16 +32,13 @@ LANGUAGES = {
     "typescript": ("tree_sitter_typescript", "language_typescript"),
 }
 
-# Text that is not code costs its square, in some grammars also of memory. So files that are larger than
-# people write are not parsed, and the others are first tried in three places: 8 kB of source code, cut out
-# anywhere, hold up to 72 errors (97 % of 770 such cuts), 8 kB of prose, tables or base64 hold over 180.
-# Limits of time are in seconds of processor time: 420 kB of Python take 0.05, 8 kB of code up to 0.012.
+# Text that is not code costs its square, in some grammars also of memory: whoever reads files of others does
+# it in a process with limits. Files that are larger than people write are not parsed, and the others are
+# first tried in three places: 8 kB of source code, cut out anywhere, hold up to 72 errors (97 % of 770 such
+# cuts), 8 kB of prose, tables or base64 hold over 180.
 MAX_BYTES = 512 * 1024
-_MAX_CPU_S = 2.0
-_PIECE_BYTES = 1024  # given to the parser at once: what it can use up before the clock is read again
 _PROBE_BYTES = 8 * 1024
 _MAX_PROBE_ERRORS = 100
-_MAX_PROBE_CPU_S = 0.05
 
 _MAX_DEPTH = 8  # of definitions within definitions
 _MAX_NAME = 80  # characters
@@ -86,13 +83,14 @@ class Span(NamedTuple):
 
 
 def definitions(text: str, language: str | None) -> list[Span]:
-    """Return the definitions of a text in order, outer before inner; none if it cannot be parsed in time."""
+    """Return the definitions of a text in order, outer before inner; none if it does not look like code."""
     grammar = _grammar(language) if language else None
     data = text.encode(errors="surrogatepass")
     if grammar is None or len(data) > MAX_BYTES:
         return []
-    tree = _parsed(data, grammar, _MAX_CPU_S) if _looks_like_code(data, grammar) else None
-    spans = list(_walk(tree.root_node, (), data, _MAX_DEPTH)) if tree else []
+    if not _looks_like_code(data, grammar):
+        return []
+    spans = list(_walk(_parsed(data, grammar).root_node, (), data, _MAX_DEPTH))
     spans.sort(key=lambda span: (span.start, -span.end))
     return spans if text.isascii() else _in_characters(spans, data)
 
@@ -150,32 +148,14 @@ def _grammar(language: str) -> Language | None:
 def _looks_like_code(data: bytes, grammar: Language) -> bool:
     if len(data) <= _PROBE_BYTES:
         return True
-    trees = [_parsed(probe, grammar, _MAX_PROBE_CPU_S) for probe in _probes(data)]
-    return sum(tree is None or _has_too_many_errors(tree, grammar) for tree in trees) <= 1
+    trees = [_parsed(probe, grammar) for probe in _probes(data)]
+    return sum(_has_too_many_errors(tree, grammar) for tree in trees) <= 1
 
 
-def _parsed(data: bytes, grammar: Language, max_cpu_s: float) -> Tree | None:
-    """Return the tree of a text; None if that takes too much time.
-
-    The parser gets no more of the text when its time is over, and ends soon. Its `progress_callback` is made
-    for this, but crashes the process in tree-sitter 0.25 and 0.26.
-    """
+def _parsed(data: bytes, grammar: Language) -> Tree:
     from tree_sitter import Parser
 
-    ends = time.thread_time() + max_cpu_s
-    piece = bytearray()  # the same for all of the text: tree-sitter 0.26 never frees what it was given
-
-    def read(offset: int, _: Point) -> bytearray:
-        piece[:] = data[offset : offset + _PIECE_BYTES] if time.thread_time() < ends else b""
-        return piece
-
-    try:
-        tree = Parser(grammar).parse(read)
-    except SystemError as fault:  # Ctrl-C, after which the parser called `read` again
-        raise KeyboardInterrupt from fault
-    finally:
-        piece.clear()
-    return tree if time.thread_time() < ends else None
+    return Parser(grammar).parse(data)
 
 
 def _probes(data: bytes) -> Iterator[bytes]:

@@ -10,20 +10,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from math import ceil
 from operator import sub
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from concord.text.word_lists import listed
+from concord.types import Block, BlockKind, Heading, Section
 
-# How a block may be cut when it must be: prose between sentences, solid (code, tables, quotes, HTML) between
-# lines and only when it alone is too long, records (data) between lines like prose between sentences.
-Kind = Literal["heading", "prose", "solid", "records"]
-
-Heading = tuple[str, ...]  # from the outermost heading inwards
 Range = tuple[int, int]
 
 # Prices of a cut, in shares of the target length: at 0.35, a cut between blocks that makes a piece a third
@@ -59,35 +55,10 @@ _BEFORE_NUMBERS = listed(
 )
 
 
-class Block(NamedTuple):
-    """A paragraph, list item, table, listing … with the blank lines that follow it."""
-
-    start: int
-    end: int  # exclusive; where the next block starts
-    kind: Kind
-    reluctance: float = 0.0  # to cut just before it: 0 is a fine place, 1 tears apart what belongs together
-
-
-class Section(NamedTuple):
-    """What stands under one heading, the heading included; all sections together are the whole text."""
-
-    heading: Heading
-    blocks: list[Block]
-
-    @property
-    def start(self) -> int:
-        """Where its first block begins."""
-        return self.blocks[0].start
-
-    @property
-    def end(self) -> int:
-        """Where its last block ends."""
-        return self.blocks[-1].end
-
-    def append(self, start: int, end: int, kind: Kind, reluctance: float = 0.0) -> None:
-        """Add a block, which is not to be cut off from a heading right above it."""
-        after_heading = self.blocks and self.blocks[-1].kind == "heading"
-        self.blocks.append(Block(start, end, kind, AFTER_HEADING if after_heading else reluctance))
+def append_block(section: Section, start: int, end: int, kind: BlockKind, reluctance: float = 0.0) -> None:
+    """Add a block to a section; it is not to be cut off from a heading right above it."""
+    after_heading = section.blocks and section.blocks[-1].kind == "heading"
+    section.blocks.append(Block(start, end, kind, AFTER_HEADING if after_heading else reluctance))
 
 
 def open_section(sections: list[Section], heading: Heading, is_label: Callable[[Block], bool]) -> None:
@@ -161,24 +132,21 @@ def cut_ranges(
         return [(start, end)]
     cuts, pages = _cuts(text, blocks, tokens, size), frozenset(page_starts)
     if pages:
-        cuts = [cut._replace(price=cut.price - PAGE_DISCOUNT * (cut.offset in pages)) for cut in cuts]
-    return list(_choose(cuts, start, tokens, size))
+        cuts = (cut._replace(price=cut.price - PAGE_DISCOUNT * (cut.offset in pages)) for cut in cuts)
+    return list(_choose(cuts, (start, end), tokens, size))
 
 
-def _cuts(text: str, blocks: Sequence[Block], tokens: Tokens, size: ChunkSize) -> list[_Cut]:
-    """Return every possible cut in order; the last is the end of the run and costs nothing."""
-    cuts: list[_Cut] = []
-    for start, end, kind, reluctance in blocks:
-        if cuts:
-            cuts[-1] = cuts[-1]._replace(price=reluctance)
+def _cuts(text: str, blocks: Sequence[Block], tokens: Tokens, size: ChunkSize) -> Iterator[_Cut]:
+    """Yield every possible cut in order; the last is the end of the run and costs nothing."""
+    prices = chain((block.reluctance for block in islice(blocks, 1, None)), [0.0])
+    for (start, end, kind, _), price in zip(blocks, prices, strict=True):
         if kind == "prose":
-            cuts += _between_sentences(text, start, end, tokens, size)
+            yield from _between_sentences(text, start, end, tokens, size)
         elif kind == "records":
-            cuts += _between_lines(text, start, end, tokens, size, _RECORDS)
+            yield from _between_lines(text, start, end, tokens, size, _RECORDS)
         elif tokens.between(start, end) > size.maximum:
-            cuts += _between_lines(text, start, end, tokens, size)
-        cuts.append(_Cut(end, 0.0, kind == "prose"))
-    return cuts
+            yield from _between_lines(text, start, end, tokens, size)
+        yield _Cut(end, price, kind == "prose")
 
 
 def _between_sentences(text: str, start: int, end: int, tokens: Tokens, size: ChunkSize) -> Iterator[_Cut]:
@@ -217,33 +185,63 @@ def _between_words(text: str, start: int, end: int, tokens: Tokens, size: ChunkS
         position = max(position + 1, tokens.before(begin))
 
 
-def _choose(cuts: list[_Cut], start: int, tokens: Tokens, size: ChunkSize) -> Iterator[Range]:
+class _Window:
+    """The cuts around the place where a text is cut next: of a long text there are millions."""
+
+    def __init__(self, cuts: Iterator[_Cut], tokens: Tokens) -> None:
+        self._ahead, self._tokens = cuts, tokens
+        self.cuts: list[_Cut] = []
+        self.at: list[int] = []  # tokens before each
+        self.is_end = False  # the last cut of all is among them
+
+    def last_within(self, most: int, first: int) -> int:
+        """Return the last cut with at most so many tokens before it; it and `first` are not the last here."""
+        while not self.is_end and (len(self.at) < first + 2 or self.at[-1] <= most):
+            cut = next(self._ahead, None)
+            if cut is None:
+                self.is_end = True
+            else:
+                self.cuts.append(cut)
+                self.at.append(self._tokens.before(cut.offset))
+        return bisect_right(self.at, most) - 1
+
+    def drop_before(self, index: int) -> None:
+        """Forget the cuts before one of them."""
+        del self.cuts[:index], self.at[:index]
+
+
+def _choose(cuts: Iterator[_Cut], reach: Range, tokens: Tokens, size: ChunkSize) -> Iterator[Range]:
     """Cut from left to right, each time at the best place in reach; pieces come out about equal."""
-    at = [tokens.before(cut.offset) for cut in cuts]
-    begin, begin_at = start, tokens.before(start)
-    first = 0  # the first cut that is still ahead
-    while first < len(cuts):
-        last = bisect_right(at, begin_at + size.maximum) - 1
+    window = _Window(cuts, tokens)
+    begin, begin_at, end_at = reach[0], tokens.before(reach[0]), tokens.before(reach[1])
+    first = 0  # the first cut that is still ahead; before it, if any, stands the one that was chosen last
+    while True:
+        last = window.last_within(begin_at + size.maximum, first)
+        if first >= len(window.cuts):
+            return
         if last < first and first:  # nothing fits behind the overlap, so the piece goes without
-            begin, begin_at = cuts[first - 1].offset, at[first - 1]
-            last = bisect_right(at, begin_at + size.maximum) - 1
-        is_rest = last == len(cuts) - 1
-        chosen = last if is_rest else _cheapest(cuts, at, range(first, last + 1), begin_at, size)
-        yield begin, cuts[chosen].offset
-        begin = cuts[_overlapped(cuts, at, first, chosen, size)].offset
-        begin_at, first = tokens.before(begin), chosen + 1
+            begin, begin_at = window.cuts[first - 1].offset, window.at[first - 1]
+            last = window.last_within(begin_at + size.maximum, first)
+        is_rest = window.is_end and last == len(window.cuts) - 1
+        left = end_at - begin_at
+        chosen = last if is_rest else _cheapest(window, range(first, last + 1), begin_at, left, size)
+        yield begin, window.cuts[chosen].offset
+        begin = window.cuts[_overlapped(window, first, chosen, size)].offset
+        begin_at, first = tokens.before(begin), 1
+        window.drop_before(chosen)
 
 
-def _cheapest(cuts: list[_Cut], at: list[int], reach: range, begin_at: int, size: ChunkSize) -> int:
+def _cheapest(window: _Window, reach: range, begin_at: int, left: int, size: ChunkSize) -> int:
     if not reach:  # a single character of more tokens than a piece may have
         return reach.start
-    left = at[-1] - begin_at
     goal = left / ceil(2 * left / (size.target + size.maximum))
+    cuts, at = window.cuts, window.at
     return min(reach, key=lambda index: cuts[index].price + abs(at[index] - begin_at - goal) / goal)
 
 
-def _overlapped(cuts: list[_Cut], at: list[int], first: int, chosen: int, size: ChunkSize) -> int:
+def _overlapped(window: _Window, first: int, chosen: int, size: ChunkSize) -> int:
     """Return the cut at which the next piece begins: a few sentences back, if prose goes on."""
+    cuts, at = window.cuts, window.at
     back = chosen
     if chosen + 1 < len(cuts) and cuts[chosen + 1].after_prose:
         while back > first and cuts[back].after_prose and at[chosen] - at[back - 1] <= size.overlap:

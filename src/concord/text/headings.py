@@ -16,12 +16,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import takewhile
 from operator import eq
-from typing import TYPE_CHECKING
 
 from concord.text.tokens import has_digit, pattern
-
-if TYPE_CHECKING:
-    from concord.text.cuts import Heading
+from concord.types import Heading
 
 MARKDOWN_TYPES = ("markdown", "html", "note", "office")  # documents whose text is Markdown
 SEVERAL = 2  # a changelog has at least two: a single one may be anything, such as the version of a licence

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from concord.text.cuts import Block, Kind, Section, open_section
+from concord.text.cuts import append_block, open_section
 from concord.text.headings import Rank, heading_ranks, heading_words, line_words
 from concord.text.plain import labels_of
 from concord.text.records import are_names
 from concord.text.tokens import pattern
+from concord.types import Block, BlockKind, Section
 
 # How reluctantly a text is cut before a block, in the prices of cuts.py.
 _AFTER_COLON = 0.4  # "as follows:" and what follows
@@ -62,7 +63,7 @@ class _Lines(NamedTuple):
 
     first: int
     after: int
-    kind: Kind = "solid"
+    kind: BlockKind = "solid"
     reluctance: float = 0.0
     level: int = 0  # of a heading
 
@@ -86,7 +87,7 @@ def read_markdown(text: str, body_start: int = 0) -> list[Section]:
         elif not sections:
             sections.append(Section((), []))
         reluctance = _reluctance(lines, blocks[index - 1], block) if index else 0.0
-        sections[-1].append(offsets[block.first], end, block.kind, reluctance)
+        append_block(sections[-1], offsets[block.first], end, block.kind, reluctance)
     return [Section((), [Block(0, body_start, "solid")]), *sections] if body_start else sections
 
 

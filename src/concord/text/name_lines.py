@@ -9,14 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from concord.text.headings import heading_lines, heading_words, line_words
 from concord.text.tokens import pattern
-from concord.types import DocumentType
-
-if TYPE_CHECKING:
-    from concord.text.cuts import Heading
+from concord.types import DocumentType, Heading
 
 _OPTION = r"(?<![\w-])--?[A-Za-z][\w-]*"
 _MARKS = r"[`*_]{0,4}"

@@ -18,9 +18,10 @@ from itertools import islice, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
-from concord.text.cuts import Block, Range, Section, open_section
+from concord.text.cuts import Range, append_block, open_section
 from concord.text.headings import SEVERAL, release_at
 from concord.text.tokens import pattern
+from concord.types import Block, Section
 
 _WITHIN_DEFINITION = 0.25  # before code that is indented, after a blank line: still inside something
 _BETWEEN_ROWS = 0.15  # of a table that is drawn with lines
@@ -120,7 +121,7 @@ def read_plain(text: str, markup: str | None = None) -> list[Section]:
         open_section(sections, tuple(outer.words for outer in path), labels_of(text, heading.words, markup))
         blank = _BLANK.match(text, heading.end, end) if _VISIBLE.search(text, heading.end, end) else None
         below = blank.end() if blank else end
-        sections[-1].append(heading.start, below, "heading")
+        append_block(sections[-1], heading.start, below, "heading")
         _append_paragraphs(sections[-1], text, below, end)
     return [section for section in sections if section.blocks]
 
@@ -141,7 +142,9 @@ def _append_paragraphs(section: Section, text: str, start: int, end: int) -> Non
         rows = [begin, *_grid_rows(text, begin, stop), stop]
         is_solid = text.startswith(("  ", "\t"), begin) or len(rows) > 2
         for at, below in pairwise(rows):
-            section.append(at, below, "solid" if is_solid else "prose", _BETWEEN_ROWS if at > begin else 0.0)
+            append_block(
+                section, at, below, "solid" if is_solid else "prose", _BETWEEN_ROWS if at > begin else 0.0
+            )
 
 
 def _grid_rows(text: str, start: int, end: int) -> Iterator[int]:

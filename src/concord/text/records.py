@@ -7,13 +7,14 @@ so the row of names is the heading of all other rows. Values of JSON stand under
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Literal, NamedTuple
 
-from concord.text.cuts import Block, Heading, Section, line_start
 from concord.text.tokens import pattern
+from concord.types import Block, Heading, JsonValue, Section
 
 _SEPARATORS = ",;\t|"  # of the fields of a row
 _SEARCHED_ROWS = 10  # for the names of the columns: a title or a comment may stand above them
@@ -35,6 +36,7 @@ _DEEPEST = 6
 # What stands right before a bracket, if it is a key: quoted, or as JSON5 has it.
 _KEY = pattern(r"""(?:"([^"\n]*+)"|'([^'\n]*+)'|([\w$.-]++))\s*+:\s*+\Z""")
 _LONGEST_KEY = 100  # characters; a longer one is data
+_FITS_ANYWHERE = 16  # bytes, and so tokens at most: as long as the shortest chunk that can be asked for
 
 
 def read_records(text: str) -> list[Section]:
@@ -52,12 +54,48 @@ def read_table(text: str) -> list[Section]:
     return [Section((names_line(names),) if names else (), blocks)]
 
 
-def read_json(text: str, fits: Callable[[int, int], bool]) -> list[Section]:
+def json_values(text: str) -> list[JsonValue]:
+    """Return the objects and arrays of JSON or JSON lines, outer before inner; the first is the whole text.
+
+    Values that are short enough for any chunk are left out, with what is in them.
+    """
+    values = [JsonValue(0, 0, -1, "", 0, [], 0)]
+    opened = [0]  # places in `values` of those whose end is still ahead
+    start = last_mark = 0
+    for mark in _JSON_MARKS.finditer(text):
+        sign = mark[0]
+        if sign in "[{":
+            key, begin = _key(text, start, mark.start()), start
+            start = _after(text, mark.end())
+            opened.append(len(values))
+            values.append(JsonValue(begin, 0, opened[-2], key, start, [], 0))
+        is_closed = sign in "]}" and len(opened) > 1
+        if is_closed:
+            _close(values, opened.pop(), text, last_mark, mark)
+        if sign == "," or is_closed and len(opened) == 1:  # of JSON lines the next
+            start = _after(text, mark.end())
+            values[opened[-1]].starts.append(start)
+        last_mark = mark.end()
+    return values
+
+
+def _close(values: list[JsonValue], place: int, text: str, last_mark: int, bracket: re.Match[str]) -> None:
+    """Write down where a value ends, or forget it if it fits into any chunk."""
+    start, end = values[place].start, bracket.end()
+    if end - start <= _FITS_ANYWHERE and len(text[start:end].encode(errors="replace")) <= _FITS_ANYWHERE:
+        del values[place:]
+        return
+    line = text.rfind("\n", last_mark, bracket.start()) + 1
+    is_first = line and not text[line : bracket.start()].strip()
+    values[place] = values[place]._replace(end=end, closes_at=line if is_first else bracket.start())
+
+
+def read_json(text: str, values: Sequence[JsonValue], fits: Callable[[int, int], bool]) -> list[Section]:
     """Return the values of JSON or JSON lines, each a block: the outermost that fit into a chunk.
 
     Those of an object or array that does not fit are a section, under the keys that lead to it.
     """
-    borders = _distinct(_borders(text, fits), len(text))
+    borders = _distinct(_borders(values, fits), len(text))
     paths = _paths(borders)
     ends = [*(border.at for border in borders[1:]), len(text)]
     blocks = [Block(border.at, end, "solid", border.price) for border, end in zip(borders, ends, strict=True)]
@@ -117,14 +155,6 @@ def names_line(names: Sequence[str]) -> str:
     return line if len(line) <= _MAX_NAMES else line[:_MAX_NAMES].rpartition(",")[0] + " …"
 
 
-class _Open(NamedTuple):
-    """An object or array whose end is still ahead."""
-
-    start: int  # of the value with its key
-    borders: int  # how many there were before it
-    path: Heading  # the keys that lead to it, its own included
-
-
 class _Border(NamedTuple):
     """A place between two values."""
 
@@ -134,38 +164,31 @@ class _Border(NamedTuple):
     bracket: Literal["", "opens", "closes"] = ""  # what stands before it, or follows
 
 
-def _borders(text: str, fits: Callable[[int, int], bool]) -> list[_Border]:
+def _borders(values: Sequence[JsonValue], fits: Callable[[int, int], bool]) -> list[_Border]:
     """Return where values begin, without those inside a value that fits."""
     borders: list[_Border] = []
-    opened: list[_Open] = []
-    start = 0
-    for mark in _JSON_MARKS.finditer(text):
-        sign, price = mark[0], _DEEPER * min(len(opened), _DEEPEST)
-        path = opened[-1].path if opened else ()
-        if sign in "[{":
-            inner = (*path, *_key(text, start, mark.start()))[:_DEEPEST]
-            opened.append(_Open(start, len(borders), inner))
-            start = _after(text, mark.end())
-            borders.append(_Border(start, _AFTER_BRACKET, inner, "opens"))
-        elif sign in "]}" and opened:
-            whole = opened.pop()
-            if fits(whole.start, mark.end()):
-                del borders[whole.borders :]
-            else:
-                borders.append(_Border(line_start(text, mark.start()), _AFTER_BRACKET, path, "closes"))
-            if not opened:  # of JSON lines the next
-                start = _after(text, mark.end())
-                borders.append(_Border(start, 0.0, ()))
-        elif sign == ",":
-            start = _after(text, mark.end())
-            borders.append(_Border(start, price, path))
+    inside: list[tuple[Heading, int] | None] = []  # keys that lead to each value, and its depth
+    for value in values:
+        outer = inside[value.parent] if value.parent >= 0 else ((), -1)
+        if outer is None or value.end and fits(value.start, value.end):
+            inside.append(None)
+            continue
+        path, depth = (*outer[0], *([value.key] if value.key else ()))[:_DEEPEST], outer[1] + 1
+        inside.append((path, depth))
+        if depth:
+            borders.append(_Border(value.opens_at, _AFTER_BRACKET, path, "opens"))
+        price = _DEEPER * min(depth, _DEEPEST)
+        borders += [_Border(start, price, path) for start in value.starts]
+        if value.end:
+            borders.append(_Border(value.closes_at, _AFTER_BRACKET, path, "closes"))
+    borders.sort(key=attrgetter("at"))
     return borders
 
 
-def _key(text: str, start: int, end: int) -> list[str]:
-    """Return the key of a value whose bracket stands at a place; none for a value of an array."""
+def _key(text: str, start: int, end: int) -> str:
+    """Return the key of a value whose bracket stands at a place; nothing for a value of an array."""
     key = _KEY.search(text, max(start, end - _LONGEST_KEY), end)
-    return [name for name in key.groups() if name][:1] if key else []
+    return next(filter(None, key.groups()), "") if key else ""
 
 
 def _distinct(borders: Iterable[_Border], end: int) -> list[_Border]:

@@ -1,0 +1,58 @@
+"""Files that hang, bomb or nest: each costs no more than its limit, and is still found by its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from concord.extract.reader import SandboxedReader
+from concord.text.chunk import chunk
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[SandboxedReader]:
+    reader = SandboxedReader()
+    yield reader
+    reader.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("open.json", b"[" * 1_000_000, "its structure is 8 times as long|processor time"),
+        ("nested.json", b'{"a":' * 200_000 + b"1" + b"}" * 200_000, "its structure is 8 times as long"),
+        ("colons.rs", b"a: " * 83_000, "took more than 2 s of processor time"),  # of 140
+        ("headings.md", b"# a\n" * 30_000, "has more than 20,000 sections"),
+        ("lines.txt", b"a\n\n" * 200_000, "its structure is 8 times as long"),
+    ],
+)
+def test_a_structure_beyond_its_limits_is_read_as_plain_lines_and_says_so(
+    reader: SandboxedReader, name: str, data: bytes, reason: str
+):
+    extracted = reader.read(data, name)
+    assert (extracted.sections, extracted.values) == ([], None)
+    said, _, why = extracted.details["structure"].partition(": ")
+    assert said == "read as plain lines"
+    assert any(why.startswith(one) or one in why for one in reason.split("|"))
+    pieces = chunk(extracted, lambda text: range(0, len(text), 4))
+    assert {piece.heading for piece in pieces} == {()}
+    assert sum(len(piece.text) for piece in pieces) > 0.6 * len(extracted.text.rstrip())
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("tags.cs", b"<a " * 2_700),  # takes the parser 528 MB
+        ("colons.yaml", b"a: " * 83_000),
+        ("colons.md", b"---\n" + b"a: " * 83_000 + b"\n---\nThe text.\n"),
+        ("letters.txt", b"a\n" * 1_000_000),
+    ],
+)
+def test_what_only_looks_bad_is_read_with_its_structure(reader: SandboxedReader, name: str, data: bytes):
+    extracted = reader.read(data, name)
+    assert extracted.sections
+    assert "structure" not in extracted.details
+    assert chunk(extracted, lambda text: range(0, len(text), 4))
