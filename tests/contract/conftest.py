@@ -15,7 +15,7 @@ from concord.core import plugins
 from concord.core.config import load_settings
 from concord.core.storage import Store
 from concord.parts import Parts
-from concord.store.old_names import OldJsonStore, OldMemoryStore, OldPostgresStore
+from concord.store.old_names import OldPostgresStore
 from concord.types import Scored, silent
 from support.postgres_server import fresh_org, server_url
 
@@ -25,13 +25,6 @@ URLS: dict[str, Callable[[Path], str]] = {
     "postgresql": lambda folder: server_url(),
     "new-postgresql": lambda folder: server_url(),
     "json": lambda folder: f"json://{folder}",
-    "new-memory": lambda folder: "memory://",
-    "new-json": lambda folder: f"json://{folder}",
-}
-NEW: dict[str, Any] = {
-    "new-postgresql": OldPostgresStore,
-    "new-memory": OldMemoryStore,
-    "new-json": OldJsonStore,
 }
 # The same suites with vectors kept outside: store, and where its vectors are.
 OUTSIDE = {
@@ -84,9 +77,8 @@ def shim() -> Iterator[str]:
 
 
 def opened(backend: str, folder: Path) -> Store:
-    if backend in NEW:
-        beside: Store = NEW[backend].open(URLS[backend](folder), fresh_org())
-        return beside
+    if backend == "new-postgresql":
+        return OldPostgresStore.open(URLS[backend](folder), fresh_org())
     store: Store = plugins.load("backends", backend).open(URLS[backend](folder), fresh_org())
     return store
 
