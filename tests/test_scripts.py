@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.backends.columns import WEIGHTS, columns_of
-from concord.backends.memory.bm25 import InvertedIndex
 from concord.cli.hits import Dress, _highlighter
 from concord.text.held import contains
 from concord.text.query_language import parse
@@ -17,6 +16,7 @@ from concord.text.scripts import has_marks
 from concord.text.terms import index_terms, loose_words, phrase_match, word_match, written
 from concord.text.tokens import tokenize
 from concord.types import Match, Word
+from support.bm25 import InvertedIndex
 from support.fts5 import finds
 from support.small_library import library, titles
 
