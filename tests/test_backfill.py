@@ -241,13 +241,14 @@ def test_stats_tell_how_much_the_cache_holds_and_how_often_it_helped(
 
 
 @pytest.mark.promise("E.cache.eviction")
-def test_the_cache_stays_within_its_limit(tmp_path: Path):
-    for n in range(40):
-        write(tmp_path / "docs" / f"{n:02}.md", f"# A\n\nText {n}.\n")
+def test_the_cache_stays_within_its_limit_but_for_the_vectors_that_chunks_use(tmp_path: Path):
     ten = 10 * 256 * 4 / 1_000_000
     with opened("memory://", cache__max_mb=ten) as kb:
-        kb.add(tmp_path / "docs")
+        for version in ("first", "second"):
+            for n in range(40):
+                write(tmp_path / "docs" / f"{n:02}.md", f"# A\n\nText {n} of the {version} version.\n")
+            kb.add(tmp_path / "docs")
         cache = kb.stats().cache
         assert cache is not None
-        assert cache.entries == 10
+        assert (cache.entries, cache.misses) == (40, 80)
         assert kb.stats().counts.vectors == 40

@@ -8,15 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from concord import Note
-from concord.backends.memory import lexical
-from concord.backends.memory.json_file import JsonStore
 from concord.core.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
+from concord.store.old_names import OldJsonStore
 from concord.types import Word
 from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
 from support.small_library import NOTES, secluded, titles
@@ -24,8 +22,8 @@ from support.small_library import NOTES, secluded, titles
 NORTH = unit(1, 0, 0, 0)
 
 
-def opened(folder: Path, org: str = "default") -> JsonStore:
-    return JsonStore.open(f"json://{folder}", org)
+def opened(folder: Path, org: str = "default") -> OldJsonStore:
+    return OldJsonStore.open(f"json://{folder}", org)
 
 
 @pytest.mark.promise("004.json.file")
@@ -187,38 +185,20 @@ def test_a_file_of_a_newer_program_is_refused(folder: Path):
 )
 def test_a_place_that_cannot_be_one_is_refused(url: str, org: str):
     with pytest.raises(BadValue):
-        JsonStore.open(url, org)
+        OldJsonStore.open(url, org)
 
 
 def test_a_folder_that_cannot_be_made_is_said(folder: Path):
     (folder / "file").write_text("", encoding="utf-8")
     with pytest.raises(BackendDown):
-        JsonStore.open(f"json://{folder}/file/below", "default")
-
-
-def test_of_many_words_only_those_that_begin_alike_or_are_one_slip_away_are_looked_at(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """To look at every one would take longer than who asks waits, and nothing would be suggested."""
-    with closing(opened(folder)) as store:
-        put(store, "docs/a.md", *(f"filler{i:02}" for i in range(40)), "Kubernetes", "systems")
-        assert similar(store, "bernetes") == ["kubernetes"]
-        monkeypatch.setattr(lexical, "SMALL", 40)
-        assert similar(store, "bernetes") == []
-        for mistyped in ("kubrenetes", "kubern"):
-            assert similar(store, mistyped) == ["kubernetes"]
-        assert similar(store, "systemz") == ["systems"]
-
-
-def similar(store: JsonStore, word: str) -> list[str]:
-    return [found for found, _ in store.lexical.similar_words(word, 5)]
+        OldJsonStore.open(f"json://{folder}/file/below", "default")
 
 
 KILLED_WHILE_WRITING = """
 import os, signal, sys
-from concord.backends.memory.json_file import JsonStore
+from concord.store.old_names import OldJsonStore
 
-store = JsonStore.open(sys.argv[1], "default")
+store = OldJsonStore.open(sys.argv[1], "default")
 os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)  # the file is written, and not in its place yet
 store.catalog.put_memo("docs", "lost")
 """

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.backends.memory.store import MemoryStore
 from concord.core.errors import BadValue, NotFound, UsageError
 from concord.index.embedding import embed_pending
 from concord.index.notes import Note, NoteTools, save_note
 from concord.knowledge import KnowledgeBase
+from concord.store.old_names import OldMemoryStore
 from concord.text.chunk import ChunkSize
 from support.recorders import RecordingEmbedder, write
 from support.small_library import empty, library
@@ -226,7 +226,7 @@ def test_everything_in_a_note_is_found_by_its_words(kb: KnowledgeBase, word: str
 @pytest.mark.promise("004.embed.assembly")
 def test_one_text_of_all_fields_is_embedded_in_the_order_of_reading():
     embedder = RecordingEmbedder()
-    store = MemoryStore()
+    store = OldMemoryStore()
     save_note(FULL, NoteTools(store, embedder, ChunkSize.for_target(320, overlap=0)))
     embed_pending(store, embedder, lambda *_: None)
     (text,) = embedder.texts

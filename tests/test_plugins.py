@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from concord.backends.memory.json_file import JsonStore
-from concord.backends.memory.json_file import locate as locate_json
-from concord.backends.memory.store import MemoryStore
 from concord.backends.postgres.location import locate as locate_postgres
 from concord.backends.postgres.store import PostgresStore
 from concord.backends.qdrant.outside import QdrantOutsideVectors
@@ -39,7 +36,8 @@ from concord.knowledge import KnowledgeBase
 from concord.search.cross_encoder import CrossEncoder
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
 from concord.search.rerank import CosineReranker
-from concord.store.old_names import OldSQLiteStore
+from concord.store.json_file import locate as locate_json
+from concord.store.old_names import OldJsonStore, OldMemoryStore, OldSQLiteStore
 from concord.store.sqlite.location import locate as locate_sqlite
 from concord.types import Mode
 from support.kb_command import Kb
@@ -55,7 +53,7 @@ EMBEDDERS: Sequence[Callable[..., Embedder]] = (
     OpenAIEmbedder,
     HashingEmbedder,
 )
-STORES: Sequence[type[Store]] = (OldSQLiteStore, MemoryStore, PostgresStore, JsonStore)
+STORES: Sequence[type[Store]] = (OldSQLiteStore, OldMemoryStore, PostgresStore, OldJsonStore)
 LOCATIONS: Sequence[Callable[[str, str], object]] = (locate_sqlite, locate_postgres, locate_json)
 OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantOutsideVectors,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (
@@ -145,13 +143,13 @@ def outsider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     site = tmp_path / "site"
     write(
         site / "outsider.py",
-        "from concord.backends.memory.store import MemoryStore\n"
+        "from concord.store.old_names import OldMemoryStore\n"
         "from concord.embed.hashing import HashingEmbedder\n"
         "from concord.text.terms import word_match\n"
         "from concord.types import Extracted, Identity, RankedList\n\n"
         "class Loud(HashingEmbedder):\n"
         "    identity = Identity('outsider', 'loud', 256)\n\n"
-        "class Shelf(MemoryStore):\n"
+        "class Shelf(OldMemoryStore):\n"
         "    pass\n\n"
         "class Reversed:\n"
         "    def extract(self, data, name):\n"

@@ -13,12 +13,12 @@ import pytest
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
-from concord.backends.memory.store import MemoryStore
 from concord.core.config import load_settings
 from concord.core.errors import BadValue, VectorsElsewhere
 from concord.index import batch
 from concord.ops import migrate as moving
 from concord.parts import Parts
+from concord.store.old_names import OldMemoryStore
 from concord.types import Filter, Scored, silent
 from contract.stored import EVERYTHING, IDENTITY, document, embed, faults, pieces, put, source, unit
 from support.postgres_server import fresh_org, server_url
@@ -163,7 +163,7 @@ def test_a_store_that_was_migrated_has_its_vectors_indexed_and_its_segments_merg
     monkeypatch.setattr(upkeep, "INDEX_FROM", 3)
     monkeypatch.setattr(upkeep, "_MANY", 2)
     monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 1)  # a segment each
-    origin = MemoryStore.open("memory://", "")
+    origin = OldMemoryStore.open("memory://", "")
     origin.vectors.prepare(replace(IDENTITY, dimension=6))  # of which there is no index yet
     for n in range(3):
         (a,) = put(origin, f"docs/{n}.md", f"text {n}")

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.backends.memory.store import MemoryStore
-from concord.store.old_names import OldSQLiteStore
+from concord.store.old_names import OldMemoryStore, OldSQLiteStore
 from concord.store.sqlite.in_memory import WORTH_KEEPING
 from concord.types import Filter, Scored
 from contract.stored import EVERYTHING, IDENTITY, embed, put, unit
@@ -65,7 +64,7 @@ def test_equal_vectors_come_in_order_of_id_also_where_the_list_ends(store: OldSQ
 
 
 def test_what_changes_meanwhile_is_seen_by_the_next_search(store: OldSQLiteStore):
-    reference = MemoryStore.open("memory://", "default")
+    reference = OldMemoryStore.open("memory://", "default")
     for one in (store, reference):
         ids = put(one, "docs/a.md", "north", "east", "both")
         embed(one, list(zip(ids, (unit(1, 0, 0, 0), unit(0, 1, 0, 0), QUERY), strict=True)))

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.backends.memory.bm25 import InvertedIndex
 from concord.cli.hits import Dress, _highlighter
 from concord.store.columns import WEIGHTS, columns_of
 from concord.text.held import contains
@@ -17,6 +16,7 @@ from concord.text.scripts import has_marks
 from concord.text.terms import index_terms, loose_words, phrase_match, word_match, written
 from concord.text.tokens import tokenize
 from concord.types import Match, Word
+from support.bm25 import InvertedIndex
 from support.fts5 import finds
 from support.small_library import library, titles
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.backends.memory.store import MemoryStore
 from concord.core import plugins
 from concord.core.errors import BackendDown, BadValue, NotFound, StoreBusy, UsageError
 from concord.index.sources import absolute_path, new_source, notes_source, register
 from concord.knowledge import KnowledgeBase
+from concord.store.old_names import OldMemoryStore
 from concord.types import Counts, Filter, Source, Word
 from contract.stored import EVERYTHING
 from support.recorders import FrailStore, write
@@ -150,7 +150,7 @@ def test_a_path_is_known_by_where_it_really_is(kb: KnowledgeBase, docs: Path, tm
 
 
 def test_whoever_adds_the_same_folder_at_the_same_time_gets_the_same_source(docs: Path):
-    catalog = MemoryStore().catalog
+    catalog = OldMemoryStore().catalog
     barrier = threading.Barrier(8)
     ids: list[str] = []
 
@@ -172,13 +172,13 @@ def test_whoever_adds_the_same_folder_at_the_same_time_gets_the_same_source(docs
 def test_a_catalog_in_which_somebody_was_faster_is_looked_at_again(docs: Path):
     """The race itself: between looking and storing, another process has stored the same folder."""
 
-    class Raced(type(MemoryStore().catalog)):  # type: ignore[misc]
+    class Raced(type(OldMemoryStore().catalog)):  # type: ignore[misc]
         def put_source(self, source: Source) -> None:
             if not self.sources():
                 super().put_source(new_source(docs, ()))
             super().put_source(source)
 
-    catalog = MemoryStore().catalog
+    catalog = OldMemoryStore().catalog
     catalog.__class__ = Raced
     assert register(docs, catalog, tags=["late"]).tags == ("late",)
     assert len(catalog.sources()) == 1
@@ -363,7 +363,7 @@ def test_a_catalog_that_fails_after_the_vectors_are_gone_lets_the_removal_be_tri
         assert (removal.documents_deleted, removal.vectors_deleted) == (2, 0)
         kb.add(docs)
         kb.store.vectors.delete_source(kb.source("docs").source.id)
-        assert kb.sync()[0].reused == 2
+        assert kb.sync()[0].embedded == 2
 
 
 def test_removed_words_are_gone_from_the_index_of_words(kb: KnowledgeBase, docs: Path):

@@ -103,9 +103,9 @@ def test_a_place_that_nothing_was_sent_to_is_not_left(store: Store):
 
 
 def test_two_stores_have_two_keys(store: Store):
-    from concord.backends.memory.store import MemoryStore
+    from concord.store.old_names import OldMemoryStore
 
-    other = MemoryStore()
+    other = OldMemoryStore()
     for each in (store, other):
         each.ledger.move(ELSEWHERE)
     assert store.ledger.home().key != other.ledger.home().key

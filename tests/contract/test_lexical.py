@@ -10,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.core.storage import Store
+from concord.store.columns import WEIGHTS, columns_of
+from concord.store.old_names import OldMemoryStore
 from concord.text.query_language import parse
 from concord.text.terms import word_match
 from concord.types import AllOf, AnyOf, ChunkId, Filter, Match, Phrase, Piece, Scored, Without, Word
 from contract.stored import EVERYTHING, document, put
+from support.bm25 import InvertedIndex
 
 reads_only = settings(max_examples=60)
 
@@ -420,6 +423,25 @@ def test_any_match_finds_and_scores_as_in_the_reference(
     for match in nested:
         assert set(ids(reference, match, filter)) == set(ids(other, match, filter))
     assert reference.lexical.frequencies(VOCABULARY) == other.lexical.frequencies(VOCABULARY)
+
+
+@given(DOCUMENTS, st.lists(SCORED, min_size=3, max_size=8), st.lists(NESTED, max_size=5))
+@settings(max_examples=40)
+def test_fts5_finds_and_scores_what_arithmetic_of_our_own_does(
+    texts: list[Any], matches: list[Match], nested: list[Match]
+):
+    store, oracle = OldMemoryStore(), InvertedIndex()
+    for n, (title, text, tags) in enumerate(texts):
+        chunks = put(store, f"docs/{n}.md", text, title, title=title, tags=tuple(tags))
+        for chunk_id, content in zip(chunks, (text, title), strict=True):
+            oracle.add(chunk_id, columns_of(title, tuple(tags), (), content))
+    for match in matches:
+        found = scores(store.lexical.search(match, EVERYTHING, 100))
+        assert found == pytest.approx(oracle.scores(match, WEIGHTS), rel=1e-6)
+    for match in nested:
+        assert set(ids(store, match)) == oracle.scores(match, WEIGHTS).keys()
+    counts = {word: oracle.frequency(word) for word in VOCABULARY}
+    assert store.lexical.frequencies(VOCABULARY) == (len(oracle), counts)
 
 
 def similar(store: Store, word: str, limit: int = 5) -> list[str]:

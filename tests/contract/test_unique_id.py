@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from concord.backends.memory.store import MemoryStore
 from concord.core.storage import Store
+from concord.store.old_names import OldMemoryStore
 from contract.stored import put
 
 
@@ -12,4 +12,4 @@ def test_a_store_keeps_its_id_and_no_other_has_it(store: Store):
     at_first = store.unique_id()
     put(store, "docs/b.md", "text")
     assert store.unique_id() == at_first
-    assert MemoryStore().unique_id() != at_first
+    assert OldMemoryStore().unique_id() != at_first

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from concord.backends.memory.store import MemoryStore
 from concord.core import plugins
 from concord.core.config import Paths
 from concord.core.errors import BackendDown, EmbedderDown
@@ -21,6 +20,7 @@ from concord.extract.reader import SandboxedReader
 from concord.index.reading import ReadLimits
 from concord.index.sources import register
 from concord.index.sync import SyncTools, sync
+from concord.store.old_names import OldMemoryStore
 from concord.text.chunk import ChunkSize
 from concord.types import Chunk, Extracted, Glance, Source, Vector
 from support.folders import NOWHERE
@@ -115,7 +115,7 @@ class FrailStore:
 
     @classmethod
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> FrailStore:
-        whole = MemoryStore.open(url, org)
+        whole = OldMemoryStore.open(url, org)
         vectors = FrailVectors(whole.vectors)
         made = cls(
             whole.catalog,

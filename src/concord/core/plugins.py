@@ -18,16 +18,16 @@ TABLES: dict[str, dict[str, str]] = {
     },
     "backends": {
         "sqlite": "concord.store.old_names:OldSQLiteStore",
-        "memory": "concord.backends.memory.store:MemoryStore",
+        "memory": "concord.store.old_names:OldMemoryStore",
         "postgresql": "concord.backends.postgres.store:PostgresStore",
         "postgres": "concord.backends.postgres.store:PostgresStore",
-        "json": "concord.backends.memory.json_file:JsonStore",
+        "json": "concord.store.old_names:OldJsonStore",
     },
     "locations": {  # how a store reads its URL, to check one without opening anything; a store may have none
         "sqlite": "concord.store.sqlite.location:locate",
         "postgresql": "concord.backends.postgres.location:locate",
         "postgres": "concord.backends.postgres.location:locate",
-        "json": "concord.backends.memory.json_file:locate",
+        "json": "concord.store.json_file:locate",
     },
     "vectors": {  # kept outside the store, by the scheme of `vectors.url`
         "http": "concord.backends.qdrant.outside:QdrantOutsideVectors",

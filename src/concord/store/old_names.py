@@ -294,3 +294,26 @@ class OldPostgresStore(OldStore):
         from concord.store.postgres.store import PostgresStore
 
         return cls(PostgresStore.open(url, org, options))
+
+
+class OldMemoryStore(OldStore):
+    """What `memory://` opens."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        from concord.store.memory import MemoryStore
+
+        super().__init__(store or MemoryStore())
+
+    @classmethod
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> OldMemoryStore:
+        return cls()
+
+
+class OldJsonStore(OldStore):
+    """What `json://` URLs open."""
+
+    @classmethod
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> OldJsonStore:
+        from concord.store.json_file import JsonStore
+
+        return cls(JsonStore.open(url, org, options))

@@ -53,7 +53,7 @@ def chunk_of(row: Row) -> Chunk:
     return Chunk(*values)
 
 
-def chunk_values(document: Document, position: int, piece: Piece) -> dict[str, Any]:
+def chunk_values(document: Document, position: int, piece: Piece | Chunk) -> dict[str, Any]:
     """Return the columns of a chunk, with those that are indexed for words."""
     indexed = columns_of(document.title, document.tags, piece.heading, piece.text)
     return {

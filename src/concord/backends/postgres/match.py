@@ -1,6 +1,6 @@
 """A match in SQL: every part becomes a relation of chunks and their BM25 scores, and parts become a whole.
 
-The formula is FTS5's, as `backends/memory/bm25.py` has it: the chunk with all its columns as the
+The formula is FTS5's, as `tests/support/bm25.py` has it: the chunk with all its columns as the
 unit of length and of document frequency, a column's weight multiplying how often a token occurs there.
 
 Whatever is looked for is found by its tokens in `kb_postings`. An index for `@@` over the tsvectors would not

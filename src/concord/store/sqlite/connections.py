@@ -136,7 +136,7 @@ class Readers:
 
     def _opened(self, file: FileId | None) -> Connection:
         is_missing = file is None and self._file.is_missing()
-        connection = _open_nothing() if is_missing else open_to_read(self._location)
+        connection = open_nothing() if is_missing else open_to_read(self._location)
         connection.file = file
         return connection
 
@@ -245,8 +245,8 @@ def open_to_read(location: Location) -> Connection:
     return _with_functions(connection)
 
 
-def _open_nothing() -> Connection:
-    """Return a connection to an empty store, for readers where there is no file yet: reading makes none."""
+def open_nothing() -> Connection:
+    """Return a connection to an empty store in memory, as for readers where there is no file yet."""
     from concord.store.sqlite.migrations import make_empty  # late: it imports this module
 
     connection = Connection(":memory:")

@@ -1,4 +1,4 @@
-"""An inverted index in dictionaries that matches and scores as FTS5 does, for stores without an engine.
+"""An inverted index in dictionaries that matches and scores as FTS5 should: what it is compared with.
 
 FTS5's bm25() takes the chunk, all columns together, as the unit of length and of
 document frequency; a column's weight multiplies how often the term occurs there. Every word or phrase that
@@ -8,10 +8,10 @@ took part in the match adds to the score; what `Without` drops does not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from concord.text.tokens import K1, B, idf, separated, tokenize
+from concord.text.tokens import K1, B, idf, tokenize
 from concord.types import AllOf, ChunkId, Match, Phrase, Without, Word
 
 
@@ -47,39 +47,9 @@ class InvertedIndex:
         self._lengths[chunk_id] = length
         self._total_length += length
 
-    def remove(self, chunk_id: ChunkId, columns: Sequence[str]) -> None:
-        """Take a chunk out; `columns` must be what was put in."""
-        for token in {token for text in columns for token in tokenize(text)}:
-            del self._postings[token][chunk_id]
-            if not self._postings[token]:
-                del self._postings[token]
-        self._total_length -= self._lengths.pop(chunk_id)
-
     def frequency(self, word: str) -> int:
         """Return how many chunks hold a word."""
         return len(self._places(tokenize(word), prefix=False))
-
-    def vocabulary(self) -> Iterator[tuple[str, int]]:
-        """Yield every token and how many chunks hold it."""
-        return ((token, len(postings)) for token, postings in self._postings.items())
-
-    @property
-    def tokens(self) -> int:
-        """How many different ones there are."""
-        return len(self._postings)
-
-    def promising(self, start: str, others: Iterable[str]) -> Iterator[tuple[str, int]]:
-        """Yield the tokens with this beginning, and the others that are indexed, each with its count."""
-        known = self._postings
-        alike = [token for token in known if token.startswith(start)]
-        alike += [token for token in others if token in known and not token.startswith(start)]
-        return ((token, len(known[token])) for token in alike)
-
-    def spellings(self, token: str, columns: Mapping[ChunkId, Sequence[str]]) -> Iterator[str]:
-        """Yield the words of these texts that a token stands for, in the order in which they stand."""
-        for chunk, places in sorted(self._postings.get(token, {}).items()):
-            for place in sorted(places):
-                yield separated(columns[chunk][place.column])[place.position]
 
     def scores(self, match: Match, weights: Sequence[float]) -> _Scores:
         """Return the BM25 score of every chunk that matches."""

@@ -1,0 +1,193 @@
+"""A store that is kept as one JSON file an organisation: what `json:///folder` URLs open.
+
+For small collections, where a file that any program can read matters more than speed. It is worked on in
+SQLite's memory; every change writes the whole file, under another name first, so that a crash leaves the old
+one or the new one and never a half. Other processes may read and write it too: each looks whether the file
+has changed before it reads its own copy, and a lock lets one write at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import apsw
+import msgspec
+
+from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint
+from concord.core.filesystem import replace_file, sweep_drafts
+from concord.core.values import check_org
+from concord.store.birthplaces import file_birthplace
+from concord.store.contract import Place
+from concord.store.file_identity import file_identity
+from concord.store.file_locks import file_lock
+from concord.store.json_format import decoded, fill, saved_in
+from concord.store.memory import MemoryDatabase, MemoryStore, open_in_memory
+from concord.store.organisations_beside import organisations_beside
+from concord.store.overriding import override
+from concord.store.sqlite.connections import Connection
+from concord.types import Document
+
+SCHEME = "json://"
+WRITE_WAIT_S = 60.0  # for another process that writes: it takes as long as writing the file takes
+
+_Signature = tuple[int, int, int]
+
+
+class JsonDatabase(MemoryDatabase):
+    """Tables that are as the file says whenever they are looked at."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = self.name = path
+        self._seen: _Signature | None = None  # the file that the tables were read from or written to
+
+    @override
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        with self._turn:
+            self._catch_up()
+            with super().read() as connection:
+                yield connection
+
+    @override
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        with self._turn, self.lock("writing", "writing to this store", WRITE_WAIT_S):
+            self._catch_up()
+            with super().transaction() as connection:
+                yield connection
+                signature = self._write(connection)
+            self._seen = signature
+
+    @override
+    @contextmanager
+    def lock(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
+        with _explained(folder := os.path.dirname(self.path)):
+            os.makedirs(folder, mode=0o700, exist_ok=True)  # for its owner's eyes
+        with file_lock(self.path, name, doing, wait_s):
+            yield
+
+    @override
+    def origin(self) -> str:
+        folder, name = os.path.split(self.path)
+        origin = file_birthplace(folder)  # not the file's: each change is a new file
+        return origin and f"{origin}/{name}"
+
+    def _catch_up(self) -> None:
+        """Read the file, unless it is the one that was read or written last."""
+        signature = self._signature()
+        if signature == self._seen or self._connection.in_transaction:
+            return
+        connection = open_in_memory()
+        if signature is not None:
+            self._read(connection)
+        self._connection, self._seen = connection, signature
+
+    def _signature(self) -> _Signature | None:
+        """Return what differs from one version of the file to the next: each is a new file."""
+        with _explained(self.path):
+            try:
+                status = os.stat(self.path)
+            except FileNotFoundError:
+                return None
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
+    def _read(self, connection: Connection) -> None:
+        with _explained(self.path), open(self.path, "rb") as file:
+            data = file.read()
+        try:
+            with connection:
+                fill(connection, decoded(data, self.path))
+        except (msgspec.DecodeError, ValueError, apsw.Error) as fault:
+            raise CorruptStore(
+                f"{self.path} is damaged, or is no knowledge base: {fault}",
+                hint="move it away, or restore a copy",
+            ) from fault
+
+    def _write(self, connection: Connection) -> _Signature | None:
+        """Replace the file, all or nothing, also when the power fails."""
+        data = _encoded(connection)
+        sweep_drafts(self.path)  # nobody else writes now
+        with _explained(self.path):
+            replace_file(self.path, data)
+        return self._signature()
+
+
+class JsonStore(MemoryStore):
+    """The storage of one organisation in one file."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(JsonDatabase(path))
+        self._path = path
+
+    @classmethod
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> JsonStore:
+        """Open an organisation's file; there need not be one before the first change.
+
+        Raises:
+            BadValue: the URL or the organisation's name is not of the form it must have.
+            StoreError: the file cannot be used as it is.
+            BackendDown: the disk refuses.
+        """
+        store = cls(locate(url, org))
+        with store._database.read():  # a damaged file is reported now
+            return store
+
+    @property
+    @override
+    def place(self) -> Place:
+        folder, name = os.path.split(self._path)
+        unique_id = f"{file_identity(folder)}/{name}"  # each change is a new file
+        return Place(self._path, os.path.lexists(self._path), organisations_beside(self._path), unique_id)
+
+
+def locate(url: str, org: str) -> str:
+    """Return the file that holds an organisation.
+
+    Raises:
+        BadValue: the URL or the organisation's name is not of the form it must have.
+    """
+    folder = url.removeprefix(SCHEME)
+    if not url.startswith(SCHEME) or not folder.startswith("/") or "\0" in folder:
+        raise BadValue(f"{url!r} names no JSON store", hint="write json:///absolute/folder")
+    check_org(org)
+    return os.path.join("/" + folder.strip("/"), f"{org}.json")
+
+
+def _encoded(connection: Connection) -> bytes:
+    """Return what the file is to hold.
+
+    Raises:
+        BadValue: JSON cannot say it.
+    """
+    saved = saved_in(connection)
+    try:
+        return msgspec.json.encode(saved)
+    except UnicodeEncodeError as fault:
+        odd = next((document.path for document in saved.documents if not _is_unicode(document)), "something")
+        raise BadValue(
+            f"{odd} holds half a character, which a JSON file cannot",
+            hint="rename or convert a file; notes are mended by exporting and importing them again",
+        ) from fault
+
+
+def _is_unicode(document: Document) -> bool:
+    try:
+        msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as fault:
+        raise BackendDown(
+            f"{path} cannot be used: {fault.strerror}",
+            hint=Hint(Action.STORE, "check the folder, or use another {store}"),
+        ) from fault
