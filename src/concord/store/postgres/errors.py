@@ -17,7 +17,17 @@ from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 from concord.backends import sql_faults
 from concord.backends.sql_faults import Explanations
 from concord.core.call_limit import limit_ms
-from concord.core.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError
+from concord.core.errors import (
+    Action,
+    BackendDown,
+    BadValue,
+    CorruptStore,
+    Hint,
+    KBError,
+    StoreBusy,
+    StoreError,
+    joined,
+)
 
 _CONNECTING = "connection failed: "  # as psycopg begins: a connection that is cut off later was let in
 _SERVER_WORDS = re.compile(r"\bFATAL:\s*([^\n]+)")  # in most languages; libpq's own errors have no such word
@@ -136,13 +146,16 @@ def _down(error: Exception, server: str) -> KBError:
 
 
 def _late(error: Exception, server: str) -> KBError:
-    more = "allow a search more time with --deadline-ms"
+    more: str = Hint(Action.DEADLINE, "allow a search more time with {deadline}")
     if limit_ms() is None:  # nothing of ours: the server's own limit, for the role or the database
         more = "raise statement_timeout, which is not ours: ALTER ROLE … SET statement_timeout = 0"
     return StoreBusy(
         f"PostgreSQL at {server} broke off what took too long: {_first_line(error)}",
-        hint="it is slow, or somebody keeps a table locked (pg_stat_activity tells who): try again later, or"
-        f" {more}",
+        hint=joined(
+            ", or ",
+            "it is slow, or somebody keeps a table locked (pg_stat_activity tells who): try again later",
+            more,
+        ),
     )
 
 
@@ -157,8 +170,11 @@ def _refused(error: Exception, server: str) -> KBError:
 def _altered(error: Exception, server: str) -> KBError:
     return CorruptStore(
         f"the tables in PostgreSQL at {server} are not as they were made: {_first_line(error)}",
-        hint="restore them from a backup, or try `kb note --export notes.jsonl`, then drop the kb_ tables and"
-        " run `kb add` again: all but notes is built from your files",
+        hint=Hint(
+            Action.NOTE_EXPORT,
+            "restore them from a backup, or try {note_export}, then drop the kb_ tables and run {add} again:"
+            " all but notes is built from your files",
+        ),
     )
 
 

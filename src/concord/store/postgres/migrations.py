@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from concord.core.errors import CorruptStore, SchemaTooNew, StoreError
+from concord.core.errors import Action, CorruptStore, Hint, SchemaTooNew, StoreError
 from concord.store.postgres import postings
 from concord.store.postgres.connections import Bounded, Connection, Location, connect
 from concord.store.postgres.database import DIALECT, PostgresSession, origin_of
@@ -120,7 +120,7 @@ def _check_version(connection: Connection, location: Location) -> None:
     if version > VERSION:
         raise SchemaTooNew(
             f"PostgreSQL at {location.server} has schema {version}; this program knows up to {VERSION}",
-            hint="pip install --upgrade concord-kb",
+            hint=Hint(Action.UPGRADE, package="concord-kb"),
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from concord.core.errors import Action, Hint
 from concord.core.reports import FaultName, Finding
 from concord.store.embeddings import delete_embeddings, is_intact
 from concord.store.models import Model, all_models
@@ -166,4 +167,4 @@ def analyze(session: Session) -> None:
 
 
 def _repairable(fault: FaultName, message: str, repair: str) -> Finding:
-    return Finding(fault, message, f"`kb doctor --fix` {repair}", is_repairable=True)
+    return Finding(fault, message, Hint(Action.REPAIR, f"{{repair}} {repair}"), is_repairable=True)

@@ -19,6 +19,7 @@ from psycopg import errors
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
+from concord.core.errors import Action, Hint, joined
 from concord.core.reports import VectorIndexState
 from concord.store.models import Model, VectorTables, active_model, all_models
 from concord.store.overriding import override
@@ -87,8 +88,10 @@ class HnswState(NamedTuple):
     def cure(self) -> str:
         """Who builds it, and how."""
         if self.is_ours_to_build:
-            return "`kb sync` builds it, and so does `kb doctor --fix`"
-        return f"the tables belong to the role {self.owner}: `kb sync` as that role builds it"
+            return Hint(Action.SYNC, "{sync} builds it, and so does {repair}")
+        return Hint(
+            Action.SYNC, f"the tables belong to the role {self.owner}: {{sync}} as that role builds it"
+        )
 
 
 class PostgresVectorTables(VectorTables):
@@ -253,7 +256,7 @@ def index_state(session: Session) -> VectorIndexState:
     if model.identity.dimension > MOST_DIMENSIONS:
         why = f"pgvector indexes up to {MOST_DIMENSIONS:,} dimensions"
     else:
-        why = f"missing: {state.cure}" if state.is_missing else f"from {INDEX_FROM:,} vectors on"
+        why = joined(": ", "missing", state.cure) if state.is_missing else f"from {INDEX_FROM:,} vectors on"
     return VectorIndexState(0, 0, why)
 
 
