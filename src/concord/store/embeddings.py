@@ -229,8 +229,9 @@ class SqlCache(EmbeddingCache):
     @override
     def entries(self) -> Iterator[tuple[Identity, TextHash, Vector]]:
         with self._database.read() as session:
-            models = {model.key: model for model in all_models(session)}
             rows = session.rows("SELECT id, model, text_hash, crc FROM kb_embeddings ORDER BY used, id")
+            models = {model.key: model for model in all_models(session)}
+            rows = [row for row in rows if row[1] in models]
             for start in range(0, len(rows), _READ_AT_ONCE):
                 few = rows[start : start + _READ_AT_ONCE]
                 vectors: dict[int, Vector] = {}

@@ -21,13 +21,14 @@ from psycopg.pq import Format
 
 from concord.core.errors import Action, Hint, joined
 from concord.core.reports import VectorIndexState
+from concord.store.embeddings import is_intact
 from concord.store.models import Model, VectorTables, active_model, all_models
 from concord.store.overriding import override
 from concord.store.postgres.database import DIALECT, PostgresSession
 from concord.store.postgres.scope import SUPERSEDED, Scope, Scopes
 from concord.store.rows import condition
 from concord.store.sql import Session
-from concord.types import FLOAT_BYTES, Filter, Scored, Vector
+from concord.types import FLOAT_BYTES, ChunkId, Filter, Scored, Vector
 
 EF_SEARCH = 64  # where nobody asks for another: recall@10 is above 0.95 (benchmarks/bench_postgres.py)
 MOST_EF_SEARCH = 200
@@ -45,10 +46,13 @@ SELECT array_agg(id), string_agg(vector_send(embedding), '') FROM {table} WHERE 
 _STATE = """
 SELECT (SELECT value FROM kb_meta WHERE key = 'generation'), (SELECT value FROM kb_meta WHERE key = 'chunks'),
     coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:index)), false)"""
+# The vectors themselves come along, of the nearest only, to be compared with their checksums.
 _NEAREST = """
-SELECT l.chunk, v.embedding <=> :vector::vector AS distance
-FROM {table} AS v JOIN kb_chunk_vectors AS l ON l.embedding = v.id AND l.model = :model
-WHERE {allowed} ORDER BY {order} LIMIT {limit:d}"""
+SELECT n.chunk, n.distance, e.crc, vector_send(w.embedding) FROM (
+    SELECT l.chunk, v.id, v.embedding <=> :vector::vector AS distance
+    FROM {table} AS v JOIN kb_chunk_vectors AS l ON l.embedding = v.id AND l.model = :model
+    WHERE {allowed} ORDER BY {order} LIMIT {limit:d}
+) AS n JOIN {table} AS w ON w.id = n.id JOIN kb_embeddings AS e ON e.id = n.id"""
 _EXACT = "(v.embedding <=> :vector::vector) + 0.0, l.chunk"  # written with a sum, no index can answer it
 _WALKED = "v.embedding <=> :vector::vector"
 # In strict order, what is nearer than something walked past is lost. So order comes afterwards.
@@ -180,20 +184,36 @@ class _Search(NamedTuple):
     values: dict[str, Any]
 
     def compared(self, allowed: str) -> list[Scored]:
-        """Return the nearest after comparing each vector."""
-        statement = self._statement(allowed, _EXACT)
-        return _in_order(self.session.execute(statement, self.values, binary=True).fetchall())
+        """Return the nearest after comparing each vector; in place of damaged ones, others."""
+        wanted = self.limit
+        while True:
+            statement = self._statement(allowed, _EXACT, wanted)
+            rows = self.session.execute(statement, self.values, binary=True).fetchall()
+            intact = self._intact(rows)
+            if len(intact) >= self.limit or len(rows) < wanted:
+                return intact[: self.limit]
+            wanted += len(rows) - len(intact)
 
     def walked(self, allowed: str, effort: int) -> list[Scored]:
         """Return the nearest that the graph leads to, which may be fewer than there are."""
-        statement = self._statement(allowed, _WALKED)
+        statement = self._statement(allowed, _WALKED, self.limit)
         with self.session.connection.pipeline():  # what it sends together is a transaction
             self.session.run(_EFFORT, {"effort": str(effort), "scanned": str(MOST_SCANNED)})
             rows = self.session.execute(statement, self.values, binary=True)
-        return _in_order(rows.fetchall())
+        return self._intact(rows.fetchall())
 
-    def _statement(self, allowed: str, order: str) -> str:
-        return _NEAREST.format(table=table_of(self.model), allowed=allowed, order=order, limit=self.limit)
+    def _statement(self, allowed: str, order: str, limit: int) -> str:
+        return _NEAREST.format(table=table_of(self.model), allowed=allowed, order=order, limit=limit)
+
+    def _intact(self, rows: Sequence[tuple[ChunkId, float, int, bytes]]) -> list[Scored]:
+        """Return those whose vectors are as they were written, nearest first, ties by id."""
+        vectors = from_wire(b"".join([sent for *_, sent in rows]), self.model.identity.dimension)
+        scored = [
+            Scored(chunk, min(1.0, 1.0 - distance))
+            for (chunk, distance, crc, _), vector in zip(rows, vectors, strict=True)
+            if is_intact(vector, crc)
+        ]
+        return sorted(scored, key=lambda each: (-each.score, each.chunk_id))
 
 
 def table_of(model: Model) -> str:
@@ -209,11 +229,6 @@ def _allowed(scope: Scope | None, filter: Filter) -> tuple[str, dict[str, Any]]:
     if not scope.is_all_but:
         return "l.chunk = ANY(:allowed::bigint[])", {"allowed": scope.array}
     return ("TRUE" if scope.is_everything else f"l.chunk NOT IN ({SUPERSEDED})"), {}
-
-
-def _in_order(rows: Sequence[tuple[int, float]]) -> list[Scored]:
-    scored = [Scored(chunk, min(1.0, 1.0 - distance)) for chunk, distance in rows]
-    return sorted(scored, key=lambda each: (-each.score, each.chunk_id))
 
 
 def from_wire(sent: bytes, dimension: int) -> list[Vector]:
