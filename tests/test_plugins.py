@@ -12,8 +12,6 @@ import pytest
 from concord.backends.memory.json_file import JsonStore
 from concord.backends.memory.json_file import locate as locate_json
 from concord.backends.memory.store import MemoryStore
-from concord.backends.postgres.location import locate as locate_postgres
-from concord.backends.postgres.store import PostgresStore
 from concord.backends.qdrant.outside import QdrantOutsideVectors
 from concord.core import plugins
 from concord.core.errors import BadValue, MissingExtra, UnknownName
@@ -40,6 +38,8 @@ from concord.search.cross_encoder import CrossEncoder
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
 from concord.search.rerank import CosineReranker
 from concord.store.old_names import OldSQLiteStore
+from concord.store.postgres.connections import locate as locate_postgres
+from concord.store.postgres.old_names import OldPostgresStore
 from concord.store.sqlite.location import locate as locate_sqlite
 from concord.types import Mode
 from support.kb_command import Kb
@@ -55,7 +55,7 @@ EMBEDDERS: Sequence[Callable[..., Embedder]] = (
     OpenAIEmbedder,
     HashingEmbedder,
 )
-STORES: Sequence[type[Store]] = (OldSQLiteStore, MemoryStore, PostgresStore, JsonStore)
+STORES: Sequence[type[Store]] = (OldSQLiteStore, MemoryStore, OldPostgresStore, JsonStore)
 LOCATIONS: Sequence[Callable[[str, str], object]] = (locate_sqlite, locate_postgres, locate_json)
 OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantOutsideVectors,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (
@@ -114,8 +114,8 @@ def test_a_name_that_nobody_has_is_answered_with_those_that_exist(kind: str):
 @pytest.mark.parametrize(
     ("kind", "name", "module", "cure"),
     [
-        ("backends", "postgresql", "concord.backends.postgres.store", "pip install 'concord-kb[postgres]'"),
-        ("backends", "postgres", "concord.backends.postgres.store", "pip install 'concord-kb[postgres]'"),
+        ("backends", "postgresql", "concord.store.postgres.old_names", "pip install 'concord-kb[postgres]'"),
+        ("backends", "postgres", "concord.store.postgres.old_names", "pip install 'concord-kb[postgres]'"),
         ("embedders", "onnx", "concord.embed.onnx", "pip install concord-kb"),
         ("embedders", "faraway", "faraway.embedder", "pip install faraway"),
     ],

@@ -13,7 +13,8 @@ from contract.stored import EVERYTHING, IDENTITY, embed, faults, put, unit
 from support.postgres_server import fresh_org, server_url
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.store.old_names import OldPostgresStore as PostgresStore  # noqa: E402
+from concord.store.postgres.connections import schema_of  # noqa: E402
+from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
 
 TABLES = "SELECT format('%%I.%%I', schemaname, tablename) FROM pg_tables WHERE schemaname = %s"
 
@@ -69,15 +70,15 @@ def test_two_bases_that_only_a_search_path_tells_apart_do_not_share_a_schema(dat
 
 
 def test_a_damaged_vector_is_not_found_and_changes_nobody_elses_rank():
-    with closing(PostgresStore.open(server_url(), fresh_org())) as store:
+    org = fresh_org()
+    with closing(PostgresStore.open(server_url(), org)) as store:
         chunks = put(store, "docs/a.md", *(f"text {n}" for n in range(4)))
         embed(store, [(chunk, unit(1, n, 0, 0)) for n, chunk in enumerate(chunks)])
         query = unit(1, 0.1, 0, 0)
         before = store.vectors.search(query, EVERYTHING, 4)
         with psycopg.connect(server_url(), autocommit=True) as connection:
-            schema = store.new._connections.location.schema
             connection.execute(
-                f"UPDATE \"{schema}\".kb_vectors_1 SET embedding = '[1,0.1,0,0.001]' WHERE id = 2"
+                f"UPDATE \"{schema_of(org)}\".kb_vectors_1 SET embedding = '[1,0.1,0,0.001]' WHERE id = 2"
             )
         assert store.vectors.search(query, EVERYTHING, 3) == [before[0], *before[2:]]
         assert [finding.fault for finding in faults(store)] == ["damaged-vectors"]

@@ -203,7 +203,7 @@ _NO_EXTENSION = _explained(
 )
 _UNSTORABLE = _explained(BadValue, "PostgreSQL cannot store a value: {error}", "rename or convert it")
 _TOO_LARGE = _explained(
-    BadValue, "a text or value is too large to be stored", "split the file, or leave it out"
+    BadValue, "a path, a text or a value is too large to be stored", "split the file, or leave it out"
 )
 _PATTERN = _explained(BadValue, "the path pattern is too long or too complex", "use fewer wildcards")
 

@@ -66,6 +66,12 @@ _IS_ALLOWED = """(
     SELECT TRUE FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document
     WHERE c.id = l.chunk AND {condition})"""
 
+# What others may do with chunks, they may do with the vectors of a model that comes later.
+_GRANTS = """
+SELECT format('GRANT %s ON %I TO %s', string_agg(DISTINCT a.privilege_type, ', '), :table::text,
+    CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END)
+FROM pg_class AS c CROSS JOIN LATERAL aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) AS a
+WHERE c.oid = 'kb_chunks'::regclass AND pg_get_userbyid(a.grantee) <> current_user GROUP BY a.grantee"""
 _LOOK = """
 SELECT pg_get_userbyid(t.relowner), pg_has_role(t.relowner, 'USAGE'),
     (SELECT i.indisvalid FROM pg_index AS i WHERE i.indexrelid = to_regclass(:index)),
@@ -111,6 +117,8 @@ class PostgresVectorTables(VectorTables):
             f"CREATE TABLE {table} (id bigint PRIMARY KEY, embedding vector({dimension:d}) NOT NULL);"
             f"ALTER TABLE {table} ALTER embedding SET STORAGE PLAIN"
         )
+        for (grant,) in session.rows(_GRANTS, {"table": table}):
+            session.run(grant)
 
     @override
     def drop(self, session: Session, model: Model) -> None:
@@ -119,7 +127,6 @@ class PostgresVectorTables(VectorTables):
     @override
     def write(self, session: Session, model: Model, vectors: Mapping[int, Vector]) -> None:
         assert isinstance(session, PostgresSession)
-        self.remove(session, model, list(vectors))  # COPY replaces nothing
         with session.connection.cursor().copy(_COPY.format(table=table_of(model))) as copy:
             copy.write(_COPY_HEAD + _copied(vectors, model.identity.dimension) + _COPY_END)
 
@@ -134,7 +141,8 @@ class PostgresVectorTables(VectorTables):
 
     @override
     def remove(self, session: Session, model: Model, ids: list[int]) -> None:
-        session.run(f"DELETE FROM {table_of(model)} WHERE id IN (:ids...)", {"ids": ids})
+        if ids:
+            session.run(f"DELETE FROM {table_of(model)} WHERE id IN (:ids...)", {"ids": ids})
 
     @override
     def nearest(
@@ -147,7 +155,8 @@ class PostgresVectorTables(VectorTables):
         allowed, values = _allowed(scope, filter)
         search = _Search(session, model, limit, {**values, "vector": Embedding(vector), "model": model.key})
         if is_indexed and (scope is None or scope.is_all_but):
-            walked = search.walked(allowed, min(ef or EF_SEARCH, MOST_EF_SEARCH))
+            effort = ef or (EF_SEARCH if filter.is_open else MOST_EF_SEARCH)  # past what is left out
+            walked = search.walked(allowed, min(effort, MOST_EF_SEARCH))
             if len(walked) >= limit:
                 return walked
         return search.compared(allowed)
