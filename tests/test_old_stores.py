@@ -159,8 +159,8 @@ def assert_answers(written: Written, home: Path, url: str) -> None:
         with secluded(home, url, embed__provider=provider, **UNHURRIED) as kb:
             _assert_found(kb, written)
             _assert_kept(kb, written)
-            # The tests' own role is above all policies.
-            assert [finding for finding in kb.store.check() if finding.fault != "policies"] == []
+            # The tests' own role is a superuser, who may drop what organisations have left.
+            assert {finding.fault for finding in kb.store.check()} <= {"policies", "old-tables"}
 
 
 def _assert_found(kb: KnowledgeBase, written: Written) -> None:

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from concord.backends.postgres.location import locate as locate_postgres
-from concord.backends.postgres.store import PostgresStore
 from concord.backends.qdrant.outside import QdrantOutsideVectors
 from concord.core import plugins
 from concord.core.errors import BadValue, MissingExtra, UnknownName
@@ -38,6 +36,8 @@ from concord.search.legs import ExactWords, RelaxedWords, Semantic
 from concord.search.rerank import CosineReranker
 from concord.store.json_file import locate as locate_json
 from concord.store.old_names import OldJsonStore, OldMemoryStore, OldSQLiteStore
+from concord.store.postgres.connections import locate as locate_postgres
+from concord.store.postgres.old_names import OldPostgresStore
 from concord.store.sqlite.location import locate as locate_sqlite
 from concord.types import Mode
 from support.kb_command import Kb
@@ -53,7 +53,7 @@ EMBEDDERS: Sequence[Callable[..., Embedder]] = (
     OpenAIEmbedder,
     HashingEmbedder,
 )
-STORES: Sequence[type[Store]] = (OldSQLiteStore, OldMemoryStore, PostgresStore, OldJsonStore)
+STORES: Sequence[type[Store]] = (OldSQLiteStore, OldMemoryStore, OldPostgresStore, OldJsonStore)
 LOCATIONS: Sequence[Callable[[str, str], object]] = (locate_sqlite, locate_postgres, locate_json)
 OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantOutsideVectors,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (
@@ -112,8 +112,8 @@ def test_a_name_that_nobody_has_is_answered_with_those_that_exist(kind: str):
 @pytest.mark.parametrize(
     ("kind", "name", "module", "cure"),
     [
-        ("backends", "postgresql", "concord.backends.postgres.store", "pip install 'concord-kb[postgres]'"),
-        ("backends", "postgres", "concord.backends.postgres.store", "pip install 'concord-kb[postgres]'"),
+        ("backends", "postgresql", "concord.store.postgres.old_names", "pip install 'concord-kb[postgres]'"),
+        ("backends", "postgres", "concord.store.postgres.old_names", "pip install 'concord-kb[postgres]'"),
         ("embedders", "onnx", "concord.embed.onnx", "pip install concord-kb"),
         ("embedders", "faraway", "faraway.embedder", "pip install faraway"),
     ],

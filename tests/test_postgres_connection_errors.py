@@ -15,8 +15,8 @@ from contract.stored import put
 from support.postgres_server import fresh_org, server_url, shared_server
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.backends.postgres.connection_errors import why_refused  # noqa: E402
-from concord.backends.postgres.store import PostgresStore  # noqa: E402
+from concord.store.postgres.errors import translated  # noqa: E402
+from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
 
 BOUND_S = 30.0
 
@@ -123,7 +123,7 @@ def test_a_role_of_one_connection_is_let_in_again_and_again(owned: str, administ
 def _borrow_all(store: PostgresStore, lent: ExitStack) -> None:
     """Take connections until no more is to be had: there may be more than one from before a limit."""
     while True:
-        lent.enter_context(store._connections.session())
+        lent.enter_context(store.new._connections.session())
 
 
 def test_where_waiting_cannot_help_it_is_told_how_many_connections_writing_needs(
@@ -151,7 +151,7 @@ def test_a_lost_connection_is_done_without_where_no_other_is_to_be_had(owned: st
     with closing(PostgresStore.open(owned, "default")) as store:
         assert store.catalog.sources() == []
         with ExitStack() as all_at_once:
-            lent = [all_at_once.enter_context(store._connections.session()) for _ in range(3)]
+            lent = [all_at_once.enter_context(store.new._connections.session()) for _ in range(3)]
             first = lent[0].info.backend_pid
         administrator.execute(f"ALTER ROLE {name} CONNECTION LIMIT 3")
         assert administrator.execute("SELECT pg_terminate_backend(%s, 30000)", (first,)).fetchone() == (True,)
@@ -159,11 +159,18 @@ def test_a_lost_connection_is_done_without_where_no_other_is_to_be_had(owned: st
             assert [store.catalog.sources() for _ in range(9)] == [[]] * 9
 
 
+def meaning(fault: Exception, server: str) -> KBError:
+    """Return what a user is told of an error of psycopg."""
+    with pytest.raises(KBError) as error, translated(server):
+        raise fault
+    return error.value
+
+
 def test_a_server_that_is_starting_is_not_ready_yet():
     fault = psycopg.OperationalError(
         'connection failed: connection to server at "h" failed: FATAL:  the database system is starting up'
     )
-    error = why_refused(fault, "h:5432/kb")
+    error = meaning(fault, "h:5432/kb")
     assert type(error) is BackendDown
     assert "wait" in (error.hint or "")
 
@@ -172,7 +179,7 @@ def test_a_refusal_in_another_language_is_quoted():
     fault = psycopg.OperationalError(
         "connection failed: FATAL:  Passwort-Authentifizierung für Benutzer »kb« fehlgeschlagen"
     )
-    error = why_refused(fault, "h:5432/kb")
+    error = meaning(fault, "h:5432/kb")
     assert type(error) is StoreError
     assert "»kb«" in error.message
     assert "password" in (error.hint or "")
@@ -185,11 +192,10 @@ def test_a_refusal_is_found_among_several_addresses():
         "- host: '127.0.0.1': connection failed: FATAL:  database \"kb\" does not exist\n"
         "- host: '::1': connection failed: Connection refused"
     )
-    error = why_refused(fault, "localhost:5432/kb")
-    assert error is not None
+    error = meaning(fault, "localhost:5432/kb")
     assert "no such database" in error.message
 
 
 def test_a_connection_that_is_cut_off_was_not_refused():
     for said in ("consuming input failed: FATAL:  terminating connection", "the connection is closed"):
-        assert why_refused(psycopg.OperationalError(said), "h:5432/kb") is None
+        assert "does not answer" in meaning(psycopg.OperationalError(said), "h:5432/kb").message

@@ -6,35 +6,25 @@ import random
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from itertools import chain
 from operator import mul
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from concord.core.storage import Store
-from concord.store.old_names import OldMemoryStore
-from concord.types import (
-    AllOf,
-    AnyOf,
-    Feedback,
-    Filter,
-    Identity,
-    Match,
-    Phrase,
-    Scored,
-    Vector,
-    Without,
-    Word,
-    silent,
-)
+from concord.store.old_names import OldSQLiteStore
+from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Scored, Vector, Without, Word, silent
 from contract.stored import IDENTITY, embed, put, unit
 from support.kb_command import Kb
 from support.postgres_server import fresh_org, server_url, walks
 from support.stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.backends.postgres import scope, upkeep  # noqa: E402
-from concord.backends.postgres.store import PostgresStore  # noqa: E402
+from concord.store.postgres import scope, vectors  # noqa: E402
+from concord.store.postgres.connections import schema_of  # noqa: E402
+from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
 
 CASES = 10_000  # in all
 TENDED = 6_000  # of them, on stores that have their indexes
@@ -43,44 +33,22 @@ NAMES = ("--alpha", "--beta", "wiki --beta", "docs --two")
 PATHS = tuple(f"{name}/{n}.md" for name in ("docs", "wiki") for n in range(4))
 TAGS = ((), ("ops",), ("ops", "web"))
 Case = Callable[[Store], object]
-TABLES = (
-    "kb_sources",
-    "kb_documents",
-    "kb_chunks",
-    "kb_pending",
-    "kb_spaces",
-    "kb_cache_usage",
-    "kb_gone",
-    "kb_names",
-    "kb_accesses",
-    "kb_feedback",
-    "kb_segments",
-    "kb_postings",
-    "kb_unsettled",
-    "kb_embedding_cache",
-    "kb_vectors_4",
-)
-
-
 store = pytest.fixture(postgres_store)
 
 
 @pytest.fixture(scope="module")
 def guest() -> str:
-    """The URL for a role that is no administrator: for such a one the policies are in force."""
+    """The URL for a role that is no administrator, and may use nothing but the schemas that it makes."""
     with psycopg.connect(server_url(), autocommit=True) as connection:
         connection.execute("CREATE ROLE guest LOGIN")
     return admitted(server_url())
 
 
 def admitted(url: str) -> str:
-    """Return the URL for that role to a database, whose tables are another's."""
-    with closing(PostgresStore.open(url, fresh_org())) as made:
-        made.vectors.prepare(IDENTITY)
+    """Return the URL for that role to a database in which it may make schemas."""
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(
-            "GRANT ALL ON SCHEMA public TO guest; GRANT ALL ON ALL TABLES IN SCHEMA public TO guest"
-        )
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        connection.execute(f"GRANT CREATE ON DATABASE {connection.info.dbname} TO guest")
     return url.replace("postgres:@", "guest:@")
 
 
@@ -181,21 +149,15 @@ def some_question(chance: random.Random) -> Case:
         lambda store: (store.catalog.superseded("docs/0.md"), store.catalog.count_types()),
         lambda store: (store.journal.accesses(PATHS), store.journal.feedback()),
         lambda store: store.cache.get(IDENTITY, [bytes(range(n % 7, 32)) for n in ids]),
-        lambda store: (store.cache.usage().hits, store.spaces.all(), store.vectors.count_pending()),
+        lambda store: (store.cache.usage(), store.spaces.all(), store.vectors.count_pending()),
         lambda store: (store.ledger.allowed(ids, filter), sorted(store.ledger.matching(filter, 8) or [])),
-        lambda store: (store.ledger.is_empty(), store.ledger.home(), remembered(store)),
+        lambda store: (store.ledger.is_empty(), store.ledger.home(), list(store.cache.entries())),
     ]
     return chance.choice(cases)
 
 
-def remembered(store: Store) -> list[tuple[Identity, bytes, bytes]]:
-    """Return the vectors that `compare` put into the cache: in memory, those of chunks are in it too."""
-    texts = [bytes(range(number, 32)) for number in range(7)]
-    return [entry for entry in store.cache.entries() if entry[1] in texts]
-
-
 def compare(
-    pairs: Sequence[tuple[OldMemoryStore, PostgresStore]], cases: int, share_tended: float = 0.0
+    pairs: Sequence[tuple[OldSQLiteStore, PostgresStore]], cases: int, share_tended: float = 0.0
 ) -> None:
     """Change and ask both stores of each organisation alike, and insist that they say the same."""
     chance = random.Random(5)
@@ -210,69 +172,46 @@ def compare(
         assert case(among) == case(alone)
 
 
-def opened(*urls: str) -> list[tuple[OldMemoryStore, PostgresStore]]:
-    """Return pairs of stores, one alone in memory and one among others.
+def opened(folder: Path, *urls: str) -> list[tuple[OldSQLiteStore, PostgresStore]]:
+    """Return pairs of stores, one alone in a file and one among others.
 
     Ids, paths, words and sources are the same in all of them.
     """
-    return [(OldMemoryStore.open("memory://", ""), PostgresStore.open(url, fresh_org())) for url in urls]
+    return [
+        (OldSQLiteStore.open(f"sqlite://{folder}", f"org{at}"), PostgresStore.open(url, fresh_org()))
+        for at, url in enumerate(urls)
+    ]
 
 
 @pytest.mark.promise("design.organisations-apart")
-def test_every_organisation_is_answered_as_if_it_were_alone(guest: str):
-    """Each has a store of its own in memory, which knows of no other: both must say the same, always.
+def test_every_organisation_is_answered_as_if_it_were_alone(guest: str, folder: Path):
+    """Each has a file of its own, which knows of no other: both must say the same, always.
 
-    One is an administrator's, whom no policy stops: there the statements alone keep the others out.
+    One is an administrator's, whom nothing stops: there the statements alone keep the others out.
     """
-    pairs = opened(server_url(), guest, guest)
+    pairs = opened(folder, server_url(), guest, guest)
     compare(pairs, CASES - TENDED)
-    for _, among in pairs:
-        among.close()
+    for store in chain(*pairs):
+        store.close()
 
 
 @pytest.mark.promise("design.organisations-apart")
-def test_every_organisation_is_answered_as_if_it_were_alone_where_one_graph_has_the_vectors_of_all(
-    guest: str, database: str, monkeypatch: pytest.MonkeyPatch
+def test_every_organisation_is_answered_as_if_it_were_alone_where_graphs_have_the_vectors(
+    guest: str, database: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """The same where vectors are indexed and segments merged, however few they are."""
-    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
-    monkeypatch.setattr(upkeep, "_MANY", 2)
-    monkeypatch.setattr(scope, "ALWAYS_EXACT", 0)
-    monkeypatch.setattr(scope, "MOST_EXACT", 0)
+    """The same where vectors are indexed, however few they are."""
+    monkeypatch.setattr(vectors, "INDEX_FROM", 1)
+    monkeypatch.setattr(scope, "MOST_LISTED", 0)
+    monkeypatch.setattr(scope, "NARROW_SHARE", 0)
     own = admitted(database)
-    pairs = opened(database, own, own)
-    for store in pairs[0]:  # whose tables they are makes the index
+    pairs = opened(folder, database, own, own)
+    for store in chain(*pairs):
         embed(store, [(put(store, "docs/0.md", "alpha")[0], unit(1, 0, 0, 0))])
         store.tend(silent)
     compare(pairs, TENDED, share_tended=0.02)
-    assert walks(pairs[1][1], IDENTITY.dimension) > 100
-    for _, among in pairs:
-        among.close()
-
-
-@pytest.mark.promise("design.organisations-apart")
-def test_a_policy_hides_the_rows_of_others_from_statements_that_forget_to_ask(
-    guest: str, store: PostgresStore
-):
-    (theirs,) = put(store, "docs/a.md", "secret text\n--secret")
-    embed(store, [(theirs, unit(1, 0, 0, 0))])
-    store.cache.put(IDENTITY, {b"key": unit(1, 0, 0, 0)})
-    store.ledger.move("http://elsewhere")
-    put(store, "docs/a.md", "secret text", tags=("told",))
-    assert store.ledger.unsettled(9)
-    org = fresh_org()
-    with (
-        closing(PostgresStore.open(guest, org)) as own,
-        psycopg.connect(guest, autocommit=True) as connection,
-    ):
-        put(own, "docs/a.md", "own text")
-        for table in TABLES:
-            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
-        connection.execute("SELECT set_config('concord.org', %s, false)", (org,))
-        assert connection.execute("SELECT count(*) FROM kb_orgs").fetchone() == (1,)
-        assert connection.execute("SELECT content FROM kb_chunks").fetchall() == [("own text",)]
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute("INSERT INTO kb_pending SELECT max(org) + 1, 1, 1 FROM kb_chunks")
+    assert walks(pairs[1][1]) > 100
+    for store in chain(*pairs):
+        store.close()
 
 
 @pytest.mark.promise("design.organisations-apart")
@@ -292,45 +231,6 @@ def test_where_one_keeps_its_vectors_is_nothing_to_the_others(guest: str):
         assert inside.ledger.home().url == ""
 
 
-def test_every_table_with_rows_of_an_organisation_has_a_policy(store: PostgresStore, administrator: Any):
-    store.vectors.prepare(IDENTITY)
-    unguarded = administrator.execute(
-        "SELECT relname FROM pg_class WHERE relname LIKE 'kb\\_%' AND relkind IN ('r', 'p')"
-        " AND NOT (relrowsecurity AND relforcerowsecurity) ORDER BY relname"
-    ).fetchall()
-    assert unguarded == [("kb_postings_rows",), ("kb_schema",)]
-
-
-@pytest.mark.promise("design.organisations-apart")
-def test_where_postings_lie_without_a_policy_nobody_may_look_or_say_whose_they_are(owned: str):
-    fields = "segment, term, size, chunks, packed"
-    with (
-        closing(PostgresStore.open(owned, "theirs")) as theirs,
-        closing(PostgresStore.open(owned, "own")) as own,
-        psycopg.connect(owned, autocommit=True) as connection,
-    ):
-        put(theirs, "docs/a.md", "secret text")
-        put(own, "docs/a.md", "own text")
-        for statement in (
-            "SELECT count(*) FROM kb_postings_rows",
-            "UPDATE kb_postings_rows SET size = 2",
-            "DELETE FROM kb_postings_rows",
-            f"INSERT INTO kb_postings_rows (org, {fields}) VALUES (1, 1, 'x', 1, '{{1}}', '{{1}}')",
-        ):
-            with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                connection.execute(statement)
-        added = f"INSERT INTO kb_postings_rows ({fields}) VALUES (1, 'zeta', 1, '{{1}}', '{{1}}')"
-        with pytest.raises(psycopg.errors.NotNullViolation):
-            connection.execute(added)  # it would be nobody's
-        connection.execute("SELECT set_config('concord.org', 'own', false)")
-        connection.execute("CREATE TEMPORARY TABLE kb_orgs (key integer, name text)")
-        connection.execute("INSERT INTO pg_temp.kb_orgs VALUES (%s, 'own')", (theirs.org,))
-        connection.execute(added)
-        assert connection.execute("SELECT DISTINCT org FROM kb_postings").fetchall() == [(own.org,)]
-        assert own.lexical.frequencies(["zeta", "secret"])[1] == {"zeta": 1, "secret": 0}
-        assert theirs.lexical.frequencies(["zeta", "secret"])[1] == {"zeta": 0, "secret": 1}
-
-
 @pytest.mark.parametrize("command", [("search", "deploy"), ("list",), ("stats",), ("sync",)], ids=" ".join)
 def test_who_only_looks_makes_no_organisation_however_it_was_named(
     kb: Kb, command: tuple[str, ...], administrator: Any, monkeypatch: pytest.MonkeyPatch
@@ -341,4 +241,4 @@ def test_who_only_looks_makes_no_organisation_however_it_was_named(
     run = kb(*command)
     assert (run.status, run.out) == (2, "")
     assert f"{org!r} has nothing in" in run.err
-    assert administrator.execute("SELECT FROM kb_orgs WHERE name = %s", (org,)).rowcount == 0
+    assert administrator.execute("SELECT to_regnamespace(%s)", (f'"{schema_of(org)}"',)).fetchone() == (None,)

@@ -1,4 +1,4 @@
-"""Roles on PostgreSQL: who is above the policies is told so, and who owns no table can work all the same."""
+"""Roles on PostgreSQL: a superuser is told what it is, and who owns no table can work all the same."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from support.small_library import secluded
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402
 
-from concord.backends.postgres import migrations, upkeep  # noqa: E402
-from concord.backends.postgres.schema import MAY_ADD_POSTINGS  # noqa: E402
-from concord.backends.postgres.store import PostgresStore  # noqa: E402
+from concord.store.postgres import vectors  # noqa: E402
+from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
 
 
 def named(kb: KnowledgeBase, check: str) -> list[Finding]:
@@ -49,7 +48,7 @@ def role(owned: str, administrator: Any) -> Iterator[str]:
     administrator.execute(f"CREATE ROLE {name} LOGIN")
     yield name
     with psycopg.connect(as_role(owned, "postgres"), autocommit=True) as connection:
-        connection.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")
+        connection.execute(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}")
 
 
 @pytest.fixture
@@ -57,8 +56,7 @@ def guest(owner: KnowledgeBase, owned: str, role: str) -> str:
     """The URL for a role that may do everything with the tables, and owns none."""
     with psycopg.connect(owned, autocommit=True) as connection:
         connection.execute(
-            f"GRANT ALL ON SCHEMA public TO {role}; GRANT ALL ON ALL TABLES IN SCHEMA public TO {role};"
-            f"REVOKE ALL ON kb_postings_rows FROM {role}; GRANT {MAY_ADD_POSTINGS} TO {role}"
+            f"GRANT ALL ON SCHEMA kb_default TO {role};GRANT ALL ON ALL TABLES IN SCHEMA kb_default TO {role}"
         )
     return as_role(owned, role)
 
@@ -67,46 +65,10 @@ def as_role(url: str, role: str) -> str:
     return url.replace(f"{owner_of(url)}:@", f"{role}:@")
 
 
-def test_for_an_ordinary_role_the_policies_are_in_force(owner: KnowledgeBase, guest: str, tmp_path: Path):
+def test_an_ordinary_role_is_told_nothing(owner: KnowledgeBase, guest: str, tmp_path: Path):
     assert owner.store.check() == []
     with secluded(tmp_path, guest) as kb:
         assert kb.store.check() == []
-
-
-@pytest.mark.parametrize(
-    ("right", "what"),
-    [
-        ("SELECT ON ALL TABLES IN SCHEMA public", "look at the words of all organisations"),
-        ("SELECT (term) ON kb_postings_rows", "look at the words of all organisations"),
-        ("TRUNCATE ON kb_postings_rows", "look at the words of all organisations"),
-        ("INSERT ON ALL TABLES IN SCHEMA public", "add words to any organisation"),
-    ],
-)
-def test_a_role_that_may_look_where_no_policy_is_in_force_is_told_so_and_how_to_end_it(
-    owner: KnowledgeBase, owned: str, guest: str, tmp_path: Path, right: str, what: str
-):
-    with psycopg.connect(owned, autocommit=True) as connection, secluded(tmp_path, guest) as kb:
-        connection.execute(f"GRANT {right} TO {owner_of(guest)}")
-        (finding,) = named(kb, "policies")
-        assert f"the role {owner_of(guest)} may {what}" in finding.message
-        assert named(owner, "policies") == []
-        connection.execute(finding.hint)
-        assert named(kb, "policies") == []
-        kb.note(Note("The valve is painted on Fridays."), embed=False)
-
-
-def test_a_role_that_is_above_the_policies_is_told_so(
-    owner: KnowledgeBase, guest: str, administrator: Any, tmp_path: Path
-):
-    role = owner_of(guest)
-    administrator.execute(f"ALTER ROLE {role} BYPASSRLS")
-    for url in (guest, as_role(guest, "postgres")):
-        with secluded(tmp_path, url) as kb:
-            (finding,) = named(kb, "policies")
-            assert f"the role {owner_of(url)} is above row-level policies" in finding.message
-            assert "BYPASSRLS" in finding.hint
-            assert not finding.is_repairable
-            assert kb.doctor(fix=True).findings == (finding,)
 
 
 def test_the_command_says_so_too(
@@ -120,19 +82,7 @@ def test_the_command_says_so_too(
     monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
     assert main(["--store", owned, "doctor"]) == 0
     assert main(["--store", as_role(owned, "postgres"), "doctor"]) == 1
-    assert "policies: the role postgres" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("change", ["DISABLE ROW LEVEL SECURITY", "NO FORCE ROW LEVEL SECURITY"])
-def test_policies_that_somebody_switched_off_are_missed(owner: KnowledgeBase, owned: str, change: str):
-    dimension = owner.store.vectors.identity().dimension  # type: ignore[union-attr]
-    for table in ("kb_orgs", f"kb_vectors_{dimension}"):
-        with psycopg.connect(owned, autocommit=True) as connection:
-            connection.execute(f"ALTER TABLE {table} {change}")
-            (finding,) = named(owner, "policies")
-            assert table in finding.message
-            connection.execute(finding.hint)
-        assert named(owner, "policies") == []
+    assert "policies: the role postgres is a superuser" in capsys.readouterr().out
 
 
 def test_rights_that_were_given_before_the_first_embedding_hold_for_its_table(
@@ -141,9 +91,9 @@ def test_rights_that_were_given_before_the_first_embedding_hold_for_its_table(
     with secluded(tmp_path, owned) as kb:
         kept = kb.note(Note("The pump is tested on Mondays."), embed=False)
         with psycopg.connect(owned, autocommit=True) as connection:
-            connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}")
+            connection.execute(f"GRANT USAGE ON SCHEMA kb_default TO {role}")
             connection.execute(
-                f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}"
+                f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA kb_default TO {role}"
             )
         kb.edit_note(kept.id, content="The pump is tested on Tuesdays.")
     with secluded(tmp_path, as_role(owned, role)) as guests:
@@ -152,85 +102,26 @@ def test_rights_that_were_given_before_the_first_embedding_hold_for_its_table(
         assert guests.stats().pending == 0
 
 
-def test_rights_that_were_given_before_a_migration_hold_after_it(
-    owned: str, role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:9])
-    monkeypatch.setattr(migrations, "VERSION", 9)
-    PostgresStore.open(owned, "default").close()
-    with psycopg.connect(owned, autocommit=True) as connection:
-        connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}")
-        connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}")
-    monkeypatch.undo()
-    PostgresStore.open(owned, "default").close()
-    with secluded(tmp_path, as_role(owned, role)) as guests:
-        kept = guests.note(Note("The pump is tested on Mondays."), embed=False)
-        guests.edit_note(kept.id, content="The pump is tested on Tuesdays.", embed=False)
-        assert guests.search("pump", mode="fts5").hits
-        assert guests.store.check() == []
-    refused = pytest.raises(psycopg.errors.InsufficientPrivilege)
-    with psycopg.connect(as_role(owned, role)) as connection, refused:
-        connection.execute("SELECT count(*) FROM kb_postings_rows")
-
-
-@pytest.mark.parametrize("right", ["SELECT (term)", "SELECT"])
-def test_rights_for_columns_and_rights_to_give_rights_show_nothing_of_others_after_a_migration(
-    owned: str, role: str, administrator: Any, monkeypatch: pytest.MonkeyPatch, right: str
-):
-    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:9])
-    monkeypatch.setattr(migrations, "VERSION", 9)
-    PostgresStore.open(owned, "default").close()
-    with psycopg.connect(owned, autocommit=True) as connection:
-        connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}")
-        connection.execute(f"GRANT SELECT ON kb_orgs TO {role}; GRANT {right} ON kb_postings TO {role}")
-        connection.execute(f"GRANT INSERT ON kb_postings TO {role} WITH GRANT OPTION")
-    with psycopg.connect(as_role(owned, role), autocommit=True) as connection:
-        connection.execute("GRANT INSERT ON kb_postings TO PUBLIC")
-    monkeypatch.undo()
-    PostgresStore.open(owned, "default").close()
-    with psycopg.connect(as_role(owned, role), autocommit=True) as connection:
-        assert connection.execute("SELECT term FROM kb_postings").fetchall() == []
-        for statement in (
-            "SELECT term FROM kb_postings_rows",
-            "INSERT INTO kb_postings_rows VALUES (1, 1, 'x', 1, '{1}', '{1}')",
-        ):
-            with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                connection.execute(statement)
-
-
-def test_a_role_above_the_policies_reads_for_a_backup_after_a_migration_what_it_read_before(
-    owned: str, role: str, administrator: Any, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(migrations, "STEPS", migrations.STEPS[:9])
-    monkeypatch.setattr(migrations, "VERSION", 9)
-    PostgresStore.open(owned, "default").close()
-    administrator.execute(f"ALTER ROLE {role} BYPASSRLS")
-    with psycopg.connect(owned, autocommit=True) as connection:
-        connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}")
-        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
-    monkeypatch.undo()
-    PostgresStore.open(owned, "default").close()
-    with psycopg.connect(as_role(owned, role), autocommit=True) as connection:
-        assert connection.execute("SELECT count(*) FROM kb_postings_rows").fetchall() == [(0,)]
-
-
 def test_a_table_that_a_guest_has_made_is_its_owners_to_use(owned: str, role: str, tmp_path: Path):
     with secluded(tmp_path, owned) as kb:
         kept = kb.note(Note("The pump is tested on Mondays."), embed=False)
         with psycopg.connect(owned, autocommit=True) as connection:
-            connection.execute(f"GRANT ALL ON SCHEMA public TO {role}")
-            connection.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")
+            connection.execute(f"GRANT ALL ON SCHEMA kb_default TO {role}")
+            connection.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA kb_default TO {role}")
         with secluded(tmp_path, as_role(owned, role)) as guests:
             guests.edit_note(kept.id, content="The pump is tested on Tuesdays.")
         assert kb.search("pump", mode="semantic").degraded == ()
 
 
 def test_whoever_lacks_a_right_is_told_which_and_for_what(owner: KnowledgeBase, owned: str, role: str):
+    with pytest.raises(StoreError, match="permission denied for schema kb_default") as refusal:
+        PostgresStore.open(as_role(owned, role), "default").catalog.sources()
+    assert "GRANT USAGE, CREATE ON SCHEMA kb_default" in (refusal.value.hint or "")
     with psycopg.connect(owned, autocommit=True) as connection:
-        connection.execute(f"GRANT USAGE ON SCHEMA public TO {role}; GRANT SELECT ON kb_schema TO {role}")
-    with pytest.raises(StoreError, match="permission denied for table kb_orgs") as refusal:
+        connection.execute(f"GRANT USAGE ON SCHEMA kb_default TO {role}")
+    with pytest.raises(StoreError, match="permission denied for table kb_meta") as refusal:
         PostgresStore.open(as_role(owned, role), "default")
-    assert "GRANT SELECT, INSERT, UPDATE, DELETE ON kb_orgs" in (refusal.value.hint or "")
+    assert "GRANT SELECT, INSERT, UPDATE, DELETE ON kb_meta" in (refusal.value.hint or "")
 
 
 def test_who_mistypes_an_organisation_is_told_so_and_leaves_nothing_behind(
@@ -238,22 +129,20 @@ def test_who_mistypes_an_organisation_is_told_so_and_leaves_nothing_behind(
 ):
     """Whether or not the role may write."""
     with psycopg.connect(owned) as connection:
-        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA kb_default TO {role}")
     for url in (owned, as_role(owned, role)):
         told = kb("--store", url, "--org", "mistyped", "search", "anything")
         assert told.status == 2
         assert "'mistyped' has nothing" in told.err
     with psycopg.connect(as_role(owned, "postgres")) as connection:
-        named = "SELECT count(*) FROM kb_orgs WHERE name = 'mistyped'"
-        assert connection.execute(named).fetchone() == (0,)
+        assert connection.execute("SELECT to_regnamespace('kb_mistyped')").fetchone() == (None,)
 
 
 def test_what_a_role_without_rights_for_the_vectors_keeps_is_kept_once_and_says_so(
     owner: KnowledgeBase, guest: str, owned: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    dimension = owner.store.vectors.identity().dimension  # type: ignore[union-attr]
     with psycopg.connect(owned, autocommit=True) as connection:
-        connection.execute(f"REVOKE INSERT ON kb_vectors_{dimension} FROM {owner_of(guest)}")
+        connection.execute(f"REVOKE INSERT ON kb_default.kb_vectors_1 FROM {owner_of(guest)}")
     write(tmp_path / "more" / "b.md", "# Valves\n\nThe valve is painted on Fridays.\n")
     with secluded(tmp_path, guest) as kb:
         kept = kb.note(Note("The pump is painted on Fridays."))
@@ -278,7 +167,7 @@ def test_what_a_server_that_is_read_only_advises_is_not_hidden_by_what_a_vector_
 @pytest.fixture
 def unindexed(guest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KnowledgeBase]:
     """A knowledge base of that guest, with more vectors than are left without an index."""
-    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    monkeypatch.setattr(vectors, "INDEX_FROM", 1)
     for n in range(3):
         write(tmp_path / "more" / f"{n}.md", f"# Valves\n\nValve {n} is painted on Fridays.\n")
     with secluded(tmp_path, guest) as made:

@@ -10,16 +10,14 @@ from typing import Any
 
 import pytest
 
-from concord.core import plugins
 from concord.core.errors import StoreError
 from concord.store.contract import Select
 from support.postgres_server import fresh_org
-from test_old_stores import FILES, IN_POSTGRESQL, Written, assert_answers, each, embedded
+from test_old_stores import FILES
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.store.postgres.store import PostgresStore  # noqa: E402
 
-__all__ = ["embedded"]
 NEWEST = "postgres-10-9482f1c.sql.xz"
 VERSION = "SELECT version FROM kb_schema"
 SCHEMAS = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'kb\\_%'"
@@ -41,31 +39,27 @@ def asked(url: str, statement: str) -> Any:
         return value
 
 
-@each(IN_POSTGRESQL)
-def test_an_organisation_moves_with_all_that_it_has_and_nothing_is_embedded(
-    written: Written, database: str, tmp_path: Path, embedded: list[str], monkeypatch: pytest.MonkeyPatch
-):
-    new = {"postgresql": "concord.store.old_names:OldPostgresStore"}
-    monkeypatch.setitem(plugins.TABLES, "backends", {**plugins.TABLES["backends"], **new})
-    assert_answers(written, tmp_path, restored(written.file, database))
-    assert embedded == []
-
-
-def test_older_programs_refuse_the_tables_that_an_organisation_has_left(database: str):
-    from concord.backends.postgres.store import PostgresStore as OldStore
-    from concord.core.errors import SchemaTooNew
-
-    restored(NEWEST, database)
-    PostgresStore.open(database, "default").close()
-    with pytest.raises(SchemaTooNew):
-        OldStore.open(database, "default")
-
-
 def test_an_organisation_that_shared_no_tables_finds_nothing_of_others(database: str):
     restored(NEWEST, database)
     with closing(PostgresStore.open(database, fresh_org())) as store:
         assert not store.place.is_begun
         assert list(store.catalog.documents(Select())) == []
+
+
+def test_the_old_tables_are_dropped_once_every_organisation_has_left_them(database: str):
+    restored(NEWEST, database)
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("INSERT INTO kb_orgs (name) VALUES ('other')")
+        old = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public' AND tablename LIKE 'kb\\_%'"
+        with closing(PostgresStore.open(database, "default")) as store:
+            assert "old-tables" not in {finding.fault for finding in store.check()}
+            PostgresStore.open(database, "other").close()
+            (finding,) = [each for each in store.check() if each.fault == "old-tables"]
+            assert connection.execute(old).fetchone() != (0,)
+            store.repair([finding])
+            assert connection.execute(old).fetchone() == (0,)
+            assert "old-tables" not in {finding.fault for finding in store.check()}
+            assert store.catalog.count().documents > 0
 
 
 # In the order in which they are read, or written last.

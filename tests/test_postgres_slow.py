@@ -22,12 +22,12 @@ from support.recorders import write
 from support.small_library import opened
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.backends.postgres.bounded import Bounded  # noqa: E402
-from concord.backends.postgres.store import PostgresStore  # noqa: E402
+from concord.store.postgres.connections import Bounded, schema_of  # noqa: E402
+from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
 
 BOUND_S = 60.0
 DEADLINE_MS = 300.0  # too short for nothing but a server that does not answer
-TABLES = ("kb_orgs", "kb_documents", "kb_chunks", "kb_postings")
+TABLES = ("kb_meta", "kb_documents", "kb_chunks", "kb_postings")
 OURS = "application_name = 'concord'"
 
 
@@ -46,10 +46,10 @@ def kb(org: str, tmp_path: Path) -> Iterator[KnowledgeBase]:
 
 
 @contextmanager
-def locked(table: str) -> Iterator[Any]:
+def locked(org: str, table: str) -> Iterator[Any]:
     """Keep a table from everybody, as VACUUM FULL does; lend the connection that holds it."""
     with closing(psycopg.connect(server_url())) as other:
-        other.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        other.execute(f'LOCK TABLE "{schema_of(org)}".{table} IN ACCESS EXCLUSIVE MODE')
         yield other
 
 
@@ -86,9 +86,9 @@ def nobody_waits(connection: Any) -> bool:
 @pytest.mark.parametrize("mode", ["auto", "fts5"])
 @pytest.mark.parametrize("table", TABLES)
 def test_a_search_that_meets_a_locked_table_ends_with_an_error_and_so_do_its_statements(
-    kb: KnowledgeBase, table: str, mode: str
+    kb: KnowledgeBase, org: str, table: str, mode: str
 ):
-    with locked(table) as other:
+    with locked(org, table) as other:
         refusal = outcome(lambda: kb.search("login", mode=mode, deadline_ms=DEADLINE_MS))
         assert isinstance(refusal, StoreBusy | BackendDown)
         assert refusal.hint
@@ -100,7 +100,7 @@ def test_a_search_that_meets_a_locked_table_ends_with_an_error_and_so_do_its_sta
 
 def test_sources_that_cannot_be_read_are_an_error_too(kb: KnowledgeBase, org: str):
     """By words, which asks for them every time; and with a store that has not read them yet."""
-    with opened(server_url(), org=org) as another, locked("kb_sources") as other:
+    with opened(server_url(), org=org) as another, locked(org, "kb_sources") as other:
         for asked in (
             lambda: kb.search("login", mode="fts5", deadline_ms=DEADLINE_MS),
             lambda: another.search("login", deadline_ms=DEADLINE_MS),
@@ -109,9 +109,8 @@ def test_sources_that_cannot_be_read_are_an_error_too(kb: KnowledgeBase, org: st
         assert nobody_waits(other)
 
 
-def test_locked_vectors_leave_the_answer_to_words_and_no_statement_behind(kb: KnowledgeBase):
-    dimension = kb.store.spaces.all()[0].identity.dimension
-    with locked(f"kb_vectors_{dimension}") as other:
+def test_locked_vectors_leave_the_answer_to_words_and_no_statement_behind(kb: KnowledgeBase, org: str):
+    with locked(org, "kb_vectors_1") as other:
         answer = outcome(lambda: kb.search("login", deadline_ms=DEADLINE_MS))
         assert answer.hits
         assert [one.strategy for one in answer.degraded] == ["semantic"]
@@ -119,7 +118,7 @@ def test_locked_vectors_leave_the_answer_to_words_and_no_statement_behind(kb: Kn
 
 
 def test_a_store_that_cannot_even_be_looked_up_is_busy(kb: KnowledgeBase, org: str):
-    with locked("kb_orgs") as other, opened(server_url(), org=org) as another:
+    with locked(org, "kb_meta") as other, opened(server_url(), org=org) as another:
         refusal = outcome(lambda: another.search("login", deadline_ms=DEADLINE_MS))
         assert isinstance(refusal, StoreBusy)
         assert "broke off" in refusal.message
@@ -128,14 +127,14 @@ def test_a_store_that_cannot_even_be_looked_up_is_busy(kb: KnowledgeBase, org: s
 
 def test_the_setting_bounds_a_search_that_names_no_deadline(kb: KnowledgeBase, org: str):
     hasty = opened(server_url(), org=org, search__deadline_ms=DEADLINE_MS)
-    with hasty, locked("kb_postings"):
+    with hasty, locked(org, "kb_postings"):
         assert isinstance(outcome(lambda: hasty.search("login")), StoreBusy)
 
 
-def test_a_write_waits_for_a_lock_for_longer_than_a_search_would(kb: KnowledgeBase, tmp_path: Path):
+def test_a_write_waits_for_a_lock_for_longer_than_a_search_would(kb: KnowledgeBase, org: str, tmp_path: Path):
     write(tmp_path / "docs" / "b.md", "More text.\n")
     kb.search("login", deadline_ms=DEADLINE_MS)  # leaves its bound on connections that the sync is lent
-    with locked("kb_documents") as other:
+    with locked(org, "kb_documents") as other:
         done: list[Any] = []
         writing = threading.Thread(target=lambda: done.append(kb.sync()), daemon=True)
         writing.start()
@@ -158,12 +157,12 @@ def test_a_write_that_the_servers_own_limit_breaks_off_is_not_told_to_allow_a_se
     url = f"{server_url()}&options=-c%20statement_timeout%3D{DEADLINE_MS:.0f}"
     with opened(url, org=org) as hasty:
         hasty.search("login")
-        with locked("kb_documents"):
+        with locked(org, "kb_documents"):
             refusal = outcome(hasty.sync)
         assert isinstance(refusal, StoreBusy)
         assert "statement_timeout" in (refusal.hint or "")
         assert "deadline" not in (refusal.hint or "")
-        with locked("kb_postings"):
+        with locked(org, "kb_postings"):
             refusal = outcome(lambda: hasty.search("login", deadline_ms=DEADLINE_MS))
         assert "deadline" in (refusal.hint or "")
 

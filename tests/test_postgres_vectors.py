@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,25 +14,23 @@ from msgspec.structs import replace
 from concord import KnowledgeBase
 from concord.core.config import load_settings
 from concord.core.errors import BadValue, VectorsElsewhere
-from concord.index import batch
 from concord.ops import migrate as moving
 from concord.parts import Parts
 from concord.store.old_names import OldMemoryStore
 from concord.types import Filter, Scored, silent
 from contract.stored import EVERYTHING, IDENTITY, document, embed, faults, pieces, put, source, unit
-from support.postgres_server import fresh_org, server_url
+from support.postgres_server import asked, fresh_org, server_url, walks
 from support.recorders import write
 from support.stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.backends.postgres import scope, upkeep, vectors  # noqa: E402
-from concord.backends.postgres.rows import array_of  # noqa: E402
-from concord.backends.postgres.store import PostgresStore  # noqa: E402
-from concord.backends.postgres.vector_form import Embedding  # noqa: E402
+from concord.store.postgres import scope, vectors  # noqa: E402
+from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
 
 POINTS, DIMENSION = 2400, 24
 RARE = 3  # 0.1 % and a little
 NORTH = unit(1, 0, 0, 0)
+INDEX = "SELECT to_regclass('kb_vectors_1_hnsw') IS NOT NULL"
 
 
 store = pytest.fixture(postgres_store)
@@ -61,7 +58,7 @@ def many() -> Iterator[PostgresStore]:
 
 
 def test_the_server_builds_the_index_with_the_memory_that_is_set(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    monkeypatch.setattr(vectors, "INDEX_FROM", 1)
     values = {"store.url": server_url(), "store.index_memory_mb": 1 << 40}  # more than any server takes
     store = Parts(load_settings(values, {}), fresh_org()).store
     (a,) = put(store, "docs/a.md", "text")
@@ -83,32 +80,9 @@ def exactly(store: PostgresStore, vector: bytes, ids: set[int], limit: int) -> l
     return [list(known)[place] for place in nearest]
 
 
-def plan(store: PostgresStore, filter: Filter) -> str:
-    """Return how the server would walk the graph under a filter."""
-    with store._connections.transaction() as connection:
-        state = store.vectors._state(connection)
-        assert state is not None
-        allowed = store.vectors._scope(connection, filter, state)
-        values = {
-            "vector": Embedding(point(random.Random())),
-            "org": store.org,
-            "space": 1,
-            **allowed.values,
-        }
-        store.vectors._ask_state(connection, more=vectors._EFFORT, effort="64", scanned="20000")
-        statement = vectors._NEAREST.format(
-            sent="NULL",
-            passed="0",
-            table="kb_vectors_24",
-            allowed=allowed.each,
-            order=vectors._WALKED.format(limit=10),
-        )
-        return "\n".join(line for (line,) in connection.execute("EXPLAIN " + statement, values))
-
-
 def test_what_was_last_seen_of_the_vectors_is_not_what_is_searched(many: PostgresStore):
     """State and vectors are asked for in one trip, of the space as it was: another may be active by now."""
-    with closing(PostgresStore.open(server_url(), many._connections.location.org)) as other:
+    with closing(PostgresStore.open(server_url(), many.new._connections.location.org)) as other:
         small = replace(IDENTITY, model="other")
         many.vectors.search(point(random.Random(1)), EVERYTHING, 3)
         (first,) = many.vectors.fetch([1])
@@ -134,7 +108,7 @@ def test_vectors_are_put_where_they_belong_by_now_not_where_they_were_put_last(s
     embed(store, [(a, unit(1, 0, 0, 0))])
     store.vectors.put([(a, unit(0, 1, 0, 0))])
     wider = replace(IDENTITY, model="wider", dimension=5)
-    with closing(PostgresStore.open(server_url(), store._connections.location.org)) as other:
+    with closing(PostgresStore.open(server_url(), store.new._connections.location.org)) as other:
         other.spaces.add(wider, {})
         other.spaces.of(wider).put([(a, unit(0, 0, 0, 0, 1))])
         other.spaces.activate(wider)
@@ -151,74 +125,29 @@ def test_vectors_are_put_where_they_belong_by_now_not_where_they_were_put_last(s
     assert faults(store) == []
 
 
-def indexes(connection: Any, dimension: int) -> list[Any]:
-    named = "SELECT indexname FROM pg_indexes WHERE indexname = %s"
-    return list(connection.execute(named, (f"kb_vectors_{dimension}_hnsw",)).fetchall())
-
-
 @pytest.mark.promise("D.migrate.everything")
-def test_a_store_that_was_migrated_has_its_vectors_indexed_and_its_segments_merged(
-    store: PostgresStore, administrator: Any, monkeypatch: pytest.MonkeyPatch
+def test_a_store_that_was_migrated_has_its_vectors_indexed(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(upkeep, "INDEX_FROM", 3)
-    monkeypatch.setattr(upkeep, "_MANY", 2)
-    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 1)  # a segment each
+    monkeypatch.setattr(vectors, "INDEX_FROM", 3)
     origin = OldMemoryStore.open("memory://", "")
     origin.vectors.prepare(replace(IDENTITY, dimension=6))  # of which there is no index yet
     for n in range(3):
         (a,) = put(origin, f"docs/{n}.md", f"text {n}")
         origin.vectors.put([(a, unit(1, n, 0, 0, 0, 0))])
     assert moving.migrate(origin, store, silent, lock_wait_s=1).counts.vectors == 3
-    assert indexes(administrator, 6) != []
-    segments = "SELECT count(*) FROM kb_segments WHERE org = %s"
-    assert administrator.execute(segments, (store.org,)).fetchone() == (1,)
+    assert asked(store, INDEX)
 
 
 def test_a_sync_leaves_many_vectors_indexed(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    monkeypatch.setattr(vectors, "INDEX_FROM", 1)
     given = {"store.url": database, "embed.provider": "hashing"}
     write(tmp_path / "docs" / "a.md", "# Pumps\n\nThe pump is tested on Mondays.\n")
     with KnowledgeBase(load_settings(given, {"KB_HOME": str(tmp_path)})) as kb:
         kb.add(tmp_path / "docs")
-        identity = kb.store.vectors.identity()
-        assert identity is not None
-    with psycopg.connect(database) as connection:
-        assert indexes(connection, identity.dimension) != []
-
-
-class Overtaken:
-    """A connection on which somebody else does something just before a lock is asked for."""
-
-    def __init__(self, connection: Any, meanwhile: Callable[[], None]) -> None:
-        self._connection = connection
-        self._meanwhile = meanwhile
-
-    def execute(self, statement: Any, *values: Any) -> Any:
-        if "pg_try_advisory_lock" in str(statement):
-            self._meanwhile()
-        return self._connection.execute(statement, *values)
-
-
-def test_an_index_that_somebody_else_has_just_built_is_not_built_again(
-    store: PostgresStore, administrator: Any, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
-    (a,) = put(store, "docs/a.md", "text")
-    store.vectors.prepare(replace(IDENTITY, dimension=7))  # of which there is no index yet
-    store.vectors.put([(a, unit(1, 0, 0, 0, 0, 0, 0))])
-    number = "SELECT to_regclass('kb_vectors_7_hnsw')::oid"
-    built: list[Any] = []
-
-    def build() -> None:
-        with closing(PostgresStore.open(server_url(), store._connections.location.org)) as other:
-            other.tend(silent)
-        built.extend(administrator.execute(number).fetchone())
-
-    with store._connections.session() as connection:
-        late: Any = Overtaken(connection, build)
-        upkeep._build_index(late, "kb_vectors_7", None)
-    assert built != [None]
-    assert list(administrator.execute(number).fetchone()) == built
+        index = kb.stats().index
+        assert index is not None
+        assert (index.covered, index.absent) == (1, None)
 
 
 @pytest.mark.promise("002.hnsw")
@@ -226,9 +155,9 @@ def test_an_index_that_somebody_else_has_just_built_is_not_built_again(
 def test_many_vectors_are_indexed_when_a_sync_ends_and_the_index_answers(
     many: PostgresStore, filter: Filter, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(scope, "MOST_EXACT", 0)
-    monkeypatch.setattr(many.vectors, "_scopes", scope.Scopes(many._connections.org))
-    assert "kb_vectors_24_hnsw" in plan(many, filter)
+    monkeypatch.setattr(scope, "MOST_LISTED", 0)
+    monkeypatch.setattr(scope, "NARROW_SHARE", 0)
+    before = walks(many)
     chance = random.Random(8)
     allowed = set(range(1, POINTS + 1)) if filter.is_open else set(range(2, POINTS + 1, 2))
     hits = 0
@@ -239,26 +168,16 @@ def test_many_vectors_are_indexed_when_a_sync_ends_and_the_index_answers(
         assert set(found) <= allowed
         hits += len(set(found) & set(exactly(many, vector, allowed, 10)))
     assert hits >= 95
+    assert walks(many) == before + 10
 
 
-@pytest.mark.parametrize("filter", [EVERYTHING, Filter(tags=("half",)), Filter(tags=("rare",))], ids=str)
-def test_vectors_that_come_along_are_those_of_the_chunks_that_are_found(many: PostgresStore, filter: Filter):
-    vector = point(random.Random(5))
-    found = many.vectors.search(vector, filter, 10)
-    along = many.vectors.search(vector, filter, 10, with_vectors=True)
-    assert [(one.chunk_id, one.score) for one in along] == [(one.chunk_id, one.score) for one in found]
-    assert not any(one.vector for one in found)
-    sent = {one.chunk_id: one.vector for one in along}
-    assert sent == many.vectors.fetch([one.chunk_id for one in found])
-
-
-@pytest.mark.parametrize("always_exact", [0, 1000])
+@pytest.mark.parametrize("most_listed", [0, 1000])
 def test_a_filter_that_was_asked_before_sees_what_others_have_changed_since(
-    database: str, monkeypatch: pytest.MonkeyPatch, always_exact: int
+    database: str, monkeypatch: pytest.MonkeyPatch, most_listed: int
 ):
-    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
-    monkeypatch.setattr(scope, "ALWAYS_EXACT", always_exact)
-    monkeypatch.setattr(scope, "MOST_EXACT", always_exact)
+    monkeypatch.setattr(vectors, "INDEX_FROM", 1)
+    monkeypatch.setattr(scope, "MOST_LISTED", most_listed)
+    monkeypatch.setattr(scope, "NARROW_SHARE", 0)
     filter = Filter(tags=("hot",))
     with (
         closing(PostgresStore.open(database, "default")) as store,
@@ -280,12 +199,6 @@ def test_a_filter_that_was_asked_before_sees_what_others_have_changed_since(
         assert found() == [*ids, new]
         other.catalog.delete_documents(["docs/a.md"])
         assert found() == [ids[1], new]
-
-
-def test_no_more_filters_are_remembered_than_a_process_has_room_for(many: PostgresStore):
-    for number in range(200):
-        assert many.vectors.search(point(random.Random(1)), Filter(tags=(f"none {number}",)), 3) == []
-    assert len(many.vectors._scopes) < 100
 
 
 @pytest.mark.promise("design.narrow-filters-are-exact")
@@ -316,21 +229,4 @@ def test_the_effort_is_that_of_one_search_alone(many: PostgresStore):
         return hits
 
     assert recall(1) < recall(200)
-    left = many._connections.read(lambda connection: connection.execute("SHOW hnsw.ef_search").fetchone())
-    assert left == ("40",)
-
-
-def test_the_chunks_of_vectors_are_looked_up_by_their_keys_before_the_planner_knows_how_many_there_are(
-    database: str,
-):
-    with closing(PostgresStore.open(database, "first")) as store:
-        ids = put(store, "docs/a.md", *(f"alpha {number}" for number in range(2000)))
-        embed(store, [(ids[0], unit(1, 0, 0, 0))])
-    statement = vectors._PUT.format(table="kb_vectors_4", which="s.is_active")
-    statement = statement.replace("%(vectors)s", "NULL::vector[]")
-    with psycopg.connect(database) as connection:
-        space = {"space": 1, "dimension": 4, "seen": None}
-        rows = connection.execute(f"EXPLAIN {statement}", {"org": 1, **space, "ids": array_of(ids[:64])})
-        plan = [line.strip() for (line,) in rows]
-    assert [line for line in plan if "kb_chunks_document" in line or "Seq Scan on kb_chunks" in line] == []
-    assert any("kb_chunks_pkey" in line for line in plan)
+    assert asked(many, "SHOW hnsw.ef_search") == "40"

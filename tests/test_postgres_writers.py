@@ -18,9 +18,9 @@ from support.postgres_server import fresh_org, server_url
 from support.stores import postgres_store
 
 pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.backends.postgres import upkeep
-from concord.backends.postgres.connections import MOST_CONNECTIONS
-from concord.backends.postgres.store import PostgresStore
+from concord.store.postgres import vectors
+from concord.store.postgres.connections import MOST_CONNECTIONS
+from concord.store.postgres.old_names import OldPostgresStore as PostgresStore
 
 store = pytest.fixture(postgres_store)
 
@@ -53,6 +53,12 @@ def test_two_processes_may_write_to_one_organisation():
         each.close()
 
 
+def writers_lock(store: PostgresStore) -> str:
+    """Return the statement that keeps writers waiting."""
+    schema = store.new._connections.location.schema
+    return f"SELECT FROM \"{schema}\".kb_meta WHERE key = 'generation' FOR UPDATE"
+
+
 def waiters(administrator: Any, wanted: int) -> None:
     """Return once so many wait for somebody's lock."""
     waiting = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted"
@@ -66,9 +72,8 @@ def test_vectors_that_come_while_they_are_moved_are_forgotten_too(store: Postgre
     store.vectors.prepare(IDENTITY)
     work = [lambda: embed(store, [(a, unit(1, 0, 0, 0))]), lambda: store.ledger.move("http://elsewhere")]
     threads = [threading.Thread(target=each) for each in work]
-    with administrator.transaction():  # the vector cannot be written yet, though its space is held
-        own = (store.org, a)
-        administrator.execute("SELECT FROM kb_pending WHERE org = %s AND chunk = %s FOR UPDATE", own)
+    with administrator.transaction():
+        administrator.execute(writers_lock(store))
         for number, thread in enumerate(threads, 1):
             thread.start()
             waiters(administrator, number)
@@ -102,8 +107,7 @@ def test_chunks_that_are_deleted_while_their_vectors_come_have_none(
     ordered = works[::-1] if is_deleted_first else works
     threads = [threading.Thread(target=tried, args=(work,)) for work in ordered]
     with administrator.transaction():
-        own = (store.org, a)
-        administrator.execute("SELECT FROM kb_pending WHERE org = %s AND chunk = %s FOR UPDATE", own)
+        administrator.execute(writers_lock(store))
         for number, thread in enumerate(threads, 1):
             thread.start()
             waiters(administrator, number)
@@ -115,7 +119,7 @@ def test_chunks_that_are_deleted_while_their_vectors_come_have_none(
 
 
 def test_the_lock_of_a_sync_is_freed_when_its_holder_dies(store: PostgresStore, administrator: Any):
-    other = PostgresStore.open(server_url(), store._connections.location.org)
+    other = PostgresStore.open(server_url(), store.new._connections.location.org)
     with closing(other), other.catalog.sync_lock("docs", wait_s=0):
         with pytest.raises(StoreBusy), store.catalog.sync_lock("docs", wait_s=0.05):
             pytest.fail("the lock was given twice")
@@ -127,7 +131,7 @@ def test_the_lock_of_a_sync_is_freed_when_its_holder_dies(store: PostgresStore, 
 
 def test_any_number_of_locks_may_be_held_at_once_and_each_is_let_go_by_itself(store: PostgresStore):
     names = [f"source {n}" for n in range(2 * MOST_CONNECTIONS)]
-    with closing(PostgresStore.open(server_url(), store._connections.location.org)) as other:
+    with closing(PostgresStore.open(server_url(), store.new._connections.location.org)) as other:
         with ExitStack() as held:
             for name in names:
                 held.enter_context(store.catalog.sync_lock(name, wait_s=0))
@@ -161,11 +165,11 @@ def test_locks_that_were_lost_with_their_connection_can_be_taken_again(
 def test_who_waits_for_a_sync_keeps_no_index_from_being_built(
     store: PostgresStore, administrator: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(upkeep, "INDEX_FROM", 1)
+    monkeypatch.setattr(vectors, "INDEX_FROM", 1)
     (a,) = put(store, "docs/a.md", "text")
     store.vectors.prepare(replace(IDENTITY, dimension=5))  # of which there is no index yet
     store.vectors.put([(a, unit(1, 0, 0, 0, 0))])
-    other, turns = PostgresStore.open(server_url(), store._connections.location.org), list[str]()
+    other, turns = PostgresStore.open(server_url(), store.new._connections.location.org), list[str]()
 
     def second() -> None:
         with other.catalog.sync_lock("docs", wait_s=20):

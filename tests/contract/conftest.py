@@ -14,7 +14,7 @@ from concord.core import plugins
 from concord.core.config import load_settings
 from concord.core.storage import Store
 from concord.parts import Parts
-from concord.store.old_names import OldPostgresStore, OldSQLiteStore
+from concord.store.old_names import OldSQLiteStore
 from concord.store.sqlite.in_memory import WORTH_KEEPING
 from concord.types import Scored
 from support.postgres_server import fresh_org, server_url
@@ -23,7 +23,6 @@ URLS: dict[str, Callable[[Path], str]] = {
     "memory": lambda folder: "memory://",
     "sqlite": lambda folder: f"sqlite://{folder}",
     "postgresql": lambda folder: server_url(),
-    "new-postgresql": lambda folder: server_url(),
     "json": lambda folder: f"json://{folder}",
 }
 # The same suites with vectors kept outside: store, and where its vectors are.
@@ -78,8 +77,6 @@ def shim() -> Iterator[str]:
 
 
 def opened(backend: str, folder: Path) -> Store:
-    if backend == "new-postgresql":
-        return OldPostgresStore.open(URLS[backend](folder), fresh_org())
     store: Store = plugins.load("backends", backend).open(URLS[backend](folder), fresh_org())
     return store
 
@@ -117,7 +114,7 @@ def opened_for_a_test(request: pytest.FixtureRequest, folder: Path) -> Iterator[
 
 def opened_with_the_reference(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[Store, Store]]:
     """The reference implementation, and another one to compare with it."""
-    reference = "sqlite" if request.param == "new-postgresql" else "memory"
+    reference = "sqlite" if request.param == "postgresql" else "memory"
     pair = opened(reference, folder), opened_as(request.param, folder, request)
     yield pair
     for made in pair:

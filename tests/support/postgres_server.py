@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from concord.backends.postgres.store import PostgresStore
+    from concord.store.postgres.old_names import OldPostgresStore as PostgresStore
 
 _ORGS = count(1)
 # Waiting for a disk is no part of any promise here. What was written outlives the server, not the machine.
@@ -111,9 +111,21 @@ def fresh_org() -> str:
     return f"test-{next(_ORGS)}"
 
 
-def walks(store: PostgresStore, dimension: int) -> int:
-    """Return how often the graph of vectors was walked, as the server counts it."""
-    store._connections.rows("SELECT pg_stat_force_next_flush()")
-    counted = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = %(index)s"
-    ((scans,),) = store._connections.rows(counted, index=f"kb_vectors_{dimension}_hnsw")
-    return int(scans)
+def walks(store: PostgresStore) -> int:
+    """Return how often the graph of a store's first model was walked, as the server counts it."""
+    asked(store, "SELECT pg_stat_force_next_flush()")
+    counted = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelid = to_regclass('kb_vectors_1_hnsw')"
+    return int(asked(store, counted))
+
+
+def asked(store: PostgresStore, statement: str) -> Any:
+    """Return the value that a statement gives in the schema of a store."""
+    with store.new._connections.session() as connection:
+        row = connection.execute(statement).fetchone()
+        return row[0] if row else None
+
+
+def in_schema(store: PostgresStore, statement: str) -> None:
+    """Run a statement in the schema of a store."""
+    with store.new._connections.session() as connection:
+        connection.execute(statement)

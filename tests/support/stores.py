@@ -11,7 +11,7 @@ from concord.store.old_names import OldSQLiteStore
 from support.postgres_server import fresh_org, server_url
 
 if TYPE_CHECKING:
-    from concord.backends.postgres.store import PostgresStore
+    from concord.store.postgres.old_names import OldPostgresStore as PostgresStore
 
 
 def sqlite_store(tmp_path: Path) -> Iterator[OldSQLiteStore]:
@@ -22,7 +22,7 @@ def sqlite_store(tmp_path: Path) -> Iterator[OldSQLiteStore]:
 
 def postgres_store() -> Iterator[PostgresStore]:
     """Lend an organisation of its own on the server of all tests."""
-    from concord.backends.postgres.store import PostgresStore  # needs an extra
+    from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # needs an extra
 
     with closing(PostgresStore.open(server_url(), fresh_org())) as made:
         yield made

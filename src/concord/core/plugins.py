@@ -19,14 +19,14 @@ TABLES: dict[str, dict[str, str]] = {
     "backends": {
         "sqlite": "concord.store.old_names:OldSQLiteStore",
         "memory": "concord.store.old_names:OldMemoryStore",
-        "postgresql": "concord.backends.postgres.store:PostgresStore",
-        "postgres": "concord.backends.postgres.store:PostgresStore",
+        "postgresql": "concord.store.postgres.old_names:OldPostgresStore",
+        "postgres": "concord.store.postgres.old_names:OldPostgresStore",
         "json": "concord.store.old_names:OldJsonStore",
     },
     "locations": {  # how a store reads its URL, to check one without opening anything; a store may have none
         "sqlite": "concord.store.sqlite.location:locate",
-        "postgresql": "concord.backends.postgres.location:locate",
-        "postgres": "concord.backends.postgres.location:locate",
+        "postgresql": "concord.store.postgres.connections:locate",
+        "postgres": "concord.store.postgres.connections:locate",
         "json": "concord.store.json_file:locate",
     },
     "vectors": {  # kept outside the store, by the scheme of `vectors.url`

@@ -144,7 +144,7 @@ FaultName = (
     | Literal[
         "chunks", "vectors", "lost-vectors", "damaged-vectors", "pending", "superseded"
     ]  # rows that belong to nothing
-    | Literal["policies"]  # that keep organisations apart
+    | Literal["policies", "old-tables"]  # what keeps organisations apart, and what they have moved out of
 )
 
 

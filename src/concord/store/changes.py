@@ -51,7 +51,9 @@ RETURNING id"""
 _MOVE_CHUNK = f"UPDATE kb_chunks SET {_assigned((*_PLACE_FIELDS, *_LABEL_FIELDS))} WHERE id = :id"
 _RELABEL_CHUNK = f"UPDATE kb_chunks SET {_assigned(_LABEL_FIELDS)} WHERE id = :id"
 _KEY_OF_SOURCE = "SELECT key FROM kb_sources WHERE id = :source_id"
-_STORED = f"SELECT d.type, d.path, d.title, {TAGS} FROM kb_documents AS d WHERE d.id = :id"
+_STORED = f"""
+SELECT s.key, d.type, d.path, d.title, {TAGS}
+FROM kb_sources AS s LEFT JOIN kb_documents AS d ON d.id = :id WHERE s.id = :source"""
 _CHUNK_TEXTS = "SELECT id, heading, content FROM kb_chunks WHERE document = :key ORDER BY position"
 _INDEXED = f"""
 SELECT c.id, d.type, d.path, d.title, {TAGS}, c.heading, c.content, c.title, c.tags, c.terms
@@ -103,7 +105,12 @@ class Changes:
     def put_documents(self, batch: Iterable[tuple[Document, Sequence[Piece]]]) -> list[list[ChunkId]]:
         """Store documents and their chunks, keeping those that did not change; return the ids of each."""
         with self._database.transaction() as session:
-            return [self._put(session, document, pieces) for document, pieces in batch]
+            names: dict[ChunkId, Sequence[str]] = {}
+            ids = [self._put(session, document, pieces, names) for document, pieces in batch]
+            put_names(session, names)
+            if ids:
+                session.run(_COUNT_CHANGE)
+            return ids
 
     def update_documents(self, documents: Sequence[Document]) -> None:
         """Store documents' own fields, and in their chunks what is indexed of them."""
@@ -136,13 +143,23 @@ class Changes:
                 session.run(_COUNT_CHANGE)
             return deleted
 
-    def _put(self, session: Session, document: Document, pieces: Sequence[Piece]) -> list[ChunkId]:
-        stored = _stored(session, document.id)
-        key = _write_document(session, document)
-        old = _chunks_by_text(session, key)
+    def _put(
+        self,
+        session: Session,
+        document: Document,
+        pieces: Sequence[Piece],
+        names: dict[ChunkId, Sequence[str]],
+    ) -> list[ChunkId]:
+        """Store a document and its chunks, but for their names, which are put down; return its chunks."""
+        source, stored = _stored(session, document)
+        key = _write_document(session, document, source, is_new=stored is None)
+        old = _chunks_by_text(session, key) if stored else {}
         is_embedded_alike = stored is not None and _embedded(*stored) == _embedded_of(document)
         kept = [_claim(old, piece) if is_embedded_alike else None for piece in pieces]
-        self._delete_chunks(session, [chunk_id for left in old.values() for chunk_id in left])
+        doomed = [chunk_id for left in old.values() for chunk_id in left]
+        for chunk_id in doomed:
+            names.pop(chunk_id, None)
+        self._delete_chunks(session, doomed)
         rows = [{"document": key, **chunk_values(document, at, piece)} for at, piece in enumerate(pieces)]
         moved = [{"id": id, **row} for id, row in zip(kept, rows, strict=True) if id is not None]
         self._words.forget(session, [row["id"] for row in moved])
@@ -151,16 +168,15 @@ class Changes:
         made = iter(session.insert_many(_INSERT_CHUNK, new))
         ids = [next(made) if id is None else id for id in kept]
         self._words.index(session, ids)
-        names = (chunk_names(document, piece.heading, piece.text) for piece in pieces)
-        put_names(session, dict(zip(ids, names, strict=True)))
-        session.run(_COUNT_CHANGE)
+        for id, piece in zip(ids, pieces, strict=True):
+            names[id] = chunk_names(document, piece.heading, piece.text)
         return ids
 
     def _update(self, session: Session, document: Document) -> None:
-        stored = _stored(session, document.id)
+        source, stored = _stored(session, document)
         if stored is None:
             raise no_document(document.id)
-        key = _write_document(session, document)
+        key = _write_document(session, document, source, is_new=False)
         type, path, title, tags = stored
         rows = session.rows(_CHUNK_TEXTS, {"key": key})
         texts = [(chunk_id, list_of(heading), text) for chunk_id, heading, text in rows]
@@ -200,10 +216,16 @@ class Changes:
             self._words.delete_chunks(session, chunk_ids)
 
 
-def _stored(session: Session, document_id: str) -> tuple[str, str, str, tuple[str, ...]] | None:
-    """Return the type, path, title and tags of a document; None if there is none."""
-    rows = session.rows(_STORED, {"id": document_id})
-    return (*rows[0][:3], list_of(rows[0][3])) if rows else None
+_Stored = tuple[str, str, str, tuple[str, ...]]  # type, path, title and tags
+
+
+def _stored(session: Session, document: Document) -> tuple[int, _Stored | None]:
+    """Return the key of a document's source, and what is stored of the document; None if nothing is."""
+    rows = session.rows(_STORED, {"id": document.id, "source": document.source_id})
+    if not rows:
+        raise no_source(document.source_id)
+    source, type, path, title, tags = rows[0]
+    return source, None if type is None else (type, path, title, list_of(tags))
 
 
 def _embedded(type: str, path: str, title: str, tags: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -215,17 +237,17 @@ def _embedded_of(document: Document) -> tuple[str, tuple[str, ...]]:
     return document.title, tuple(dict.fromkeys(embedded_tags(document)))
 
 
-def _write_document(session: Session, document: Document) -> int:
+def _write_document(session: Session, document: Document, source: int, *, is_new: bool) -> int:
     """Write a document's row and tags; return its key."""
     values = document_values(document)
-    values["source"] = session.value(_KEY_OF_SOURCE, {"source_id": values.pop("source_id")})
-    if values["source"] is None:
-        raise no_source(document.source_id)
+    del values["source_id"]
+    values["source"] = source
     try:
         key = int(session.value(_PUT_DOCUMENT, values))
     except Duplicate as fault:
         raise path_taken(document.path) from fault
-    session.run("DELETE FROM kb_document_tags WHERE document = :key", {"key": key})
+    if not is_new:
+        session.run("DELETE FROM kb_document_tags WHERE document = :key", {"key": key})
     tags = enumerate(dict.fromkeys(document.tags))
     session.run_many(_PUT_TAG, ({"document": key, "tag": tag, "position": at} for at, tag in tags))
     return key

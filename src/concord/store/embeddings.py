@@ -121,10 +121,11 @@ class SqlVectors(VectorIndex):
     def put(self, vectors: Iterable[tuple[ChunkId, TextHash, Vector]]) -> int:
         batch = list(vectors)  # before the lock is taken: the iterable may be an embedder at work
         with self._database.transaction() as session:
-            claim(session, self._database)
             model = find_model(session, self._identity)
             if model is None or not model.is_added:
                 raise unprepared()
+            if model.home:
+                claim(session, self._database)
             for _, _, vector in batch:
                 check_vector(vector, self._identity.dimension)
             ids = self._store(session, model, {key: vector for _, key, vector in batch})
@@ -148,7 +149,7 @@ class SqlVectors(VectorIndex):
             if model is None or not model.is_added:
                 raise vectors_gone(self._identity)
             check_vector(vector, self._identity.dimension)
-            check_here(session)
+            check_here(model.home)
             return self._tables.nearest(session, model, vector, filter, limit, ef_search)
 
     @override
@@ -157,7 +158,7 @@ class SqlVectors(VectorIndex):
             model = find_model(session, self._identity)
             if not chunk_ids or model is None:
                 return {}
-            check_here(session)
+            check_here(model.home)
             rows = session.rows(_VECTORS_OF, {"model": model.key, "chunks": list(chunk_ids)})
             vectors = self._tables.read(session, model, [id for _, id, _ in rows])
         return {chunk: vectors[id] for chunk, id, crc in rows if is_intact(vectors.get(id), crc)}
@@ -171,7 +172,7 @@ class SqlVectors(VectorIndex):
             values = {"model": model.key, "source": source_id}
             rows = session.rows(f"SELECT embedding FROM kb_chunk_vectors WHERE {_OF_SOURCES_CHUNKS}", values)
             if rows:
-                check_here(session)
+                check_here(model.home)
             session.run(f"DELETE FROM kb_chunk_vectors WHERE {_OF_SOURCES_CHUNKS}", values)
             ids = {"ids": [id for (id,) in rows]}
             statement = f"SELECT e.id FROM kb_embeddings AS e WHERE e.id IN (:ids...) AND {_UNUSED}"
@@ -204,17 +205,15 @@ class SqlVectors(VectorIndex):
         """Store the vectors of texts, unless they are stored already; return their ids."""
         ids = {key: id for key, id, _ in session.rows(_KNOWN, {"model": model.key, "keys": [*vectors]})}
         stored = self._tables.read(session, model, [*ids.values()])
-        used = session.value(_LOOKUPS)
-        changed: dict[int, Vector] = {}
-        for key, vector in vectors.items():
-            if key not in ids:
-                row = {"model": model.key, "key": key, "crc": crc32(vector), "used": used}
-                ids[key] = session.value(_NEW, row)
-            elif stored.get(ids[key]) == vector:
-                continue
-            else:
-                session.run(_CHANGED, {"id": ids[key], "crc": crc32(vector), "used": used})
-            changed[ids[key]] = vector
+        used = int(session.value(_LOOKUPS))
+        rows = {key: {"crc": crc32(vector), "used": used} for key, vector in vectors.items()}
+        new = [key for key in vectors if key not in ids]
+        others = [key for key, id in ids.items() if stored.get(id) != vectors[key]]
+        self._tables.remove(session, model, [ids[key] for key in others])
+        session.run_many(_CHANGED, ({"id": ids[key], **rows[key]} for key in others))
+        made = session.insert_many(_NEW, [{"model": model.key, "key": key, **rows[key]} for key in new])
+        ids |= zip(new, made, strict=True)
+        changed = {ids[key]: vectors[key] for key in (*others, *new)}
         if changed:
             self._tables.write(session, model, changed)
         return ids
@@ -230,8 +229,9 @@ class SqlCache(EmbeddingCache):
     @override
     def entries(self) -> Iterator[tuple[Identity, TextHash, Vector]]:
         with self._database.read() as session:
-            models = {model.key: model for model in all_models(session)}
             rows = session.rows("SELECT id, model, text_hash, crc FROM kb_embeddings ORDER BY used, id")
+            models = {model.key: model for model in all_models(session)}
+            rows = [row for row in rows if row[1] in models]
             for start in range(0, len(rows), _READ_AT_ONCE):
                 few = rows[start : start + _READ_AT_ONCE]
                 vectors: dict[int, Vector] = {}

@@ -15,7 +15,8 @@ from concord.store.sql_values import details_column, details_of
 from concord.store.store_errors import space_in_use, unknown_space
 from concord.types import Filter, Identity, Json, Scored, Space, Vector
 
-_MODELS = "SELECT key, identity, version, is_added FROM kb_models"
+_MODELS = """
+SELECT key, identity, version, is_added, (SELECT value FROM kb_vec_meta WHERE key = 'home') FROM kb_models"""
 _ACTIVE = f"{_MODELS} WHERE key = (SELECT value FROM kb_meta WHERE key = 'active_model')"
 _SPACES = """
 SELECT identity, recipe, key = (SELECT value FROM kb_meta WHERE key = 'active_model'), was_active
@@ -35,6 +36,7 @@ class Model(Struct, frozen=True):
     identity: Identity
     version: int
     is_added: bool  # False where only cached vectors are left of it
+    home: str = ""  # where the store keeps its vectors, if not here
 
 
 class VectorTables(Protocol):
@@ -47,7 +49,7 @@ class VectorTables(Protocol):
         """Delete all vectors of a model."""
 
     def write(self, session: Session, model: Model, vectors: Mapping[int, Vector]) -> None:
-        """Store vectors, in place of any with the same id."""
+        """Store vectors under ids that have none."""
 
     def read(self, session: Session, model: Model, ids: list[int]) -> dict[int, Vector]:
         """Return those of the vectors that are there."""
@@ -120,10 +122,12 @@ def active_model(session: Session) -> Model | None:
 
 def spaces(session: Session) -> list[Space]:
     """Return the models that have been added, in that order."""
-    return [
-        Space(identity_of(identity), details_of(recipe), bool(is_active), bool(was_active))
-        for identity, recipe, is_active, was_active in session.rows(_SPACES)
-    ]
+    return [space_of(*row) for row in session.rows(_SPACES)]
+
+
+def space_of(identity: str, recipe: str, is_active: int | None, was_active: int) -> Space:
+    """Return a model from its columns."""
+    return Space(identity_of(identity), details_of(recipe), bool(is_active), bool(was_active))
 
 
 def new_model(session: Session, tables: VectorTables, identity: Identity, *, is_added: bool = True) -> Model:
@@ -156,6 +160,6 @@ def _added(session: Session, identity: Identity) -> Model:
     return model
 
 
-def _model(row: tuple[int, str, int, int]) -> Model:
-    key, identity, version, is_added = row
-    return Model(key, identity_of(identity), version, bool(is_added))
+def _model(row: tuple[int, str, int, int, str | None]) -> Model:
+    key, identity, version, is_added, home = row
+    return Model(key, identity_of(identity), version, bool(is_added), home or "")

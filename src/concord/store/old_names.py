@@ -146,7 +146,8 @@ class OldVectors:
             raise unprepared()
         for _, vector in batch:
             check_vector(vector, identity.dimension)
-        return self._index().put(self._hashed(identity, batch))
+        index = self._index(identity)
+        return index.put(self._hashed(index, batch))
 
     def search(
         self,
@@ -157,9 +158,8 @@ class OldVectors:
         ef_search: int | None = None,
         with_vectors: bool = False,
     ) -> list[Scored]:
-        if self._bound is None and self.identity() is None:
-            return []
-        return self._index().search(vector, filter, limit, ef_search=ef_search)
+        identity = self._bound or self.identity()
+        return self._index(identity).search(vector, filter, limit, ef_search=ef_search) if identity else []
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Vector]:
         return self._index().fetch(chunk_ids)
@@ -167,14 +167,15 @@ class OldVectors:
     def delete_source(self, source_id: str) -> int:
         return self._index().delete_source(source_id)
 
-    def _index(self) -> SqlVectors:
+    def _index(self, identity: Identity | None = None) -> SqlVectors:
         """Return the index that is meant; before the first model, one of a model that has no vectors."""
-        index = self._store.models.index(self._bound or self.identity() or Identity("", "", 0))
+        meant = identity or self._bound or self.identity() or Identity("", "", 0)
+        index = self._store.models.index(meant)
         assert isinstance(index, SqlVectors)
         return index
 
     def _hashed(
-        self, identity: Identity, batch: Sequence[tuple[ChunkId, Vector]]
+        self, index: SqlVectors, batch: Sequence[tuple[ChunkId, Vector]]
     ) -> Iterator[tuple[ChunkId, TextHash, Vector]]:
         """Yield vectors with the hashes of their chunks' texts.
 
@@ -183,7 +184,7 @@ class OldVectors:
         """
         read = self._store.catalog.read([chunk_id for chunk_id, _ in batch])
         keys = {chunk_id: _text_hash(*read[chunk_id]) for chunk_id in read}
-        known = self._index().stored(list(set(keys.values())))
+        known = index.stored(list(set(keys.values())))
         for chunk_id, vector in batch:
             key = keys.get(chunk_id) or sha256(vector).digest()
             if known.setdefault(key, vector) != vector:
@@ -284,16 +285,6 @@ class OldSQLiteStore(OldStore):
         from concord.store.sqlite.store import SQLiteStore
 
         return cls(SQLiteStore.open(url, org, options))
-
-
-class OldPostgresStore(OldStore):
-    """What `postgresql://` URLs open."""
-
-    @classmethod
-    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> OldPostgresStore:
-        from concord.store.postgres.store import PostgresStore
-
-        return cls(PostgresStore.open(url, org, options))
 
 
 class OldMemoryStore(OldStore):

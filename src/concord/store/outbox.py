@@ -117,13 +117,13 @@ def home_of(session: Session, origin: Callable[[], str]) -> Home:
     return Home(url, _meta(session, "key"), is_anothers)
 
 
-def check_here(session: Session) -> None:
+def check_here(home: str) -> None:
     """Refuse to use vectors of this store when they are kept outside.
 
     Raises:
         VectorsElsewhere: they are.
     """
-    if home := _meta(session, "home"):
+    if home:
         raise kept_elsewhere(home, "")
 
 
@@ -133,9 +133,9 @@ def claim(session: Session, database: Database) -> None:
     Raises:
         VectorsElsewhere: there are.
     """
-    if _meta(session, "home"):
+    if home := _meta(session, "home"):
         if not session.value(_IS_EMPTY):
-            check_here(session)
+            check_here(home)
         move_home(session, "", database.origin(), database.dialect)
 
 

@@ -65,7 +65,11 @@ class Database(Protocol):
     dialect: Dialect
 
     def read(self) -> AbstractContextManager[Session]:
-        """Lend a session for reading; all its statements see the same moment."""
+        """Lend a session for reading. Each statement sees one moment, which may be later than the one before.
+
+        To hold on to a moment would cost a server two trips more. So what one statement lists, another may
+        no longer find.
+        """
 
     def transaction(self) -> AbstractContextManager[Session]:
         """Run the block as one transaction, alone among those that write."""

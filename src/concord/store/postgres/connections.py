@@ -112,11 +112,17 @@ class _TextBinaryLoader(_TextLoader):
 
 
 class _JsonLoader(Loader):
-    """Lists of texts that the server has made."""
+    """Lists of texts, or of lists of them, that the server has made."""
 
     def load(self, data: Buffer) -> str:
         text = str(data, "utf-8")
-        return json.dumps([*map(_unescaped, json.loads(text))]) if r"\u001b" in text else text
+        return json.dumps(_all_unescaped(json.loads(text))) if r"\u001b" in text else text
+
+
+def _all_unescaped(value: Any) -> Any:
+    if isinstance(value, list):
+        return [*map(_all_unescaped, value)]
+    return _unescaped(value) if isinstance(value, str) else value
 
 
 # PostgreSQL's text holds every character but NUL: ESC 0 stands for it, and ESC e for ESC itself.
@@ -126,7 +132,8 @@ def _unescaped(text: str) -> str:
     return text
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return a text in a form that PostgreSQL can keep; what is read has its own form again."""
     if "\0" in text or _ESCAPE in text:
         return text.replace(_ESCAPE, _ESCAPE + "e").replace("\0", _ESCAPE + "0")
     return text
@@ -134,12 +141,12 @@ def _escaped(text: str) -> str:
 
 class _StrDumper(StrDumperUnknown):
     def dump(self, obj: str) -> Buffer | None:
-        return super().dump(_escaped(obj))
+        return super().dump(escaped(obj))
 
 
 class _StrBinaryDumper(StrBinaryDumper):
     def dump(self, obj: str) -> Buffer | None:
-        return super().dump(_escaped(obj))
+        return super().dump(escaped(obj))
 
 
 _LOADERS: tuple[tuple[str, type[Loader]], ...] = (

@@ -8,12 +8,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from msgspec import json
 from psycopg import Cursor, InterfaceError, OperationalError
 from psycopg.errors import UniqueViolation
 
 from concord.store.globs import sections
 from concord.store.overriding import override
-from concord.store.postgres.connections import Connection, Connections
+from concord.store.postgres.connections import Connection, Connections, escaped
 from concord.store.postgres.errors import is_lost
 from concord.store.postgres.locks import Locks
 from concord.store.sql import NOTHING, Database, Dialect, Duplicate, Session, Values
@@ -26,6 +27,7 @@ Renew = Callable[[Connection, Exception], Connection]  # the connection that is 
 _LIST = re.compile(r"IN \(:(\w+)(?: as bytes)?\.\.\.\)")
 _NAME = re.compile(r"(?<![:\w]):(\w+)")
 _JSON_LIST = re.compile(r"json_list\((\w+), (\w+)\)")
+_INSERT = re.compile(r"\s*INSERT INTO (\w+) \(([\w, ]+)\)\s+VALUES \(((?::\w+(?:, )?)+)\)([^:]*)")
 _FETCHED_AT_ONCE = 500  # rows that are not held all at once
 
 # A replica has the same identifier as the server that it follows, and in the end the same rows.
@@ -102,6 +104,29 @@ def translated(statement: str) -> str:
     return _NAME.sub(r"%(\1)s", listed)
 
 
+@lru_cache(maxsize=64)
+def _inserted_together(statement: str) -> tuple[str, dict[str, str]] | None:
+    """Return the statement that inserts many rows at once, and which value is in which column.
+
+    Rows are sent as JSON, which the server reads in a tenth of the time that a statement a row takes.
+    """
+    insert = _INSERT.fullmatch(statement)
+    if insert is None:
+        return None
+    table, columns, values, rest = insert.groups()
+    names = [name.lstrip(":") for name in values.split(", ")]
+    rows = f"SELECT {columns} FROM json_populate_recordset(NULL::{table}, convert_from(%b, 'UTF8')::json)"
+    return f"INSERT INTO {table} ({columns}) {rows} {rest}", dict(
+        zip(columns.split(", "), names, strict=True)
+    )
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return escaped(value)
+    return f"\\x{value.hex()}" if isinstance(value, bytes) else value
+
+
 def _in_order(statement: str) -> str:
     return _JSON_LIST.sub(r"coalesce(json_agg(\1 ORDER BY \2), '[]')", statement)
 
@@ -142,7 +167,7 @@ class PostgresSession(Session):
     @override
     def run_many(self, statement: str, values: Iterable[Values]) -> None:
         rows = list(values)
-        if rows:
+        if rows and self._insert(statement, rows) is None:
             with self.connection.cursor() as cursor:
                 cursor.executemany(translated(statement), rows)
 
@@ -150,9 +175,18 @@ class PostgresSession(Session):
     def insert_many(self, statement: str, values: Sequence[Values]) -> list[Any]:
         if not values:
             return []
-        with self.connection.cursor() as cursor:  # all are sent before the first answer is waited for
-            cursor.executemany(translated(statement), values, returning=True)
-            return [row[0] for result in cursor.results() for row in result]
+        inserted = self._insert(statement, values)
+        assert inserted is not None, statement
+        return [value for (value,) in inserted]
+
+    def _insert(self, statement: str, values: Sequence[Values]) -> Rows | None:
+        """Insert rows by one statement; None if this one cannot be put so."""
+        together = _inserted_together(statement)
+        if together is None:
+            return None
+        insert, columns = together
+        rows = [{column: _in_json(row[name]) for column, name in columns.items()} for row in values]
+        return self.connection.execute(insert, (json.encode(rows),))
 
     def execute(self, statement: str, values: Values, *, binary: bool = False) -> Rows:
         """Run a shared statement; several statements may be one text if they have no values."""

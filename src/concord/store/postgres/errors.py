@@ -15,7 +15,17 @@ from psycopg import errors
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from concord.core.call_limit import limit_ms
-from concord.core.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy, StoreError
+from concord.core.errors import (
+    Action,
+    BackendDown,
+    BadValue,
+    CorruptStore,
+    Hint,
+    KBError,
+    StoreBusy,
+    StoreError,
+    joined,
+)
 from concord.store import sql_faults
 from concord.store.sql_faults import Explanations
 
@@ -136,13 +146,16 @@ def _down(error: Exception, server: str) -> KBError:
 
 
 def _late(error: Exception, server: str) -> KBError:
-    more = "allow a search more time with --deadline-ms"
+    more: str = Hint(Action.DEADLINE, "allow a search more time with {deadline}")
     if limit_ms() is None:  # nothing of ours: the server's own limit, for the role or the database
         more = "raise statement_timeout, which is not ours: ALTER ROLE … SET statement_timeout = 0"
     return StoreBusy(
         f"PostgreSQL at {server} broke off what took too long: {_first_line(error)}",
-        hint="it is slow, or somebody keeps a table locked (pg_stat_activity tells who): try again later, or"
-        f" {more}",
+        hint=joined(
+            ", or ",
+            "it is slow, or somebody keeps a table locked (pg_stat_activity tells who): try again later",
+            more,
+        ),
     )
 
 
@@ -157,8 +170,11 @@ def _refused(error: Exception, server: str) -> KBError:
 def _altered(error: Exception, server: str) -> KBError:
     return CorruptStore(
         f"the tables in PostgreSQL at {server} are not as they were made: {_first_line(error)}",
-        hint="restore them from a backup, or try `kb note --export notes.jsonl`, then drop the kb_ tables and"
-        " run `kb add` again: all but notes is built from your files",
+        hint=Hint(
+            Action.NOTE_EXPORT,
+            "restore them from a backup, or try {note_export}, then drop the kb_ tables and run {add} again:"
+            " all but notes is built from your files",
+        ),
     )
 
 
@@ -187,7 +203,7 @@ _NO_EXTENSION = _explained(
 )
 _UNSTORABLE = _explained(BadValue, "PostgreSQL cannot store a value: {error}", "rename or convert it")
 _TOO_LARGE = _explained(
-    BadValue, "a text or value is too large to be stored", "split the file, or leave it out"
+    BadValue, "a path, a text or a value is too large to be stored", "split the file, or leave it out"
 )
 _PATTERN = _explained(BadValue, "the path pattern is too long or too complex", "use fewer wildcards")
 

@@ -23,7 +23,7 @@ _TRY = "SELECT pg_try_advisory_lock(%s), set_config('idle_session_timeout', '0',
 _LOG = logging.getLogger(__name__)
 _LOST = (
     "the connection that kept other processes out was lost on the way, so that one may have written the same:"
-    " run `kb sync` once more"
+    " sync once more"
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from concord.core.errors import CorruptStore, SchemaTooNew, StoreError
+from concord.core.errors import Action, CorruptStore, Hint, SchemaTooNew, StoreError
 from concord.store.postgres import postings
 from concord.store.postgres.connections import Bounded, Connection, Location, connect
 from concord.store.postgres.database import DIALECT, PostgresSession, origin_of
@@ -24,6 +24,14 @@ SELECT to_regclass(%(own)s || '.kb_meta') IS NOT NULL, to_regclass(%(own)s || '.
     EXISTS (SELECT FROM pg_namespace WHERE nspname = %(schema)s),
     (SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
      WHERE e.extname = 'vector' AND to_regtype('vector') IS NULL)"""
+# Whose base it is: that of the tables that organisations shared, or else of where the role looks first.
+_PUT_BASE = """
+INSERT INTO kb_vec_meta SELECT 'base', coalesce(
+    (SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+     WHERE c.oid = to_regclass('kb_schema')),
+    (array_remove(current_schemas(false), %s))[1], '')"""
+_BASE = """
+SELECT value, value = '' OR value = ANY(current_schemas(false)) FROM kb_vec_meta WHERE key = 'base'"""
 _EXTENSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
 
 
@@ -48,6 +56,7 @@ def bring_up_to_date(location: Location) -> bool:
     with translated(location.server), connect(location) as connection:
         if _look(connection, location).is_made:
             _check_version(connection, location)
+            _check_base(connection, location)
             return True
         is_old = find_shared(PostgresSession(connection), location.org) is not None
     if is_old:
@@ -87,6 +96,7 @@ def _make(connection: Connection, location: Location, state: _State) -> None:
     connection.execute(create(DIALECT))
     connection.execute(postings.TABLES)
     connection.execute("INSERT INTO kb_meta VALUES ('schema', %s)", (VERSION,))
+    connection.execute(_PUT_BASE, (location.schema,))
     session = PostgresSession(connection)
     if shared := find_shared(session, location.org):
         move(session, shared, PostgresVectorTables(Scopes()), origin_of(session, location.schema))
@@ -120,7 +130,19 @@ def _check_version(connection: Connection, location: Location) -> None:
     if version > VERSION:
         raise SchemaTooNew(
             f"PostgreSQL at {location.server} has schema {version}; this program knows up to {VERSION}",
-            hint="pip install --upgrade concord-kb",
+            hint=Hint(Action.UPGRADE, package="concord-kb"),
+        )
+
+
+def _check_base(connection: Connection, location: Location) -> None:
+    """Refuse the schema of a base that is told apart from ours by nothing but where its role looks."""
+    base, is_ours = connection.execute(_BASE).fetchone() or ("", True)
+    if not is_ours:
+        raise StoreError(
+            f"the schema {location.schema} in PostgreSQL at {location.server} is of the knowledge base that"
+            f" was made in the schema {base}, where the role does not look",
+            hint=f"use another organisation or database; or, if it is yours, let the role look there: ALTER"
+            f" ROLE … SET search_path = {base}, …",
         )
 
 

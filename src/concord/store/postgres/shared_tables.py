@@ -2,7 +2,8 @@
 
 Rows are copied into the organisation's own schema, in the transaction that makes it: whatever interrupts that
 leaves everything as it was. Words are indexed from the stored texts, vectors are copied, nothing is embedded.
-The shared tables stay as they are until every organisation has moved; older programs refuse them from now on.
+The shared tables stay as they are until every organisation has moved, and are then dropped by a repair; older
+programs refuse them from now on.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from zlib import crc32
 
 from concord.store.columns import columns_of
 from concord.store.models import Model, find_model, forget_if_empty, new_model
+from concord.store.postgres.connections import schema_of
 from concord.store.postgres.database import DIALECT, PostgresSession
 from concord.store.postgres.postings import index_words
 from concord.store.postgres.vectors import PostgresVectorTables, from_wire
@@ -111,6 +113,18 @@ _OUTBOX = "INSERT INTO kb_outbox (chunk) SELECT chunk FROM {old}.kb_unsettled WH
 _OLD_ORIGIN = """
 SELECT '/' || d.oid || '/' || to_regclass(:tables)::oid || '/' || {org} FROM pg_database AS d
 WHERE d.datname = current_database()"""
+_OWNED = f"{_FIND} AND pg_has_role(c.relowner, 'USAGE')"
+_MADE = """
+SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relname = 'kb_meta'"""
+_DROP = """
+SELECT format('DROP TABLE %s CASCADE', string_agg(format('%I.%I', n.nspname, c.relname), ', '))
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE quote_ident(n.nspname) = :old AND c.relname LIKE 'kb\\_%' AND c.relkind IN ('r', 'p')"""
+_DROP_FUNCTIONS = """
+SELECT format('DROP FUNCTION %s CASCADE', string_agg(p.oid::regprocedure::text, ', '))
+FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+WHERE quote_ident(n.nspname) = :old AND p.proname LIKE 'kb\\_%' HAVING count(*) > 0"""
 
 
 class SharedTables(NamedTuple):
@@ -132,6 +146,27 @@ def find_shared(session: PostgresSession, name: str) -> SharedTables | None:
     session.run("SELECT set_config('concord.org', :name, false)", {"name": name})  # policies ask for it
     org = session.value(_ORG.format(old=old), {"name": name})
     return None if org is None else SharedTables(old, org)
+
+
+def find_left(session: PostgresSession) -> str | None:
+    """Return the schema of shared tables that every organisation has left and that are the role's to drop.
+
+    Policies hide organisations from each other: within the transaction, they do not from the tables' owner.
+    """
+    old = session.value(_OWNED)
+    if old is None:
+        return None
+    session.run(f"ALTER TABLE {old}.kb_orgs NO FORCE ROW LEVEL SECURITY")
+    orgs = {schema_of(name) for (name,) in session.rows(f"SELECT name FROM {old}.kb_orgs")}
+    return str(old) if orgs <= {schema for (schema,) in session.rows(_MADE)} else None
+
+
+def drop_left(session: PostgresSession) -> None:
+    """Drop the shared tables once every organisation has left them."""
+    if old := find_left(session):
+        for statement in (_DROP, _DROP_FUNCTIONS):
+            if drop := session.value(statement, {"old": old}):
+                session.run(drop)
 
 
 def move(session: PostgresSession, shared: SharedTables, tables: PostgresVectorTables, origin: str) -> None:

@@ -8,8 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from concord.core.errors import BadValue
-from concord.store.contract import Place, Store, WordIndex
+from concord.store.contract import Catalog, Place, Store, WordIndex
 from concord.store.overriding import override
+from concord.store.postgres.catalog import PostgresCatalog
 from concord.store.postgres.connections import Connections, Location, locate
 from concord.store.postgres.database import PostgresDatabase
 from concord.store.postgres.migrations import bring_up_to_date, make
@@ -34,7 +35,9 @@ class PostgresStore(SqlStore, Store):
         self._index_memory_mb: int | None = options["store.index_memory_mb"] if options else None
         scopes = Scopes()
         self._tables = PostgresVectorTables(scopes)
-        super().__init__(self._database, BlockTables(), self._tables)
+        words = BlockTables()
+        super().__init__(self._database, words, self._tables)
+        self.catalog: Catalog = PostgresCatalog(self._database, words)
         self.words: WordIndex = BlockWords(self._database, scopes)
 
     @classmethod

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from concord.core.errors import Action, Hint
 from concord.core.reports import FaultName, Finding
 from concord.store.embeddings import delete_embeddings, is_intact
 from concord.store.models import Model, all_models
 from concord.store.postgres.database import PostgresDatabase, PostgresSession
 from concord.store.postgres.postings import POSTING_BYTES, index_words
+from concord.store.postgres.shared_tables import drop_left, find_left
 from concord.store.postgres.vectors import MOST_DIMENSIONS, PostgresVectorTables, hnsw_state, table_of
 from concord.store.sql import Session
 
@@ -62,6 +64,11 @@ def _faults(session: PostgresSession, tables: PostgresVectorTables) -> Iterator[
     if hidden := session.value(f"SELECT count(*) {_HIDDEN}"):
         message = f"{hidden:,} documents superseded by one that is gone"
         yield _repairable("superseded", message, "brings them back")
+    with session.connection.transaction(force_rollback=True):
+        has_left = find_left(session) is not None
+    if has_left:
+        message = "tables of an earlier version, which every organisation has left"
+        yield _repairable("old-tables", message, "drops them")
     if role := session.value(_ROLE):
         yield Finding(
             "policies",
@@ -143,6 +150,10 @@ def _await(session: Session, tables: PostgresVectorTables, model: Model, ids: li
     delete_embeddings(session, tables, model, ids)
 
 
+def _drop_left(session: PostgresSession, tables: PostgresVectorTables) -> None:
+    drop_left(session)
+
+
 def _bring_back(session: PostgresSession, tables: PostgresVectorTables) -> None:
     session.run(f"UPDATE kb_documents SET superseded_by = NULL WHERE key IN (SELECT key {_HIDDEN})")
 
@@ -155,6 +166,7 @@ _REPAIRS: Mapping[FaultName, Callable[[PostgresSession, PostgresVectorTables], N
     "lost-vectors": _await_lost,
     "damaged-vectors": _await_damaged,
     "superseded": _bring_back,
+    "old-tables": _drop_left,
 }
 
 
@@ -166,4 +178,4 @@ def analyze(session: Session) -> None:
 
 
 def _repairable(fault: FaultName, message: str, repair: str) -> Finding:
-    return Finding(fault, message, f"`kb doctor --fix` {repair}", is_repairable=True)
+    return Finding(fault, message, Hint(Action.REPAIR, f"{{repair}} {repair}"), is_repairable=True)

@@ -19,14 +19,16 @@ from psycopg import errors
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
+from concord.core.errors import Action, Hint, joined
 from concord.core.reports import VectorIndexState
+from concord.store.embeddings import is_intact
 from concord.store.models import Model, VectorTables, active_model, all_models
 from concord.store.overriding import override
 from concord.store.postgres.database import DIALECT, PostgresSession
 from concord.store.postgres.scope import SUPERSEDED, Scope, Scopes
 from concord.store.rows import condition
 from concord.store.sql import Session
-from concord.types import FLOAT_BYTES, Filter, Scored, Vector
+from concord.types import FLOAT_BYTES, ChunkId, Filter, Scored, Vector
 
 EF_SEARCH = 64  # where nobody asks for another: recall@10 is above 0.95 (benchmarks/bench_postgres.py)
 MOST_EF_SEARCH = 200
@@ -44,10 +46,13 @@ SELECT array_agg(id), string_agg(vector_send(embedding), '') FROM {table} WHERE 
 _STATE = """
 SELECT (SELECT value FROM kb_meta WHERE key = 'generation'), (SELECT value FROM kb_meta WHERE key = 'chunks'),
     coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:index)), false)"""
+# The vectors themselves come along, of the nearest only, to be compared with their checksums.
 _NEAREST = """
-SELECT l.chunk, v.embedding <=> :vector::vector AS distance
-FROM {table} AS v JOIN kb_chunk_vectors AS l ON l.embedding = v.id AND l.model = :model
-WHERE {allowed} ORDER BY {order} LIMIT {limit:d}"""
+SELECT n.chunk, n.distance, e.crc, vector_send(w.embedding) FROM (
+    SELECT l.chunk, v.id, v.embedding <=> :vector::vector AS distance
+    FROM {table} AS v JOIN kb_chunk_vectors AS l ON l.embedding = v.id AND l.model = :model
+    WHERE {allowed} ORDER BY {order} LIMIT {limit:d}
+) AS n JOIN {table} AS w ON w.id = n.id JOIN kb_embeddings AS e ON e.id = n.id"""
 _EXACT = "(v.embedding <=> :vector::vector) + 0.0, l.chunk"  # written with a sum, no index can answer it
 _WALKED = "v.embedding <=> :vector::vector"
 # In strict order, what is nearer than something walked past is lost. So order comes afterwards.
@@ -61,6 +66,12 @@ _IS_ALLOWED = """(
     SELECT TRUE FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document
     WHERE c.id = l.chunk AND {condition})"""
 
+# What others may do with chunks, they may do with the vectors of a model that comes later.
+_GRANTS = """
+SELECT format('GRANT %s ON %I TO %s', string_agg(DISTINCT a.privilege_type, ', '), :table::text,
+    CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END)
+FROM pg_class AS c CROSS JOIN LATERAL aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) AS a
+WHERE c.oid = 'kb_chunks'::regclass AND pg_get_userbyid(a.grantee) <> current_user GROUP BY a.grantee"""
 _LOOK = """
 SELECT pg_get_userbyid(t.relowner), pg_has_role(t.relowner, 'USAGE'),
     (SELECT i.indisvalid FROM pg_index AS i WHERE i.indexrelid = to_regclass(:index)),
@@ -87,8 +98,10 @@ class HnswState(NamedTuple):
     def cure(self) -> str:
         """Who builds it, and how."""
         if self.is_ours_to_build:
-            return "`kb sync` builds it, and so does `kb doctor --fix`"
-        return f"the tables belong to the role {self.owner}: `kb sync` as that role builds it"
+            return Hint(Action.SYNC, "{sync} builds it, and so does {repair}")
+        return Hint(
+            Action.SYNC, f"the tables belong to the role {self.owner}: {{sync}} as that role builds it"
+        )
 
 
 class PostgresVectorTables(VectorTables):
@@ -104,6 +117,8 @@ class PostgresVectorTables(VectorTables):
             f"CREATE TABLE {table} (id bigint PRIMARY KEY, embedding vector({dimension:d}) NOT NULL);"
             f"ALTER TABLE {table} ALTER embedding SET STORAGE PLAIN"
         )
+        for (grant,) in session.rows(_GRANTS, {"table": table}):
+            session.run(grant)
 
     @override
     def drop(self, session: Session, model: Model) -> None:
@@ -112,7 +127,6 @@ class PostgresVectorTables(VectorTables):
     @override
     def write(self, session: Session, model: Model, vectors: Mapping[int, Vector]) -> None:
         assert isinstance(session, PostgresSession)
-        self.remove(session, model, list(vectors))  # COPY replaces nothing
         with session.connection.cursor().copy(_COPY.format(table=table_of(model))) as copy:
             copy.write(_COPY_HEAD + _copied(vectors, model.identity.dimension) + _COPY_END)
 
@@ -127,7 +141,8 @@ class PostgresVectorTables(VectorTables):
 
     @override
     def remove(self, session: Session, model: Model, ids: list[int]) -> None:
-        session.run(f"DELETE FROM {table_of(model)} WHERE id IN (:ids...)", {"ids": ids})
+        if ids:
+            session.run(f"DELETE FROM {table_of(model)} WHERE id IN (:ids...)", {"ids": ids})
 
     @override
     def nearest(
@@ -140,7 +155,8 @@ class PostgresVectorTables(VectorTables):
         allowed, values = _allowed(scope, filter)
         search = _Search(session, model, limit, {**values, "vector": Embedding(vector), "model": model.key})
         if is_indexed and (scope is None or scope.is_all_but):
-            walked = search.walked(allowed, min(ef or EF_SEARCH, MOST_EF_SEARCH))
+            effort = ef or (EF_SEARCH if filter.is_open else MOST_EF_SEARCH)  # past what is left out
+            walked = search.walked(allowed, min(effort, MOST_EF_SEARCH))
             if len(walked) >= limit:
                 return walked
         return search.compared(allowed)
@@ -177,20 +193,36 @@ class _Search(NamedTuple):
     values: dict[str, Any]
 
     def compared(self, allowed: str) -> list[Scored]:
-        """Return the nearest after comparing each vector."""
-        statement = self._statement(allowed, _EXACT)
-        return _in_order(self.session.execute(statement, self.values, binary=True).fetchall())
+        """Return the nearest after comparing each vector; in place of damaged ones, others."""
+        wanted = self.limit
+        while True:
+            statement = self._statement(allowed, _EXACT, wanted)
+            rows = self.session.execute(statement, self.values, binary=True).fetchall()
+            intact = self._intact(rows)
+            if len(intact) >= self.limit or len(rows) < wanted:
+                return intact[: self.limit]
+            wanted += len(rows) - len(intact)
 
     def walked(self, allowed: str, effort: int) -> list[Scored]:
         """Return the nearest that the graph leads to, which may be fewer than there are."""
-        statement = self._statement(allowed, _WALKED)
+        statement = self._statement(allowed, _WALKED, self.limit)
         with self.session.connection.pipeline():  # what it sends together is a transaction
             self.session.run(_EFFORT, {"effort": str(effort), "scanned": str(MOST_SCANNED)})
             rows = self.session.execute(statement, self.values, binary=True)
-        return _in_order(rows.fetchall())
+        return self._intact(rows.fetchall())
 
-    def _statement(self, allowed: str, order: str) -> str:
-        return _NEAREST.format(table=table_of(self.model), allowed=allowed, order=order, limit=self.limit)
+    def _statement(self, allowed: str, order: str, limit: int) -> str:
+        return _NEAREST.format(table=table_of(self.model), allowed=allowed, order=order, limit=limit)
+
+    def _intact(self, rows: Sequence[tuple[ChunkId, float, int, bytes]]) -> list[Scored]:
+        """Return those whose vectors are as they were written, nearest first, ties by id."""
+        vectors = from_wire(b"".join([sent for *_, sent in rows]), self.model.identity.dimension)
+        scored = [
+            Scored(chunk, min(1.0, 1.0 - distance))
+            for (chunk, distance, crc, _), vector in zip(rows, vectors, strict=True)
+            if is_intact(vector, crc)
+        ]
+        return sorted(scored, key=lambda each: (-each.score, each.chunk_id))
 
 
 def table_of(model: Model) -> str:
@@ -206,11 +238,6 @@ def _allowed(scope: Scope | None, filter: Filter) -> tuple[str, dict[str, Any]]:
     if not scope.is_all_but:
         return "l.chunk = ANY(:allowed::bigint[])", {"allowed": scope.array}
     return ("TRUE" if scope.is_everything else f"l.chunk NOT IN ({SUPERSEDED})"), {}
-
-
-def _in_order(rows: Sequence[tuple[int, float]]) -> list[Scored]:
-    scored = [Scored(chunk, min(1.0, 1.0 - distance)) for chunk, distance in rows]
-    return sorted(scored, key=lambda each: (-each.score, each.chunk_id))
 
 
 def from_wire(sent: bytes, dimension: int) -> list[Vector]:
@@ -253,7 +280,7 @@ def index_state(session: Session) -> VectorIndexState:
     if model.identity.dimension > MOST_DIMENSIONS:
         why = f"pgvector indexes up to {MOST_DIMENSIONS:,} dimensions"
     else:
-        why = f"missing: {state.cure}" if state.is_missing else f"from {INDEX_FROM:,} vectors on"
+        why = joined(": ", "missing", state.cure) if state.is_missing else f"from {INDEX_FROM:,} vectors on"
     return VectorIndexState(0, 0, why)
 
 

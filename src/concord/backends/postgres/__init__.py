@@ -1,1 +1,0 @@
-"""How are things kept in PostgreSQL?"""
