@@ -143,13 +143,21 @@ def _backfill(folder: Path) -> Row:
         chunks = source.counts.chunks
         costs = []
         for _ in range(5):
-            kb.store.vectors.delete_source(source.source.id)
+            _retitle(kb)
             costs.append(cost_of(_expecting(lambda: kb.backfill().reused, chunks)))
     ours = elapsed_ms(costs)
     what = f"`kb backfill` of {chunks} chunks from the cache, embedding anew beside it"
     return at_least(
         what, milliseconds(ours), milliseconds(anew.elapsed * 1000), anew.elapsed * 1000 / ours, TIMES_FASTER
     )
+
+
+def _retitle(kb: KnowledgeBase) -> None:
+    """Take every chunk's vector away and leave it in the cache: other titles, then the old ones again."""
+    catalog = kb.store.catalog
+    documents = list(catalog.documents())
+    catalog.update_documents([replace(document, title=f"{document.title}!") for document in documents])
+    catalog.update_documents(documents)
 
 
 def _expecting(work: Callable[[], int], count: int) -> Callable[[], None]:
