@@ -255,7 +255,7 @@ class OldStore:
         self.vectors, self.spaces, self.cache = OldVectors(store), OldSpaces(store), OldCache(store)
         self.ledger, self.journal = OldLedger(store), store.journal
         self.check, self.repair, self.tend = store.check, store.repair, store.maintain
-        self.index_state, self.close, self.backup = store.vector_index_state, store.close, store.backup
+        self.index_state, self.close = store.vector_index_state, store.close
 
     @property
     def is_begun(self) -> bool:
@@ -279,6 +279,10 @@ class OldSQLiteStore(OldStore):
 
     path: str
     new: SQLiteStore
+
+    def __init__(self, store: SQLiteStore) -> None:
+        super().__init__(store)
+        self.backup = store.backup  # the only store that is a file which can be copied in use
 
     @classmethod
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> OldSQLiteStore:
