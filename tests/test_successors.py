@@ -295,6 +295,7 @@ def test_an_interrupted_sync_is_made_good_by_the_next_although_no_file_changed_s
     bench: SyncBench, records: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 1)
+    write(records / "0008-between.md", "# Between\n\nNothing.\n")  # is being read, and is lost
     write(records / "0009-last.md", "# Last\n\nNothing.\n")
     register(records, bench.store.catalog)
     bench.reader.during = _interrupt_at_the_last
