@@ -84,6 +84,7 @@ def test_who_asks_about_what_a_filter_leaves_out_is_shown_the_nearest_of_the_res
         monkeypatch.setattr(scope, "MOST_LISTED", 0)
         with closing(PostgresStore.open(database, "default")) as other:
             assert recall(other, ids, SOME, docs, ELSEWHERE) >= 0.95
+            assert walks(other) > 0
 
 
 @pytest.mark.promise("design.filters-inside-engines")

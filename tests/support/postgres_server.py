@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -112,8 +112,14 @@ def fresh_org() -> str:
 
 
 def walks(store: PostgresStore) -> int:
-    """Return how often the graph of a store's first model was walked, as the server counts it."""
-    asked(store, "SELECT pg_stat_force_next_flush()")
+    """Return how often the graph of a store's first model was walked, as the server counts it.
+
+    Each of a store's connections keeps its counts to itself until it is told to hand them over.
+    """
+    connections = store.new._connections
+    with ExitStack() as held:
+        for _ in range(connections._pool.get_stats()["pool_size"]):
+            held.enter_context(connections.session()).execute("SELECT pg_stat_force_next_flush()")
     counted = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelid = to_regclass('kb_vectors_1_hnsw')"
     return int(asked(store, counted))
 
