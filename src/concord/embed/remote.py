@@ -11,6 +11,7 @@ import math
 import re
 import sys
 import threading
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -53,7 +54,7 @@ class _Unfit(Exception):
         self.is_long = is_long
 
 
-class RemoteEmbedder:
+class RemoteEmbedder(ABC):
     """Reads `embed.batch`, `embed.concurrency` and `embed.dimension` (0: not known, the server is asked).
 
     A dialect fills in what a request and its answer look like.
@@ -75,17 +76,17 @@ class RemoteEmbedder:
             False  # once the server has been asked: nothing is loaded here, and it may answer or not
         )
 
+    @abstractmethod
     def request(self, texts: Sequence[str]) -> dict[str, Any]:
         """Return the body of a request for the vectors of texts."""
-        raise NotImplementedError
 
+    @abstractmethod
     def numbers(self, answer: Any) -> list[Any]:
         """Return a list of numbers for each text; any KeyError, TypeError or the like says there are none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def misunderstood(self, fault: Refused) -> EmbedderDown:
         """Return why the server would refuse any text."""
-        raise NotImplementedError
 
     @property
     def identity(self) -> Identity:

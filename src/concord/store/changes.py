@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from concord.store.columns import chunk_names, columns_of
@@ -12,7 +12,6 @@ from concord.store.rows import TAGS, chunk_values
 from concord.store.sql import Database, Duplicate, Session, WordTables
 from concord.store.sql_values import document_values, list_column, list_of, source_values
 from concord.store.store_errors import name_taken, no_document, no_source, path_taken
-from concord.store.supersession import rerouted
 from concord.text.document import embedded_tags
 from concord.text.names import names_of
 from concord.types import ChunkId, Document, Piece, Source
@@ -267,5 +266,27 @@ def _claim(old: _Kept, piece: Piece) -> ChunkId | None:
 
 def _release_superseded(session: Session, doomed: set[str]) -> None:
     """Bring back what only the doomed documents supersede."""
-    moved = rerouted(dict(session.rows(_SUPERSEDED)), doomed)
+    moved = _rerouted(dict(session.rows(_SUPERSEDED)), doomed)
     session.run_many(_SUPERSEDE, ({"new": new, "old": old} for old, new in moved.items()))
+
+
+def _rerouted(superseded_by: Mapping[str, str], doomed: Collection[str]) -> dict[str, str | None]:
+    """Return the documents whose superseder is deleted, with their new one; None means superseded no more.
+
+    `superseded_by` holds every superseded document. A chain through doomed documents is followed to the first
+    that stays; if it ends among them, or leads back to its start, there is no new superseder.
+    """
+    return {
+        old: _first_that_stays(old, superseded_by, doomed)
+        for old, new in superseded_by.items()
+        if new in doomed and old not in doomed
+    }
+
+
+def _first_that_stays(old: str, superseded_by: Mapping[str, str], doomed: Collection[str]) -> str | None:
+    passed: set[str] = set()
+    at = superseded_by.get(old)
+    while at is not None and at in doomed and at not in passed:
+        passed.add(at)
+        at = superseded_by.get(at)
+    return None if at in passed or at == old else at

@@ -21,11 +21,10 @@ from concord.core.filesystem import replace_file, sweep_drafts
 from concord.core.values import check_org
 from concord.store.birthplaces import file_birthplace
 from concord.store.contract import Place
-from concord.store.file_identity import file_identity
+from concord.store.file_identity import file_identity, organisations_beside
 from concord.store.file_locks import file_lock
 from concord.store.json_format import decoded, fill, saved_in
 from concord.store.memory import MemoryDatabase, MemoryStore, open_in_memory
-from concord.store.organisations_beside import organisations_beside
 from concord.store.overriding import override
 from concord.store.sqlite.connections import Connection
 from concord.types import Document

@@ -108,8 +108,7 @@ class SQLiteStore(SqlStore, Store):
     @property
     @override
     def place(self) -> Place:
-        from concord.store.file_identity import file_identity
-        from concord.store.organisations_beside import organisations_beside
+        from concord.store.file_identity import file_identity, organisations_beside
 
         location = self._file.location
         others = organisations_beside(location.path) if location.is_one_of_many else []
