@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 from benchmarks.copying import copy_store
 from benchmarks.development import QUERIES, folder, opened
 from benchmarks.measure import Row, absent
-from concord.core.storage import Store
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import MODES, Evaluation, evaluate
 from concord.search_parts import Searching
+from concord.store.contract import Store
 from concord.types import silent
 
 NAME = "scifact"
@@ -90,7 +90,7 @@ def _compared(
     try:
         with lent() as options, KnowledgeBase.open(**options) as kb:
             copy_store(origin, kb.store)
-            kb.store.tend(silent)
+            kb.store.maintain(silent)
             searching = Searching(kb.parts)
             found = evaluate(collection, searching.with_meaning(searching.for_words()), silent)
     except ImportError as fault:

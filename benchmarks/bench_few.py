@@ -25,6 +25,7 @@ from concord.search.pipeline import search
 from concord.search.tools import Tools
 from concord.search_parts import Searching
 from concord.types import Answer, Document, Request, silent
+from contract.stored import vectors_of
 
 SETS = ("scifact", "datatalks-faq", "xquad-en")
 SIZES = (6, 30, 300)
@@ -69,7 +70,7 @@ def _asked(text: str, documents: Sequence[Document], knowledge: KnowledgeBase, t
     with KnowledgeBase.open(store__url="memory://") as few:
         copy_documents(documents, tools.store, few.store)
         words = Searching(few.parts).for_words().strategies
-        meaning = Semantic(few.store.vectors, knowledge.embedder)
+        meaning = Semantic(vectors_of(few.store), knowledge.embedder)
         given = replace(
             tools, store=few.store, strategies=[*words, meaning], similarity=meaning, snapshot=None
         )

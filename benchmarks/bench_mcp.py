@@ -34,6 +34,7 @@ from concord import KnowledgeBase
 from concord.core.config import load_settings
 from concord.embed.bundled import BundledEmbedder
 from concord.types import Document, Piece, Source
+from contract.stored import keyed, vectors_of
 
 SOURCE = str(Path(__file__).parent.parent / "src")
 KB = [sys.executable, "-c", "import sys; from concord.cli.main import main; sys.exit(main())", "mcp"]
@@ -94,12 +95,12 @@ def fill(home: Path, chunks: int) -> dict[str, Any]:
     with KnowledgeBase(load_settings({}, {"KB_HOME": str(home)})) as kb:
         store = kb.store
         store.catalog.put_source(Source("s", "big", str(home / "files"), "directory", "big"))
-        store.vectors.prepare(BundledEmbedder.identity)
+        store.models.add(BundledEmbedder.identity, {})
         for number in range(chunks // 20):
             pieces = [piece(rng, number * 20 + i) for i in range(20)]
             document = Document(f"d{number:06}", "s", f"big/{number:06}.md", "markdown", f"Page {number}")
-            ids = store.catalog.put_document(document, pieces)
-            store.vectors.put((chunk_id, vector(rng)) for chunk_id in ids)
+            ids = store.catalog.put_documents([(document, pieces)])[0]
+            vectors_of(store).put(keyed((chunk_id, vector(rng)) for chunk_id in ids))
     return {"chunks": chunks, "filled_s": round(time.perf_counter() - started, 1)}
 
 

@@ -27,6 +27,7 @@ from concord.core import plugins
 from concord.embed.hashing import HashingEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.types import Document, Identity, Piece, Source, Vector, silent
+from contract.stored import active_model, keyed, vectors_of
 
 CHUNKS = sized(10_000, 300)
 BATCH = sized(500, 100)
@@ -84,7 +85,7 @@ def search_on(url: str) -> None:
             answer = kb.search(text_of(number), mode="semantic", deadline_ms=60_000)
             failed += bool(answer.degraded) or not answer.hits
             wrong += bool(answer.hits) and answer.hits[0].chunk.text != text_of(number)
-            if asked % LOOK_EVERY == 0 and (identity := kb.store.vectors.identity()):
+            if asked % LOOK_EVERY == 0 and (identity := active_model(kb.store)):
                 models.add(identity.model)
             asked += 1
     print(json.dumps({"asked": asked, "failed": failed, "wrong": wrong, "models": sorted(models)}))
@@ -174,13 +175,13 @@ def _frozen(url: str) -> Row:
         identity = Identity("ollama", "granite", HashingEmbedder.identity.dimension)
         with KnowledgeBase.open(store__url=url, embed__provider="hashing") as kb:
             recipe = {"embed.provider": "ollama", "embed.model": "granite", "embed.url": address}
-            kb.store.spaces.add(identity, recipe)
+            kb.store.models.add(identity, recipe)
             catalog = kb.store.catalog
             catalog.put_source(Source("ledger", "ledger", None, "notes", "ledger"))
             catalog.put_documents(_document(number) for number in range(1000))
             vectors = HashingEmbedder({}, kb.settings.paths)
-            pending = kb.store.vectors.pending(0, 1000)
-            kb.store.vectors.put((one.chunk_id, vectors.embed_query(one.text)) for one in pending)
+            pending = vectors_of(kb.store).pending(0, 1000)
+            vectors_of(kb.store).put(keyed((one.chunk_id, vectors.embed_query(one.text)) for one in pending))
             _ask(kb, 0)  # which imports what it needs
             costs = [cost_of(partial(_ask, kb, n)) for n in range(SEARCHES)]
     slowest = p95_ms(costs)

@@ -174,7 +174,7 @@ def left_out(collection: Collection) -> tuple[Collection, Collection]:
 def _swapped(collection: Collection, tools: Tools) -> Iterator[tuple[Verdict, Verdict]]:
     """Yield what is said of each question that is answered, and of the same about something else."""
     chance = random.Random(SEED)
-    held = tools.store.lexical.frequencies([name.casefold() for name in NAMES])[1]
+    held = tools.store.words.frequencies([name.casefold() for name in NAMES])[1]
     names = [name for name in NAMES if not held[name.casefold()]]
     for query, text in collection.judged.items():
         answered = ask_one(text, tools)

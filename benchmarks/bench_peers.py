@@ -25,6 +25,7 @@ from benchmarks.measure import Row, absent, cost_of, milliseconds, sized
 from benchmarks.synthetic import Floats, filled_store, questions
 from concord.knowledge import KnowledgeBase
 from concord.store.sqlite.location import locate
+from contract.stored import vectors_of
 
 CHUNKS = sized(10_000, 400)
 QUERIES = sized(40, 2)  # fewer than the library remembers the vectors of
@@ -91,7 +92,7 @@ class Script:
         self._connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
         with KnowledgeBase.open(store__url=url) as kb:
             ids = [int(row) for (row,) in self._connection.execute("SELECT id FROM kb_chunks ORDER BY id")]
-            vectors = kb.store.vectors.fetch(ids)
+            vectors = vectors_of(kb.store).fetch(ids)
         self._ids = np.array(ids)
         self._matrix = np.frombuffer(b"".join(vectors[i] for i in ids), "<f4").reshape(len(ids), -1)
 

@@ -18,7 +18,7 @@ from benchmarks.postgres_lab import ORG, server
 from benchmarks.postgres_searching import recall, searching
 from benchmarks.postgres_writing import filling, growing, writing
 from concord.core.config import load_settings
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore
+from concord.store.postgres.store import PostgresStore
 
 CHUNKS = sized(int(os.environ.get("KB_BENCH_CHUNKS", "20000")), 400)
 

@@ -17,9 +17,10 @@ from benchmarks.measure import Row, absent, at_most, cost_of, cpu_ms, elapsed_ms
 from benchmarks.qdrant_lab import server
 from benchmarks.synthetic import DIMENSION, SEED
 from concord.core.config import load_settings
-from concord.core.storage import Store
 from concord.parts import Parts
+from concord.store.contract import Store
 from concord.types import Document, Filter, Identity, Piece, Source, Vector
+from contract.stored import keyed, vectors_of
 
 CHUNKS = sized(5_000, 200)
 CHUNKS_A_DOCUMENT = 20
@@ -51,13 +52,13 @@ def run() -> Iterator[Row]:
 
 def _fill(store: Store) -> None:
     store.catalog.put_source(Source("docs", "docs", None, "notes", "docs"))
-    store.vectors.prepare(IDENTITY)
+    store.models.add(IDENTITY, {})
     chance = random.Random(SEED)
     for n in range(CHUNKS // CHUNKS_A_DOCUMENT):
         document = Document(f"d{n}", "docs", f"docs/{n}.md", "text", f"Page {n}")
         texts = [Piece(f"chunk {n} {at}", at, at + 1, at + 1, at + 1) for at in range(CHUNKS_A_DOCUMENT)]
-        ids = store.catalog.put_document(document, texts)
-        store.vectors.put((chunk_id, _vector(chance)) for chunk_id in ids)
+        ids = store.catalog.put_documents([(document, texts)])[0]
+        vectors_of(store).put(keyed((chunk_id, _vector(chance)) for chunk_id in ids))
 
 
 def _vector(chance: random.Random) -> Vector:
@@ -69,9 +70,9 @@ def _vector(chance: random.Random) -> Vector:
 def _search(store: Store, url: str) -> Iterator[Row]:
     from qdrant_client import QdrantClient
 
-    from concord.backends.qdrant.points import Owner
+    from concord.store.qdrant.points import Owner
 
-    condition = Owner("default", store.ledger.home().key, IDENTITY).condition(Filter(), None)
+    condition = Owner("default", store.outbox.home().key, IDENTITY).condition(Filter(), None)
     client, chance, turns = QdrantClient(url=url, check_compatibility=False), random.Random(1), count()
     asked = [_vector(chance) for _ in range(QUERIES)]
     floats = [array("f", vector).tolist() for vector in asked]
@@ -79,7 +80,9 @@ def _search(store: Store, url: str) -> Iterator[Row]:
     costs = in_turn(
         QUERIES,
         {
-            "ours": lambda: cost_of(lambda: store.vectors.search(asked[next(turns)], Filter(), CANDIDATES)),
+            "ours": lambda: cost_of(
+                lambda: vectors_of(store).search(asked[next(turns)], Filter(), CANDIDATES)
+            ),
             "bare": lambda: cost_of(
                 lambda: client.query_points(
                     "bench",
@@ -100,17 +103,15 @@ def _search(store: Store, url: str) -> Iterator[Row]:
 
 
 def _write(store: Store, url: str) -> Iterator[Row]:
-    """Send the same points again, ours with their payloads from the catalog and marked in the ledger."""
+    """Send the same points again, ours with their payloads from the catalog and noted in the outbox."""
     from qdrant_client import QdrantClient, models
 
-    from concord.backends.qdrant.points import Owner
+    from concord.store.qdrant.points import Owner
 
     client = QdrantClient(url=url, check_compatibility=False)
-    ids = [
-        chunk.id for n in range(BATCH // CHUNKS_A_DOCUMENT + 1) for chunk in store.catalog.chunks_of(f"d{n}")
-    ]
-    batch = list(store.vectors.fetch(ids[:BATCH]).items())
-    owner = Owner("default", store.ledger.home().key, IDENTITY)
+    ids = [chunk.id for n in range(BATCH // CHUNKS_A_DOCUMENT + 1) for chunk in store.catalog.chunks(f"d{n}")]
+    batch = list(vectors_of(store).fetch(ids[:BATCH]).items())
+    owner = Owner("default", store.outbox.home().key, IDENTITY)
     points = [
         models.PointStruct(
             id=owner.point_id(chunk_id),
@@ -122,7 +123,7 @@ def _write(store: Store, url: str) -> Iterator[Row]:
     costs = in_turn(
         WRITES,
         {
-            "ours": lambda: cost_of(lambda: store.vectors.put(batch)),
+            "ours": lambda: cost_of(lambda: vectors_of(store).put(keyed(batch))),
             "bare": lambda: cost_of(lambda: client.upsert("bench", points, wait=True)),
         },
     )

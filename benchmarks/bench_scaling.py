@@ -100,12 +100,12 @@ def _postgres(chunks: int) -> Iterator[Figure]:
     import psycopg
 
     from benchmarks.postgres_lab import server
-    from concord.store.postgres.old_names import OldPostgresStore as PostgresStore
+    from concord.store.postgres.store import PostgresStore
 
     with server() as url, psycopg.connect(url, autocommit=True) as connection:
         clock = clock_with_server(connection.info.backend_pid)
         with closing(PostgresStore.open(url, ORG, load_settings())) as store:
-            filling = fill(store, chunks, clock, partial(store.tend, silent))
+            filling = fill(store, chunks, clock, partial(store.maintain, silent))
         yield from _disk(_server_bytes(connection), chunks)
         yield from _building(filling)
         yield Figure("warm process (client), MB", warm_mb(url, ORG), is_fitted=False)

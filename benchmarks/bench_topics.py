@@ -23,6 +23,7 @@ from concord.quality.collection import read_collection
 from concord.quality.evaluate import ask_one
 from concord.search_parts import Searching
 from concord.types import ChunkId, Filter, silent
+from contract.stored import vectors_of
 
 SETS = ("scifact", "cosqa-dev", "datatalks-faq", "cranfield")
 QUERIES = 100  # of each set
@@ -71,7 +72,7 @@ def _build_anew(url: str, kb: KnowledgeBase) -> None:
         found = connection.execute("SELECT relname FROM pg_class WHERE relname LIKE 'kb\\_vectors%hnsw'")
         for (name,) in found.fetchall():
             connection.execute(f"DROP INDEX {name}")
-    kb.store.tend(silent)
+    kb.store.maintain(silent)
 
 
 class _Matrix:
@@ -79,8 +80,8 @@ class _Matrix:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         documents = kb.store.catalog.documents()
-        ids = [chunk.id for one in documents for chunk in kb.store.catalog.chunks_of(one.id)]
-        stored = kb.store.vectors.fetch(ids)
+        ids = [chunk.id for one in documents for chunk in kb.store.catalog.chunks(one.id)]
+        stored = vectors_of(kb.store).fetch(ids)
         self._ids = list(stored)
         self._rows: Floats = np.frombuffer(b"".join(stored.values()), "<f4").reshape(len(stored), -1)
 
@@ -98,7 +99,7 @@ def _rows(what: str, texts: Sequence[str], kb: KnowledgeBase, matrix: _Matrix) -
     for text in texts:
         vector = kb.embedder.embed_query(text)
         nearest = matrix.nearest(vector)
-        walk = {one.chunk_id for one in kb.store.vectors.search(vector, Filter(), CANDIDATES)}
+        walk = {one.chunk_id for one in vectors_of(kb.store).search(vector, Filter(), CANDIDATES)}
         rows = ask_one(text, tools).candidates.rows
         near = {row.chunk_id for row in rows if row.semantic_rank}
         walked.append(len(walk & nearest) / EXACT)

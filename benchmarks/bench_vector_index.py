@@ -41,10 +41,11 @@ from benchmarks.measure import (
 from benchmarks.synthetic import DIMENSION, SEED, Floats, cache_folder, unit_rows
 from concord.core.errors import KBError
 from concord.embed.bundled import BundledEmbedder
-from concord.store.old_names import OldSQLiteStore
 from concord.store.sqlite.in_memory import MOST_WHOLE, WORTH_KEEPING
+from concord.store.sqlite.store import SQLiteStore
 from concord.store.sqlite.vectors import CODES_FROM
 from concord.types import ChunkId, Document, DocumentType, Filter, Piece, Source
+from contract.stored import active_model, keyed, vectors_of
 
 SIZES = sized("100000", "400")
 QUERIES = sized(60, 4)
@@ -67,11 +68,11 @@ ON, OFF = {"vectors.index_from": sized(CODES_FROM, 1)}, {"vectors.index": "off"}
 
 _SEARCHING = """
 import sys
-from concord.store.old_names import OldSQLiteStore
+from concord.store.sqlite.store import SQLiteStore
 from concord.types import Filter
-store = OldSQLiteStore.open(sys.argv[1], "default")
+store = SQLiteStore.open(sys.argv[1], "default")
 for line in sys.stdin:
-    store.vectors.search(bytes.fromhex(line), Filter(), 40)
+    vectors_of(store).search(bytes.fromhex(line), Filter(), 40)
 for line in open("/proc/self/status", encoding="ascii"):
     if line.startswith(("VmRSS", "RssAnon")):
         print(line.split()[1])
@@ -97,22 +98,22 @@ def _at(size: int) -> Iterator[Row]:
 
 
 def _searching(
-    ours: OldSQLiteStore, exact: OldSQLiteStore, queries: Sequence[bytes], filter: Filter, what: str
+    ours: SQLiteStore, exact: SQLiteStore, queries: Sequence[bytes], filter: Filter, what: str
 ) -> Iterator[Row]:
     stores = {"ours": ours, "exact": exact}
     for query in queries[QUERIES:]:
         for store in stores.values():
-            store.vectors.search(query, filter, CANDIDATES)
+            vectors_of(store).search(query, filter, CANDIDATES)
     found: dict[str, list[list[ChunkId]]] = {name: [] for name in stores}
 
     def ask(name: str, number: int) -> None:
-        hits = stores[name].vectors.search(queries[number], filter, CANDIDATES)
+        hits = vectors_of(stores[name]).search(queries[number], filter, CANDIDATES)
         found[name].append([hit.chunk_id for hit in hits])
 
     costs = _in_turn(ask)
     work, bare = cpu_ms(costs["ours"]), cpu_ms(costs["exact"])
     row = at_most(f"{what}: search, cpu", milliseconds(work), milliseconds(bare), work / bare, MOST_SHARE)
-    is_held = filter == Filter() and ours.catalog.counts().vectors > MOST_WHOLE
+    is_held = filter == Filter() and ours.catalog.count().vectors > MOST_WHOLE
     yield row if is_held else row._replace(target="", is_met=None)
     waited, bare = elapsed_ms(costs["ours"]), elapsed_ms(costs["exact"])
     yield Row(f"{what}: search, p50", milliseconds(waited), milliseconds(bare), waited / bare)
@@ -142,7 +143,8 @@ def _making(folder: Path, queries: Sequence[bytes], what: str) -> Row:
     """Make codes, as the search does that comes after so many others."""
     with closing(_opened(folder, ON)) as store:
         costs = [
-            cost_of(partial(store.vectors.search, query, Filter(), CANDIDATES)) for query in queries[:WARM_UP]
+            cost_of(partial(vectors_of(store).search, query, Filter(), CANDIDATES))
+            for query in queries[:WARM_UP]
         ]
     return Row(f"{what}: the search that makes codes, cpu", milliseconds(cpu_ms(costs[WORTH_KEEPING:][:1])))
 
@@ -158,8 +160,8 @@ def _memory(folder: Path, queries: Sequence[bytes], what: str) -> Row:
     return Row(f"{what}: memory after {len(queries)} searches", f"{in_all:.0f} MB", f"{own:.0f} MB its own")
 
 
-def _opened(folder: Path, settings: Mapping[str, object]) -> OldSQLiteStore:
-    return OldSQLiteStore.open(f"sqlite://{folder}", "default", settings)
+def _opened(folder: Path, settings: Mapping[str, object]) -> SQLiteStore:
+    return SQLiteStore.open(f"sqlite://{folder}", "default", settings)
 
 
 def _filled(size: int) -> Path:
@@ -176,16 +178,18 @@ def _filled(size: int) -> Path:
     return folder
 
 
-def _fill(store: OldSQLiteStore, batches: Iterator[Floats]) -> None:
+def _fill(store: SQLiteStore, batches: Iterator[Floats]) -> None:
     source = Source("synthetic", "synthetic", None, "notes", "synthetic")
     store.catalog.put_source(source)
-    store.vectors.prepare(BundledEmbedder.identity)
+    store.models.add(BundledEmbedder.identity, {})
     numbers = count()
     for rows in batches:
         sizes = [len(part) for part in np.array_split(rows, max(1, len(rows) // CHUNKS_A_DOCUMENT))]
         store.catalog.put_documents((_document(source, next(numbers)), _pieces(size)) for size in sizes)
-        ids = [waiting.chunk_id for waiting in store.vectors.pending(0, len(rows))]
-        store.vectors.put((chunk_id, row.tobytes()) for chunk_id, row in zip(ids, rows, strict=True))
+        ids = [waiting.chunk_id for waiting in vectors_of(store).pending(0, len(rows))]
+        vectors_of(store).put(
+            keyed((chunk_id, row.tobytes()) for chunk_id, row in zip(ids, rows, strict=True))
+        )
 
 
 def _document(source: Source, number: int) -> Document:
@@ -236,7 +240,7 @@ def _embedded() -> Floats:
             for file in path.parent.glob("default.db*"):
                 shutil.copy(file, scratch)
             with closing(_opened(Path(scratch), OFF)) as store:
-                if store.vectors.identity() == BundledEmbedder.identity:
-                    found = store.vectors.fetch(list(range(1, 10 * store.catalog.counts().chunks)))
+                if active_model(store) == BundledEmbedder.identity:
+                    found = vectors_of(store).fetch(list(range(1, 10 * store.catalog.count().chunks)))
                     rows += [np.frombuffer(vector, dtype="<f4") for vector in found.values()]
     return np.array(rows, dtype="<f4")

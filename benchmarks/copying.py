@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import astuple, replace
 
-from concord.core.storage import Store
+from concord.store.contract import Store
 from concord.types import Chunk, Document, Piece
+from contract.stored import active_model, keyed, vectors_of
 
 DOCUMENTS = 500  # copied at once
 
@@ -19,13 +20,13 @@ def copy_store(origin: Store, target: Store, prefix: str = "") -> None:
 
 def copy_documents(documents: Iterable[Document], origin: Store, target: Store, prefix: str = "") -> None:
     """Store documents that another store holds, in the order of their chunks: ties go to the first."""
-    identity = origin.vectors.identity()
+    identity = active_model(origin)
     if identity is None:
         return
-    for source in origin.catalog.sources():
+    for source in origin.catalog.snapshot().sources:
         target.catalog.put_source(replace(source, id=prefix + source.id))
-    target.vectors.prepare(identity)
-    stored = ((one, origin.catalog.chunks_of(one.id)) for one in documents)
+    target.models.add(identity, {})
+    stored = ((one, origin.catalog.chunks(one.id)) for one in documents)
     ordered = sorted(stored, key=lambda pair: pair[1][0].id if pair[1] else 0)
     for start in range(0, len(ordered), DOCUMENTS):
         _copy(ordered[start : start + DOCUMENTS], origin, target, prefix)
@@ -42,6 +43,6 @@ def _copy(
         for one, chunks in group
     )
     old = [chunk.id for _, chunks in group for chunk in chunks]
-    new = [waiting.chunk_id for waiting in target.vectors.pending(0, len(old))]
-    known = origin.vectors.fetch(old)
-    target.vectors.put((chunk_id, known[was]) for chunk_id, was in zip(new, old, strict=True))
+    new = [waiting.chunk_id for waiting in vectors_of(target).pending(0, len(old))]
+    known = vectors_of(origin).fetch(old)
+    vectors_of(target).put(keyed((chunk_id, known[was]) for chunk_id, was in zip(new, old, strict=True)))

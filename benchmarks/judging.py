@@ -32,6 +32,7 @@ from concord.search.pipeline import examine
 from concord.search.tools import Tools
 from concord.search_parts import Searching
 from concord.types import Document, Mode, Request, silent
+from contract.stored import vectors_of
 
 Kind = Literal["own", "foreign", "near"]
 
@@ -159,7 +160,7 @@ def _part(documents: Sequence[Document], knowledge: KnowledgeBase, tools: Tools)
         with KnowledgeBase.open(store__url=url) as part:
             copy_documents(documents, tools.store, part.store)
             words = Searching(part.parts).for_words().strategies
-            meaning = Semantic(part.store.vectors, knowledge.embedder)
+            meaning = Semantic(vectors_of(part.store), knowledge.embedder)
             yield replace(
                 tools, store=part.store, strategies=[*words, meaning], similarity=meaning, snapshot=None
             )

@@ -21,10 +21,11 @@ from concord.knowledge import KnowledgeBase
 from concord.search.understand import prune_limit
 from concord.store.postgres import vectors
 from concord.store.postgres.connections import schema_of
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore
+from concord.store.postgres.store import PostgresStore
 from concord.store.postgres.vectors import Embedding
 from concord.text.tokens import tokenize
 from concord.types import Filter, Vector
+from contract.stored import vectors_of
 
 # Fewer than the library remembers the vectors of: both sides search with a vector that is there.
 QUERIES = sized(40, 2)
@@ -44,7 +45,7 @@ ORDER BY embedding <=> %(vector)s::vector LIMIT %(limit)s"""
 def recall(store: PostgresStore, chunks: int) -> Row:
     """Compare what the vector index finds with what comparing all vectors does."""
     ids = np.arange(1, chunks + 1)
-    stored = store.vectors.fetch(ids.tolist())
+    stored = vectors_of(store).fetch(ids.tolist())
     matrix = np.frombuffer(b"".join(stored.values()), "<f4").reshape(chunks, -1)
     shares = [_share(store, matrix, query, 10) for query in points(RECALL_QUERIES, SEED + 1)]
     return _recall_row("against exact", chunks, mean(shares))
@@ -58,7 +59,7 @@ def _recall_row(how: str, chunks: int, share: float) -> Row:
 def _share(store: PostgresStore, matrix: Floats, query: NDArray[np.float32], limit: int) -> float:
     """Return which share of the ten that are nearest is among so many that a search finds."""
     exact = set((np.argsort(-(matrix @ query))[:10] + 1).tolist())
-    found = store.vectors.search(query.tobytes(), Filter(), limit, ef_search=vectors.EF_SEARCH)
+    found = vectors_of(store).search(query.tobytes(), Filter(), limit, ef_search=vectors.EF_SEARCH)
     return len(exact & {scored.chunk_id for scored in found}) / 10
 
 
@@ -86,8 +87,8 @@ class BareStatements:
         """Have the store do the same, with its own ranking."""
         query = understood(self._kb, text)
         assert query.loose
-        self._store.lexical.search(query.loose, Filter(), CANDIDATES)
-        self._store.vectors.search(self._vector(text), Filter(), CANDIDATES)
+        self._store.words.search(query.loose, Filter(), CANDIDATES)
+        vectors_of(self._store).search(self._vector(text), Filter(), CANDIDATES)
 
     def close(self) -> None:
         """Close the connections."""

@@ -16,12 +16,13 @@ from benchmarks.measure import Clock, Cost, Row, at_least, cost_of, sized, toget
 from benchmarks.postgres_lab import ORG, VECTORS, points, session
 from benchmarks.server_time import clock_with_server
 from benchmarks.synthetic import SEED, batches_of_texts, documents_of
-from concord.core.storage import Store
 from concord.embed.bundled import BundledEmbedder
 from concord.index.batch import is_full
 from concord.index.embedding import EMBED_BATCH
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore
+from concord.store.contract import Store
+from concord.store.postgres.store import PostgresStore
 from concord.types import Document, Piece, Source, silent
+from contract.stored import keyed, vectors_of
 
 ROUNDS = sized(5, 2)  # of writing a part of the chunks
 LEAST_WRITE = 0.5
@@ -78,7 +79,7 @@ def _written(url: str, org: str, load: _Load, clock: Clock) -> tuple[Cost, Cost]
     """Return how long it takes to write something, and to COPY the rows that this makes."""
     with closing(PostgresStore.open(url, org)) as store:
         store.catalog.put_source(SOURCE)
-        store.vectors.prepare(BundledEmbedder.identity)
+        store.models.add(BundledEmbedder.identity, {})
         spent = cost_of(lambda: _write(store, load), clock), _copy_cost(url, org, clock=clock)
         store.catalog.remove_source(SOURCE.id)  # or its vectors would be in the index that is built later
         return spent
@@ -88,7 +89,7 @@ def filling(store: PostgresStore, url: str, chunks: int) -> Iterator[Row]:
     """Write everything, until the vector index is there."""
     load = _load(chunks)
     store.catalog.put_source(SOURCE)
-    store.vectors.prepare(BundledEmbedder.identity)
+    store.models.add(BundledEmbedder.identity, {})
     ours = cost_of(lambda: _write(store, load)).elapsed + cost_of(lambda: settle(store)).elapsed
     theirs = _copy_cost(url, ORG).elapsed + _index_time(url, ORG)
     row = "chunks written a second until all indexes are there, beside COPY of the same rows"
@@ -100,7 +101,7 @@ def growing(url: str, chunks: int) -> Row:
     load = _load(chunks // ROUNDS)
     with closing(PostgresStore.open(url, "growing")) as store:
         store.catalog.put_source(SOURCE)
-        store.vectors.prepare(BundledEmbedder.identity)
+        store.models.add(BundledEmbedder.identity, {})
         ours = cost_of(lambda: _write(store, load)).elapsed
         with _bare(url, ORG, VECTORS) as (connection, bare):
             connection.execute(f"INSERT INTO {bare} SELECT -id, embedding FROM {VECTORS}")
@@ -115,16 +116,16 @@ def growing(url: str, chunks: int) -> Row:
 
 def settle(store: Store) -> None:
     """Let the vector index be built, as at the end of every sync."""
-    store.tend(silent)
+    store.maintain(silent)
 
 
 def _write(store: Store, load: _Load) -> None:
     for group in load.groups:
         store.catalog.put_documents(group)
-    waiting = store.vectors.pending(0, len(load.vectors))
+    waiting = vectors_of(store).pending(0, len(load.vectors))
     made = [(one.chunk_id, vector) for one, vector in zip(waiting, load.vectors, strict=True)]
     for start in range(0, len(made), EMBED_BATCH):
-        store.vectors.put(made[start : start + EMBED_BATCH])
+        vectors_of(store).put(keyed(made[start : start + EMBED_BATCH]))
 
 
 def _copy_cost(

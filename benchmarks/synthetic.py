@@ -26,11 +26,12 @@ import platformdirs
 from numpy.typing import NDArray
 
 from benchmarks.measure import Clock, Cost, cost_of, sized, together
-from concord.core.storage import Store
 from concord.embed.bundled import BundledEmbedder
 from concord.store import schema
-from concord.store.old_names import OldSQLiteStore
+from concord.store.contract import Store
+from concord.store.sqlite.store import SQLiteStore
 from concord.types import ChunkId, Document, Piece, Source, Vector
+from contract.stored import keyed, vectors_of
 
 SEED = 2026
 VOCABULARY = sized(60_000, 8_000)  # words, most of them rare
@@ -123,7 +124,7 @@ def filled_store(chunks: int) -> str:
         making = folder.with_name(folder.name + ".making")
         shutil.rmtree(making, ignore_errors=True)
         print(f"  filling a store with {chunks:,} chunks, once", flush=True)
-        with closing(OldSQLiteStore.open(f"sqlite://{making.absolute()}", "default")) as store:
+        with closing(SQLiteStore.open(f"sqlite://{making.absolute()}", "default")) as store:
             taken = fill(store, chunks)
         (making / _FILLING).write_text(json.dumps(taken), encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
@@ -151,14 +152,14 @@ def fill(
     """Store texts and vectors for so many chunks, and do what is to be done at the end."""
     source = Source("synthetic", "synthetic", None, "notes", "synthetic")
     store.catalog.put_source(source)
-    store.vectors.prepare(BundledEmbedder.identity)
+    store.models.add(BundledEmbedder.identity, {})
     words, vectors = list[Cost](), list[Cost]()
-    with store.catalog.sync_lock(source.id, wait_s=0):
+    with store.lock(source.id, "syncing this source", wait_s=0):
         for number, texts in enumerate(batches_of_texts(chunks)):
             documents = list(documents_of(source, number, texts))
             words.append(cost_of(partial(store.catalog.put_documents, documents), processor))
-            made = vectors_for([one.chunk_id for one in store.vectors.pending(0, BATCH)], seed=number)
-            vectors.append(cost_of(partial(store.vectors.put, made), processor))
+            made = vectors_for([one.chunk_id for one in vectors_of(store).pending(0, BATCH)], seed=number)
+            vectors.append(cost_of(partial(vectors_of(store).put, list(keyed(made))), processor))
         settling = cost_of(settle, processor)
     return Filling(together(words), together(vectors), settling)
 

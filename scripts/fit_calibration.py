@@ -84,7 +84,7 @@ def _by_weight(knowledge: KnowledgeBase, collection: Collection) -> dict[float, 
 
 
 def _runs(collection: Collection, tools: Tools) -> dict[float, Run]:
-    owners, sources = Owners(tools), tools.store.catalog.sources()
+    owners, sources = Owners(tools), tools.store.catalog.snapshot().sources
     runs: dict[float, Run] = {weight: {} for weight in WEIGHTS}
     for query_id, text in collection.judged.items():
         request, deadline = Request(text, mode="auto", deadline_ms=UNHURRIED_MS), Deadline(UNHURRIED_MS)

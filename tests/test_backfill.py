@@ -19,7 +19,7 @@ from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
 from concord.ops.backfill import Backfill, backfill
 from concord.types import Answer, Word, silent
-from contract.stored import EVERYTHING
+from contract.stored import EVERYTHING, vectors_of
 from support.kb_process import BOUND_S
 from support.recorders import RecordingEmbedder, write
 from support.small_library import opened
@@ -69,8 +69,8 @@ def test_where_all_is_as_it_should_be_nothing_is_written_or_embedded(kb: Knowled
 @pytest.mark.promise("004.backfill.cached")
 def test_vectors_that_were_lost_come_back_from_the_cache(kb: KnowledgeBase):
     before = kb.search("words7 about thing7", mode="semantic").hits[0].chunk.id
-    kb.store.ledger.move("http://elsewhere")
-    kb.store.ledger.move("")  # as after vectors were moved there and back
+    kb.store.outbox.move("http://elsewhere")
+    kb.store.outbox.move("")  # as after vectors were moved there and back
     assert did(kb.backfill()) == {"reused": PAGES}
     assert Noted.last.texts == []
     assert kb.search("words7 about thing7", mode="semantic").hits[0].chunk.id == before
@@ -79,7 +79,7 @@ def test_vectors_that_were_lost_come_back_from_the_cache(kb: KnowledgeBase):
 @pytest.mark.promise("004.backfill.cached")
 def test_only_what_reads_differently_now_is_embedded(kb: KnowledgeBase):
     document = next(iter(kb.documents()))
-    kb.store.catalog.update_document(replace(document, title="Renamed"))  # which embeds nothing by itself
+    kb.store.catalog.update_documents([replace(document, title="Renamed")])  # which embeds nothing by itself
     assert did(kb.backfill()) == {"unchanged": PAGES - 1, "embedded": 1}
     assert [text.splitlines()[0] for text in Noted.last.texts] == ["Renamed"]
 
@@ -103,9 +103,9 @@ def test_words_are_indexed_as_they_are_extracted_now(tmp_path: Path):
         older = apsw.Connection(str(tmp_path / "store" / "default.db"))
         older.execute("UPDATE kb_chunks SET terms = ''")  # as a version had it that knew no identifiers
         older.close()
-        assert kb.store.lexical.search(Word("386"), EVERYTHING, 9) == []
+        assert kb.store.words.search(Word("386"), EVERYTHING, 9) == []
         assert did(kb.backfill()) == {"reworded": 1, "unchanged": 2}
-        assert len(kb.store.lexical.search(Word("386"), EVERYTHING, 9)) == 1
+        assert len(kb.store.words.search(Word("386"), EVERYTHING, 9)) == 1
         check = apsw.Connection(str(tmp_path / "store" / "default.db"))
         check.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)")
         check.close()
@@ -129,7 +129,7 @@ def test_notes_are_put_together_again_from_their_fields(tmp_path: Path):
 def test_an_interrupted_run_has_less_to_do_the_next_time(kb: KnowledgeBase):
     kb.store.cache.trim(0)
     (source,) = kb.sources()
-    kb.store.vectors.delete_source(source.source.id)
+    vectors_of(kb.store).delete_source(source.source.id)
 
     def interrupt(stage: str, done: int, total: int | None) -> None:
         if stage == "vectors" and done > PAGES // 3:
@@ -146,13 +146,13 @@ def test_an_interrupted_run_has_less_to_do_the_next_time(kb: KnowledgeBase):
 
 def test_a_provider_that_is_down_leaves_the_vectors_as_they_are_and_says_so(kb: KnowledgeBase):
     (source,) = kb.sources()
-    kb.store.vectors.delete_source(source.source.id)
+    vectors_of(kb.store).delete_source(source.source.id)
     kb.store.cache.trim(0)
     Noted.last.fails_after = 0
     Noted.last.fault = EmbedderDown("the provider does not answer", hint="start it")
     done = kb.backfill()
     assert (done.degraded, done.pending) == ("the provider does not answer", PAGES)
-    assert kb.store.catalog.counts().chunks == PAGES
+    assert kb.store.catalog.count().chunks == PAGES
 
 
 def test_without_a_provider_only_the_words_are_indexed_anew(kb: KnowledgeBase):

@@ -14,7 +14,8 @@ import pytest
 
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
-from concord.core.storage import Store
+from concord.store.contract import Store
+from contract.stored import vectors_of
 from support.recorders import write
 from support.small_library import secluded
 
@@ -49,8 +50,8 @@ def keys(shim: QdrantShim, collection: str = COLLECTION) -> dict[str, int]:
 
 def fetched(store: Store) -> int:
     """How many chunks have a vector that can be fetched."""
-    every = [chunk.id for one in store.catalog.documents() for chunk in store.catalog.chunks_of(one.id)]
-    return len(store.vectors.fetch(every))
+    every = [chunk.id for one in store.catalog.documents() for chunk in store.catalog.chunks(one.id)]
+    return len(vectors_of(store).fetch(every))
 
 
 def backed_up(folder: Path, original: KnowledgeBase) -> str:
@@ -114,7 +115,7 @@ def check_apart(original: str, copy: str, shim: QdrantShim, folder: Path) -> Non
     with secluded(folder, original, vectors__url=shim.url) as first:
         assert first.doctor().findings == ()
         assert first.search("heron waits", mode="semantic").degraded == ()
-        assert first.store.ledger.home().key == key
+        assert first.store.outbox.home().key == key
         assert fetched(first.store) == 3
 
 
@@ -247,9 +248,9 @@ def test_a_store_of_before_goes_on_and_its_copies_are_known_from_then_on(shim: Q
     with secluded(tmp_path, url, vectors__url=shim.url) as kb:
         assert kb.search("heron waits", mode="semantic").degraded == ()
         kb.sync()
-        assert not kb.store.ledger.home().is_anothers
+        assert not kb.store.outbox.home().is_anothers
         assert kb.stats().pending == 0
         assert keys(shim) == before
         copy = file_copied(tmp_path, kb)
     with secluded(tmp_path, copy, vectors__url=shim.url) as clone:
-        assert clone.store.ledger.home().is_anothers
+        assert clone.store.outbox.home().is_anothers

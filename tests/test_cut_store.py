@@ -11,8 +11,8 @@ import apsw
 import pytest
 
 from concord.core.errors import BackendDown, CorruptStore
-from concord.store.old_names import OldSQLiteStore
-from contract.stored import put
+from concord.store.sqlite.store import SQLiteStore
+from contract.stored import file_of, put
 from support.faulty_disk import FaultyDisk
 from support.kb_command import Kb
 from support.recorders import write
@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def fill(folder: Path, options: str = "") -> None:
-    store = OldSQLiteStore.open(f"sqlite://{folder}{options}", "default")
+    store = SQLiteStore.open(f"sqlite://{folder}{options}", "default")
     try:
         put(store, "docs/heron.md", "A heron stands in the water.")
     finally:
@@ -36,9 +36,9 @@ def fill(folder: Path, options: str = "") -> None:
 
 
 def documents(folder: Path) -> int:
-    store = OldSQLiteStore.open(f"sqlite://{folder}", "default")
+    store = SQLiteStore.open(f"sqlite://{folder}", "default")
     try:
-        return store.catalog.counts().documents
+        return store.catalog.count().documents
     finally:
         store.close()
 
@@ -62,15 +62,15 @@ def test_a_store_that_was_cut_is_refused_and_its_log_is_kept(file: Path):
 
 
 def test_a_store_that_is_cut_while_it_is_open_is_refused(tmp_path: Path):
-    store = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
     put(store, "docs/heron.md", "A heron stands in the water.")
-    os.truncate(store.path, 0)
+    os.truncate(file_of(store), 0)
     with pytest.raises(CorruptStore, match="is empty"):
         put(store, "docs/emu.md", "An emu runs.")
     with pytest.raises(CorruptStore, match="is empty"):
-        store.catalog.counts()
+        store.catalog.count()
     store.close()
-    assert os.path.getsize(store.path) == 0
+    assert os.path.getsize(file_of(store)) == 0
 
 
 def test_a_store_that_was_deleted_is_begun_anew(file: Path):

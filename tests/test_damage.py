@@ -9,12 +9,13 @@ import apsw
 import pytest
 
 from concord.core.errors import CorruptStore
-from concord.store.old_names import OldSQLiteStore
+from concord.store.contract import Select
 from concord.store.sqlite import checks
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.migrations import PAGE_BYTES
+from concord.store.sqlite.store import SQLiteStore
 from concord.types import AnyOf, Filter, Word, silent
-from contract.stored import embed, put, unit
+from contract.stored import embed, file_of, put, unit, vectors_of
 
 WORDS = ("alpha", "beta", "gamma", "delta")
 
@@ -22,22 +23,22 @@ WORDS = ("alpha", "beta", "gamma", "delta")
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A store of four chunks, each with a vector, that nobody has open."""
-    store = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
     for at, word in enumerate(WORDS):
         (chunk_id,) = put(store, f"docs/{word}.md", f"{word} and some more words")
         embed(store, [(chunk_id, unit(1, at, 0, 0))])
     assert store.check() == []
-    path = Path(store.path)
+    path = Path(file_of(store))
     store.close()
     return path
 
 
 @pytest.fixture
-def reopened(file: Path) -> Iterator[Callable[[], OldSQLiteStore]]:
-    stores: list[OldSQLiteStore] = []
+def reopened(file: Path) -> Iterator[Callable[[], SQLiteStore]]:
+    stores: list[SQLiteStore] = []
 
-    def open_again() -> OldSQLiteStore:
-        stores.append(OldSQLiteStore.open(f"sqlite://{file}", "default"))
+    def open_again() -> SQLiteStore:
+        stores.append(SQLiteStore.open(f"sqlite://{file}", "default"))
         return stores[-1]
 
     yield open_again
@@ -55,10 +56,10 @@ def harm(file: Path, *statements: str) -> None:
     connection.close()
 
 
-def found_words(store: OldSQLiteStore) -> set[str]:
+def found_words(store: SQLiteStore) -> set[str]:
     """Return the documents that words find."""
     match = AnyOf(tuple(map(Word, (*WORDS, "omega"))))
-    chunks = store.catalog.read([one.chunk_id for one in store.lexical.search(match, Filter(), 10)])
+    chunks = store.catalog.read([one.chunk_id for one in store.words.search(match, Filter(), 10)])
     return {document.path for _, document in chunks.values()}
 
 
@@ -111,24 +112,24 @@ SELECT 'delete', id, title, content, tags, terms FROM kb_chunks WHERE id = 2"""
 )
 def test_what_is_out_of_step_is_found_and_put_right(
     file: Path,
-    reopened: Callable[[], OldSQLiteStore],
+    reopened: Callable[[], SQLiteStore],
     statements: list[str],
     checks: list[str],
     message: str,
 ):
     harm(file, *statements)
     store = reopened()
-    before = store.catalog.generation()
+    before = store.catalog.snapshot().generation
     findings = store.check()
     assert [finding.fault for finding in findings] == checks
     assert message in findings[0].message
     assert all(finding.is_repairable and "repair" in finding.hint for finding in findings)
     store.repair(findings)
     assert store.check() == []
-    assert store.catalog.generation() > before
+    assert store.catalog.snapshot().generation > before
 
 
-def test_repaired_words_find_every_document_again(file: Path, reopened: Callable[[], OldSQLiteStore]):
+def test_repaired_words_find_every_document_again(file: Path, reopened: Callable[[], SQLiteStore]):
     harm(file, FORGET_WORDS)
     store = reopened()
     assert found_words(store) == EVERY_PATH - {"docs/beta.md"}
@@ -136,18 +137,16 @@ def test_repaired_words_find_every_document_again(file: Path, reopened: Callable
     assert found_words(store) == EVERY_PATH
 
 
-def test_lost_vectors_wait_to_be_embedded_again(file: Path, reopened: Callable[[], OldSQLiteStore]):
+def test_lost_vectors_wait_to_be_embedded_again(file: Path, reopened: Callable[[], SQLiteStore]):
     harm(file, "DELETE FROM kb_vectors_1 WHERE rowid IN (2, 3)")
     store = reopened()
-    assert store.vectors.pending(0, 10) == []
+    assert vectors_of(store).pending(0, 10) == []
     store.repair(store.check())
-    assert [waiting.chunk_id for waiting in store.vectors.pending(0, 10)] == [2, 3]
-    assert store.catalog.counts().vectors == 2
+    assert [waiting.chunk_id for waiting in vectors_of(store).pending(0, 10)] == [2, 3]
+    assert store.catalog.count().vectors == 2
 
 
-def test_orphans_go_without_the_rest_and_triggers_still_work(
-    file: Path, reopened: Callable[[], OldSQLiteStore]
-):
+def test_orphans_go_without_the_rest_and_triggers_still_work(file: Path, reopened: Callable[[], SQLiteStore]):
     harm(file, "DELETE FROM kb_documents WHERE id = 'docs/beta.md'")
     store = reopened()
     store.repair(store.check())
@@ -157,7 +156,7 @@ def test_orphans_go_without_the_rest_and_triggers_still_work(
     assert store.check() == []
 
 
-def test_only_what_was_found_is_repaired(file: Path, reopened: Callable[[], OldSQLiteStore]):
+def test_only_what_was_found_is_repaired(file: Path, reopened: Callable[[], SQLiteStore]):
     harm(file, "DELETE FROM kb_vectors_1 WHERE rowid = 3", FORGET_WORDS)
     store = reopened()
     words = [finding for finding in store.check() if finding.fault == "words"]
@@ -184,16 +183,16 @@ def rewrite_page(file: Path, root_of: str, old: bytes, new: bytes) -> None:
         raw.write(page.replace(old, new))
 
 
-def listed(store: OldSQLiteStore) -> set[str]:
+def listed(store: SQLiteStore) -> set[str]:
     """Return the documents that an index of sources leads to."""
-    (source,) = store.catalog.sources()
-    return {document.path for document in store.catalog.documents(source.id)}
+    (source,) = store.catalog.snapshot().sources
+    return {document.path for document in store.catalog.documents(Select(source_id=source.id))}
 
 
 @pytest.mark.promise("doctor.finds", "doctor.fixes")
 @pytest.mark.parametrize("damage", ["lacks an entry", "has a wrong entry"])
 def test_an_index_that_does_not_match_its_table_is_found_and_built_anew(
-    file: Path, reopened: Callable[[], OldSQLiteStore], damage: str
+    file: Path, reopened: Callable[[], SQLiteStore], damage: str
 ):
     if damage == "lacks an entry":
         harm(file, *LACKS_AN_ENTRY)
@@ -210,7 +209,7 @@ def test_an_index_that_does_not_match_its_table_is_found_and_built_anew(
 
 
 def test_indexes_that_cannot_be_built_anew_are_found_again_and_nothing_is_lost(
-    file: Path, reopened: Callable[[], OldSQLiteStore]
+    file: Path, reopened: Callable[[], SQLiteStore]
 ):
     rewrite_page(file, "kb_documents", b"docs/gamma.md", b"docs/delta.md")  # two rows with one unique path
     store = reopened()
@@ -219,7 +218,7 @@ def test_indexes_that_cannot_be_built_anew_are_found_again_and_nothing_is_lost(
     (again,) = store.check()
     assert (again.fault, again.message) == ("integrity", finding.message)
     assert "if this is found again, restore it from a backup" in again.hint
-    assert store.catalog.counts().chunks == len(WORDS)
+    assert store.catalog.count().chunks == len(WORDS)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +228,7 @@ def test_indexes_that_cannot_be_built_anew_are_found_again_and_nothing_is_lost(
 def test_a_damaged_page_is_found_and_nothing_pretends_to_mend_it(file: Path, table: str):
     overwrite_root_page(file, table)
     try:
-        store = OldSQLiteStore.open(f"sqlite://{file}", "default")
+        store = SQLiteStore.open(f"sqlite://{file}", "default")
     except CorruptStore:
         return  # as good: doctor reports what opening it raises
     try:
@@ -263,29 +262,29 @@ def test_free_space_is_told_of_and_given_back_while_others_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(checks, "LEAST_FREE_BYTES", 100_000)
-    store = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
     for name, length in (("old", 300), ("kept", 30)):  # sqlite-vec has blocks of 1,024: the first ones go
         texts = (f"{name} word{n} " + "filling " * length for n in range(2100))
         ids = put(store, f"docs/{name}.md", *texts)
         embed(store, [(chunk_id, unit(1, n, 0, 0)) for n, chunk_id in enumerate(ids)])
-    near = store.vectors.search(unit(1, 7, 0, 0), Filter(path="docs/kept.md"), 3)
+    near = vectors_of(store).search(unit(1, 7, 0, 0), Filter(path="docs/kept.md"), 3)
     assert store.check() == []
     store.catalog.delete_documents(["docs/old.md"])
     (finding,) = store.check()
     assert (finding.fault, finding.is_repairable) == ("space", True)
-    reader = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    assert reader.catalog.counts().chunks == 2100
-    other = apsw.Connection(store.path)
+    reader = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    assert reader.catalog.count().chunks == 2100
+    other = apsw.Connection(file_of(store))
     before = other.pragma("page_count") * other.pragma("page_size")
     other.close()
     store.repair([finding])
-    store.tend(silent)
-    assert Path(store.path).stat().st_size < before / 2
-    assert Path(f"{store.path}-wal").stat().st_size == 0
+    store.maintain(silent)
+    assert Path(file_of(store)).stat().st_size < before / 2
+    assert Path(f"{file_of(store)}-wal").stat().st_size == 0
     for one in (store, reader):
         assert one.check() == []
-        assert one.vectors.search(unit(1, 7, 0, 0), Filter(), 3) == near
-        assert one.lexical.search(Word("word7"), Filter(), 5)[0].chunk_id == near[0].chunk_id
+        assert vectors_of(one).search(unit(1, 7, 0, 0), Filter(), 3) == near
+        assert one.words.search(Word("word7"), Filter(), 5)[0].chunk_id == near[0].chunk_id
         one.close()
 
 
@@ -293,14 +292,14 @@ def test_free_space_that_cannot_be_given_back_now_is_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(checks, "LEAST_FREE_BYTES", 10_000)
-    store = OldSQLiteStore.open(f"sqlite://{tmp_path}?busy_timeout_ms=50", "default")
+    store = SQLiteStore.open(f"sqlite://{tmp_path}?busy_timeout_ms=50", "default")
     put(store, "docs/a.md", *("word " * 200 for _ in range(1000)))
     store.catalog.delete_documents(["docs/a.md"])
-    other = apsw.Connection(store.path)
+    other = apsw.Connection(file_of(store))
     (finding,) = store.check()
     store.repair([finding])
     other.execute("BEGIN IMMEDIATE")
-    store.tend(silent)
+    store.maintain(silent)
     other.execute("ROLLBACK")
     assert [one.fault for one in store.check()] == ["space"]
     other.close()

@@ -60,7 +60,7 @@ class Broken:
 
 def tools(*strategies: Strategy) -> Tools:
     kb = library()
-    words: list[Strategy] = [ExactWords(kb.store.lexical), RelaxedWords(kb.store.lexical)]
+    words: list[Strategy] = [ExactWords(kb.store.words), RelaxedWords(kb.store.words)]
     mine = {strategy.name for strategy in strategies}
     chosen = [*(word for word in words if word.name not in mine), *strategies]
     return Tools(kb.store, chosen, kb.settings, "default")
@@ -85,7 +85,7 @@ def test_a_late_strategy_is_named_with_its_reason_and_stops_nobody():
 def test_the_setting_bounds_a_search_that_names_no_deadline():
     late = Waiting()
     kb = library(search__deadline_ms=800)
-    strategies: list[Strategy] = [ExactWords(kb.store.lexical), RelaxedWords(kb.store.lexical), late]
+    strategies: list[Strategy] = [ExactWords(kb.store.words), RelaxedWords(kb.store.words), late]
     try:
         answer = search(Request("login"), Tools(kb.store, strategies, kb.settings, "default"))
     finally:

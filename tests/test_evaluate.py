@@ -21,6 +21,7 @@ from concord.search.legs import Semantic
 from concord.search.pipeline import search
 from concord.search.tools import Tools
 from concord.types import Request, Vector
+from contract.stored import vectors_of
 from support.folders import NOWHERE
 from support.judged import things, write_collection
 
@@ -93,7 +94,7 @@ def test_what_another_version_has_cut_is_cut_anew_and_equal_chunks_keep_their_ve
         older.setattr("concord.quality.collection.READER_VERSION", READER_VERSION - 1)
         with knowledge.measuring.indexed_apart(read_collection(folder), lambda *_: None) as tools:
             first = next(iter(tools.store.catalog.documents()))
-            tools.store.catalog.put_document(first, [])  # of which it made nothing
+            tools.store.catalog.put_documents([(first, [])])[0]  # of which it made nothing
     embedded: list[int | None] = []
     found = knowledge.measuring.evaluate(
         folder, progress=lambda stage, _, total: embedded.append(total) if stage == "embed" else None
@@ -216,7 +217,7 @@ class Counting(HashingEmbedder):
 def counting(tools: Tools) -> tuple[Tools, Counting]:
     """Return tools whose model notes what it is asked."""
     embedder = Counting()
-    semantic = Semantic(tools.store.vectors, embedder)
+    semantic = Semantic(vectors_of(tools.store), embedder)
     words = [one for one in tools.strategies if one.leg == "lexical"]
     return replace(tools, strategies=[*words, semantic], similarity=semantic), embedder
 

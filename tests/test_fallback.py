@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from concord import Note
 from concord.core.errors import Unavailable
-from concord.core.storage import Store
 from concord.core.values import moment
 from concord.search.notes import EMPTY, NO_TIME, NO_WORD, NOTHING, STEP_NOTES, UNEMBEDDED
 from concord.search.pipeline import search
+from concord.store.contract import Store
 from concord.types import Request, Source
+from contract.stored import vectors_of
 from support.small_library import fitted, library, titles, tools
 
 
@@ -289,7 +290,7 @@ def test_meaning_that_finds_nothing_because_nothing_is_embedded_is_not_called_su
     has_superseded: bool,
 ):
     kb = library({"Zebra": "the zebra is striped"})
-    kb.store.vectors.delete_source(kb.sources()[0].source.id)
+    vectors_of(kb.store).delete_source(kb.sources()[0].source.id)
     if has_superseded:
         first = kb.note(Note("an older zebra"), embed=False)
         kb.note(Note("a newer zebra"), supersedes=first.id, embed=False)
@@ -359,7 +360,7 @@ def test_a_step_that_takes_too_long_is_named_and_left_behind():
     kb = library(search__partial_ms=300)
     release = threading.Event()
     used = tools(kb)
-    store = _Shelf(kb.store, Stuck(kb.store.lexical, release))
+    store = _Shelf(kb.store, Stuck(kb.store.words, release))
     try:
         answer = search(Request("qqqqzzzz aaaa", mode="fts5"), replace(used, store=store))
     finally:
@@ -373,18 +374,16 @@ def test_a_step_that_takes_too_long_is_named_and_left_behind():
 class _Shelf:
     """A store with another lexical index."""
 
-    def __init__(self, store: Store, lexical: object) -> None:
+    def __init__(self, store: Store, words: object) -> None:
         self.catalog = store.catalog
-        self.vectors = store.vectors
-        self.cache = store.cache
-        self.lexical = lexical
+        self.words = words
 
 
 @pytest.mark.promise("003.cascade.budget")
 def test_a_step_has_no_more_time_than_the_caller_gave_the_whole_search():
     kb = library(search__partial_ms=60_000)
     release = threading.Event()
-    store = _Shelf(kb.store, Stuck(kb.store.lexical, release))
+    store = _Shelf(kb.store, Stuck(kb.store.words, release))
     try:
         answer = search(Request("qqqqzzzz", mode="fts5", deadline_ms=800), replace(tools(kb), store=store))
     finally:

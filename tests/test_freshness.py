@@ -14,6 +14,7 @@ import pytest
 from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
 from concord.search import passages
+from concord.store.contract import Snapshot
 from concord.types import Answer
 from support.recorders import write
 from support.small_library import opened
@@ -185,13 +186,13 @@ def test_a_search_waits_for_the_generation_it_was_promised(kb: KnowledgeBase, do
     kb.note(Note("The first note of all, with which its source begins."), embed=False)
     wanted = kb.generation + 1
     looked = threading.Event()
-    generation = kb.store.catalog.generation
+    snapshot = kb.store.catalog.snapshot
 
-    def watched() -> int:
+    def watched() -> Snapshot:
         looked.set()
-        return generation()
+        return snapshot()
 
-    kb.store.catalog.generation = watched  # type: ignore[method-assign]
+    kb.store.catalog.snapshot = watched  # type: ignore[method-assign]
     writer = threading.Thread(
         target=lambda: looked.wait(30) and kb.note(Note("A kingfisher came by."), embed=False)
     )

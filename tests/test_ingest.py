@@ -29,8 +29,9 @@ from concord.extract.reader import SandboxedReader
 from concord.index import batch, embedding
 from concord.knowledge import KnowledgeBase
 from concord.types import Counts, Extracted, Filter, Identity, Word
+from contract.stored import active_model
 from support.pdf_samples import make_pdf
-from support.recorders import Did, FrailSpaces, FrailVectors, RecordingReader, SyncBench, did, opened, write
+from support.recorders import Did, FrailStore, RecordingReader, SyncBench, did, opened, write
 
 EVERYTHING = Filter()
 
@@ -44,11 +45,11 @@ def docs(tmp_path: Path) -> Path:
 
 
 def found(bench: SyncBench, word: str) -> int:
-    return len(bench.store.lexical.search(Word(word), EVERYTHING, 1000))
+    return len(bench.store.words.search(Word(word), EVERYTHING, 1000))
 
 
 def counts(bench: SyncBench) -> Counts:
-    return bench.store.catalog.counts()
+    return bench.store.catalog.count()
 
 
 @pytest.mark.promise("A.ingest.words-first")
@@ -124,7 +125,7 @@ def test_a_model_that_is_not_there_is_told_once_and_of_no_file(tmp_path: Path):
     ) as kb:
         with pytest.raises(BadValue, match="names no model on this machine"):
             kb.add(tmp_path / "docs")
-        assert kb.store.catalog.counts().documents == 0
+        assert kb.store.catalog.count().documents == 0
 
 
 @pytest.mark.promise("A.ingest.resumes")
@@ -188,16 +189,13 @@ def test_vectors_that_cannot_be_kept_now_are_kept_later(bench: SyncBench, docs: 
 
 
 def test_a_vector_store_that_is_down_stops_no_words(docs: Path):
-    whole = opened("memory://")
-    frail = FrailVectors(whole.vectors)
-    bench = SyncBench(whole)
-    parts = {**vars(whole), "vectors": frail, "spaces": FrailSpaces(whole.spaces, frail)}
-    bench.store = type("Store", (), parts)()
-    frail.is_down = True
+    store = FrailStore()
+    bench = SyncBench(store)
+    store.frail.is_down = True
     report = bench.add(docs)
     assert (did(report), report.degraded) == (Did(added=200), "the vector store does not answer")
     assert found(bench, "page") == 200
-    frail.is_down = False
+    store.frail.is_down = False
     assert bench.sync().embedded == 200
 
 
@@ -210,7 +208,7 @@ def test_vectors_of_another_model_are_refused_and_words_are_kept(bench: SyncBenc
         bench.sync()
     assert failure.value.hint
     assert found(bench, "melons") == 1
-    assert bench.store.vectors.identity() == Identity("hashing", "hashing-256", 256)
+    assert active_model(bench.store) == Identity("hashing", "hashing-256", 256)
 
 
 def bad_files(folder: Path) -> dict[str, str]:

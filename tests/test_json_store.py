@@ -14,16 +14,16 @@ import pytest
 
 from concord import Note
 from concord.core.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
-from concord.store.old_names import OldJsonStore
+from concord.store.json_file import JsonStore
 from concord.types import Word
-from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
+from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit, vectors_of
 from support.small_library import NOTES, secluded, titles
 
 NORTH = unit(1, 0, 0, 0)
 
 
-def opened(folder: Path, org: str = "default") -> OldJsonStore:
-    return OldJsonStore.open(f"json://{folder}", org)
+def opened(folder: Path, org: str = "default") -> JsonStore:
+    return JsonStore.open(f"json://{folder}", org)
 
 
 @pytest.mark.promise("004.json.file")
@@ -31,17 +31,25 @@ def test_what_was_stored_is_there_when_it_is_opened_again(folder: Path):
     store = opened(folder)
     a, b = put(store, "docs/a.md", "alpha beta", "gamma", tags=("ops",), details={"n": [1, "ü"]})
     embed(store, [(a, NORTH)])
-    store.cache.put(IDENTITY, {b"k" * 32: NORTH})
-    store.catalog.put_memo("docs", "memo")
-    before = list(store.catalog.documents()), store.catalog.chunks_of("docs/a.md"), store.catalog.generation()
+    store.models.index(IDENTITY).remember({b"k" * 32: NORTH})
+    store.catalog.put_sync_state("docs", "memo")
+    before = (
+        list(store.catalog.documents()),
+        store.catalog.chunks("docs/a.md"),
+        store.catalog.snapshot().generation,
+    )
     store.close()
     again = opened(folder)
-    after = list(again.catalog.documents()), again.catalog.chunks_of("docs/a.md"), again.catalog.generation()
+    after = (
+        list(again.catalog.documents()),
+        again.catalog.chunks("docs/a.md"),
+        again.catalog.snapshot().generation,
+    )
     assert after == before
-    assert again.catalog.memo("docs") == "memo"
-    assert again.cache.get(IDENTITY, [b"k" * 32]) == {b"k" * 32: NORTH}
-    assert [found.chunk_id for found in again.lexical.search(Word("gamma"), EVERYTHING, 9)] == [b]
-    assert [found.chunk_id for found in again.vectors.search(NORTH, EVERYTHING, 9)] == [a]
+    assert again.catalog.sync_state("docs") == "memo"
+    assert again.models.index(IDENTITY).cached([b"k" * 32]) == {b"k" * 32: NORTH}
+    assert [found.chunk_id for found in again.words.search(Word("gamma"), EVERYTHING, 9)] == [b]
+    assert [found.chunk_id for found in vectors_of(again).search(NORTH, EVERYTHING, 9)] == [a]
     assert put(again, "docs/b.md", "new") == [b + 1]  # ids are never used again
 
 
@@ -61,7 +69,7 @@ def test_a_search_answers_as_it_does_from_memory(folder: Path, fusion: str | Non
 
 def test_an_organisation_has_a_file_of_its_own(folder: Path):
     put(opened(folder, "one"), "docs/a.md", "a")
-    assert opened(folder, "two").catalog.counts().documents == 0
+    assert opened(folder, "two").catalog.count().documents == 0
     assert [path.name for path in folder.iterdir()] == ["one.json"]
     assert (
         json.loads((folder / "one.json").read_text(encoding="utf-8"))["documents"][0]["path"] == "docs/a.md"
@@ -71,7 +79,7 @@ def test_an_organisation_has_a_file_of_its_own(folder: Path):
 def test_one_store_sees_what_another_has_written(folder: Path):
     one, other = opened(folder), opened(folder)
     put(one, "docs/a.md", "a")
-    assert other.catalog.counts().documents == 1
+    assert other.catalog.count().documents == 1
     assert put(other, "docs/b.md", "b") == [2]
     assert [found.path for found in one.catalog.documents()] == ["docs/a.md", "docs/b.md"]
 
@@ -82,14 +90,14 @@ def test_many_writers_lose_nothing(folder: Path):
     def add(writer: int) -> None:
         store = opened(folder)
         for n in range(10):
-            store.catalog.put_document(document(f"docs/{writer}-{n}.md"), pieces("text"))
+            store.catalog.put_documents([(document(f"docs/{writer}-{n}.md"), pieces("text"))])[0]
 
     writers = [threading.Thread(target=add, args=(n,)) for n in range(4)]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join()
-    counts = opened(folder).catalog.counts()
+    counts = opened(folder).catalog.count()
     assert (counts.documents, counts.chunks) == (40, 40)
 
 
@@ -106,7 +114,7 @@ def test_a_reader_is_not_disturbed_by_a_writer(folder: Path):
     changing = threading.Thread(target=change)
     changing.start()
     try:
-        seen = {reader.catalog.counts() for _ in range(300)}
+        seen = {reader.catalog.count() for _ in range(300)}
     finally:
         stop.set()
         changing.join()
@@ -132,7 +140,7 @@ def test_a_disk_that_fails_leaves_the_old_file_and_the_old_answers(
         assert [found.path for found in store.catalog.documents()] == ["docs/a.md"]
     assert [path.name for path in folder.iterdir()] == ["default.json"]
     put(store, "docs/b.md", "b")
-    assert opened(folder).catalog.counts().documents == 2
+    assert opened(folder).catalog.count().documents == 2
 
 
 def test_a_change_that_fails_half_way_leaves_nothing_of_itself(folder: Path):
@@ -141,7 +149,7 @@ def test_a_change_that_fails_half_way_leaves_nothing_of_itself(folder: Path):
     same_path = document("docs/a.md", id="another")
     with pytest.raises(BadValue):
         store.catalog.put_documents([(document("docs/a.md"), pieces("a")), (same_path, pieces("b"))])
-    assert store.catalog.counts().documents == opened(folder).catalog.counts().documents == 0
+    assert store.catalog.count().documents == opened(folder).catalog.count().documents == 0
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"documents": 3}', b"\xff\xfe"], ids=repr)
@@ -185,22 +193,22 @@ def test_a_file_of_a_newer_program_is_refused(folder: Path):
 )
 def test_a_place_that_cannot_be_one_is_refused(url: str, org: str):
     with pytest.raises(BadValue):
-        OldJsonStore.open(url, org)
+        JsonStore.open(url, org)
 
 
 def test_a_folder_that_cannot_be_made_is_said(folder: Path):
     (folder / "file").write_text("", encoding="utf-8")
     with pytest.raises(BackendDown):
-        OldJsonStore.open(f"json://{folder}/file/below", "default")
+        JsonStore.open(f"json://{folder}/file/below", "default")
 
 
 KILLED_WHILE_WRITING = """
 import os, signal, sys
-from concord.store.old_names import OldJsonStore
+from concord.store.json_file import JsonStore
 
-store = OldJsonStore.open(sys.argv[1], "default")
+store = JsonStore.open(sys.argv[1], "default")
 os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)  # the file is written, and not in its place yet
-store.catalog.put_memo("docs", "lost")
+store.catalog.put_sync_state("docs", "lost")
 """
 
 
@@ -212,9 +220,9 @@ def test_what_a_process_left_that_was_killed_while_writing_goes_with_the_next_ch
     assert len(list(folder.iterdir())) > 1
     kept = folder / "default.json.old.draft"  # whatever it is, no store of ours calls a draft so
     kept.touch()
-    store.catalog.put_memo("docs", "memo")
+    store.catalog.put_sync_state("docs", "memo")
     assert sorted(path.name for path in folder.iterdir() if "lock" not in path.name) == [
         "default.json",
         "default.json.old.draft",
     ]
-    assert opened(folder).catalog.memo("docs") == "memo"
+    assert opened(folder).catalog.sync_state("docs") == "memo"

@@ -34,6 +34,7 @@ from concord.search.legs import Semantic
 from concord.search.notes import FOREIGN
 from concord.search.pipeline import search
 from concord.types import Leg, Query, RankedList, Request
+from contract.stored import vectors_of
 from support.recorders import write
 from support.small_library import fitted, library, titles, tools, understood
 
@@ -312,7 +313,7 @@ def test_what_is_excluded_is_not_what_the_query_means():
             embedded.append(text)
             return super().embed_query(text)
 
-    semantic = Semantic(kb.store.vectors, Noting({}, kb.settings.paths))
+    semantic = Semantic(vectors_of(kb.store), Noting({}, kb.settings.paths))
     for asked in ("backups kept -kubernetes", 'backups NOT "one after the other" kept', "backups kept"):
         assert semantic.search(understood(kb, asked)).found
     assert embedded == ["backups kept"]  # once: the second and third time it is known

@@ -13,8 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "concord"
 GROUND = {"core", "types"}
 PURE = {"text"}
 ADAPTERS = {"extract", "embed", "store"}
-BACKENDS_LEFT = {"backends"}  # they borrow what stores share, until they are gone
-PIPELINES = {"clients", "files", "index", "ops", "outside_vectors", "quality", "reading", "search", "visible"}
+PIPELINES = {"clients", "files", "index", "ops", "quality", "reading", "search", "visible"}
 LIBRARY = {
     "knowledge",
     "leaving",
@@ -33,7 +32,6 @@ MAY_IMPORT = (
     (GROUND, GROUND),
     (PURE, GROUND | PURE),
     (ADAPTERS, GROUND | PURE),
-    (BACKENDS_LEFT, GROUND | PURE | {"store"}),
     (PIPELINES, GROUND | PURE | PIPELINES),
     (LIBRARY, GROUND | PURE | PIPELINES | LIBRARY),
     (FACES, GROUND | PURE | PIPELINES | LIBRARY),
@@ -60,12 +58,17 @@ def modules() -> list[Path]:
     return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
+CONTRACT = "concord.store.contract"  # what a store does is everybody's to know, how is not
+
+
 def imported(path: Path) -> set[str]:
     """Top-level names within concord that a module imports, anywhere in it."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module == "concord":
             found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == CONTRACT:
+            continue
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("concord."):
             found.add(str(node.module).split(".")[1])
         elif isinstance(node, ast.Import):
@@ -81,24 +84,20 @@ def test_a_module_imports_only_what_its_layer_may(path: Path):
     assert imported(path) - known - doors - {own, "__version__"} == set()
 
 
-BACKENDS = PACKAGE / "backends"
+STORE = PACKAGE / "store"
+ENGINES = {path.parent.name for path in STORE.glob("*/__init__.py")}
 
 
 @pytest.mark.parametrize(
-    "path", sorted(BACKENDS.rglob("*.py")), ids=lambda path: str(path.relative_to(BACKENDS))
+    "path",
+    [path for path in modules() if path.parent.name in ENGINES and path.parent.parent == STORE],
+    ids=lambda path: str(path.relative_to(STORE)),
 )
-def test_a_backend_imports_nothing_of_another_engine(path: Path):
-    engines = {found.parent.name for found in BACKENDS.glob("*/__init__.py")}
-    assert _backends_imported(path) & engines <= {path.relative_to(BACKENDS).parts[0]}
-
-
-def _backends_imported(path: Path) -> set[str]:
-    """Return what a module imports of `backends`, by the names directly below it."""
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    named = {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
-    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    below = {name for name in named | plain if name.startswith("concord.backends.")}
-    return {name.split(".")[2] for name in below}
+def test_an_engine_imports_nothing_of_another(path: Path):
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    named = [str(node.module).split(".") for node in nodes if isinstance(node, ast.ImportFrom)]
+    below = {parts[2] for parts in named if parts[:2] == ["concord", "store"] and len(parts) > 2}
+    assert below & ENGINES <= {path.parent.name}
 
 
 def test_onnxruntime_is_imported_in_the_one_place_that_silences_it():
@@ -186,8 +185,8 @@ def test_module_level_imports_form_no_cycle():
 
 
 # Defining protocols takes milliseconds, and only a type checker needs them.
-PROTOCOLS = {"concord.core.protocols", "concord.core.storage", "concord.core.vector_storage"}
-SEARCHING = {"knowledge", "outside_vectors", "parts", "search", "search_parts"}
+PROTOCOLS = {"concord.core.protocols"}
+SEARCHING = {"knowledge", "parts", "search", "search_parts"}
 
 
 @pytest.mark.parametrize(

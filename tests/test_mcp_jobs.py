@@ -317,7 +317,7 @@ def synced_elsewhere(home: Path, name: str) -> Iterator[None]:
     """Hold a source as another process does that syncs it."""
     with KnowledgeBase(load_settings({}, {"KB_HOME": str(home)})) as other:
         source = other.source(name).source
-        with other.store.catalog.sync_lock(source.id, wait_s=0):
+        with other.store.lock(source.id, "syncing this source", wait_s=0):
             yield
 
 

@@ -14,14 +14,14 @@ from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.core.config import load_settings
 from concord.core.errors import BackendDown, BadValue, ModelMismatch, StoreError
-from concord.core.storage import Store
 from concord.files.state import Memo, finished_at, finished_copy, read_memo, unfinished_copy, write_memo
 from concord.index import batch
 from concord.ops.compare import Copied, verify
 from concord.ops.migrate import migrate
 from concord.parts import Parts
+from concord.store.contract import Store, document_by_id, documents_at
 from concord.types import Access, Feedback, Filter
-from contract.stored import IDENTITY, document, pieces, put, unit
+from contract.stored import IDENTITY, active_model, document, keyed, pieces, put, unit, vectors_of
 from support.kb_process import environment, finish, start
 from support.postgres_server import fresh_org, server_url
 from support.recorders import write
@@ -63,17 +63,19 @@ def moved(origin: Store, target: Store, progress: Callable[..., None] = silent) 
 
 def fill(store: Store, documents: int = 150) -> None:
     """Store a bit of everything: tags, details, supersession, a memo, pending chunks, a cache."""
-    store.vectors.prepare(IDENTITY)
+    store.models.add(IDENTITY, {})
     for n in range(documents):
         fields = {"title": f"Page {n}", "tags": ("even",) if n % 2 == 0 else (), "details": {"n": [n, "ü"]}}
         times = {"mtime_ns": n * 10**9 + 7, "indexed_at": 1.5 + n, "size": n, "file_hash": f"{n:x}"}
         ids = put(store, f"docs/{n:03}.md", f"text {n} äöü", f"more of {n}", **fields, **times)
         if n % 3:  # the others wait for an embedder
-            store.vectors.put([(chunk_id, unit(1, n, at, 1)) for at, chunk_id in enumerate(ids)])
-        store.cache.put(IDENTITY, {bytes([n]) * 32: unit(n + 1, 1, 0, 0)})
-    store.catalog.update_document(replace(document("docs/001.md", title="Old"), superseded_by="docs/002.md"))
-    store.cache.put(replace(IDENTITY, model="older"), {b"k" * 32: unit(1, 2, 3, 4)})
-    store.catalog.put_memo("docs", write_memo(MEMO))
+            vectors_of(store).put(keyed([(chunk_id, unit(1, n, at, 1)) for at, chunk_id in enumerate(ids)]))
+        store.models.index(IDENTITY).remember({bytes([n]) * 32: unit(n + 1, 1, 0, 0)})
+    store.catalog.update_documents(
+        [replace(document("docs/001.md", title="Old"), superseded_by="docs/002.md")]
+    )
+    store.models.index(replace(IDENTITY, model="older")).remember({b"k" * 32: unit(1, 2, 3, 4)})
+    store.catalog.put_sync_state("docs", write_memo(MEMO))
     store.journal.record_access(["docs/001.md", "docs/002.md"], 5.0)
     store.journal.record_access(["docs/002.md"], 7.5)
     store.journal.record_feedback(Feedback("docs/002.md", "docs/002.md:1", "good", "a query", 9.0))
@@ -85,20 +87,20 @@ def fill(store: Store, documents: int = 150) -> None:
 def test_everything_arrives_and_is_found_as_before(folder: Path, origin: str, target: str):
     here, there = opened(origin, folder / "here"), opened(target, folder / "there")
     fill(here)
-    before = here.catalog.generation()
+    before = here.catalog.snapshot().generation
     done = moved(here, there)
-    assert done.counts == here.catalog.counts() == there.catalog.counts()
+    assert done.counts == here.catalog.count() == there.catalog.count()
     assert done.copied == 150
     assert done.cached >= 151  # where chunks and the cache share their vectors, those are in it, too
-    assert read_memo(there.catalog.memo("docs")) == MEMO
+    assert read_memo(there.catalog.sync_state("docs")) == MEMO
     assert there.journal.accesses(["docs/002.md"]) == {"docs/002.md": Access(2, 7.5)}
     assert [one.opinion for one in there.journal.feedback()] == ["good"]
-    assert there.vectors.identity() == IDENTITY
+    assert active_model(there) == IDENTITY
     older = replace(IDENTITY, model="older")
-    assert there.cache.get(older, [b"k" * 32]) == {b"k" * 32: unit(1, 2, 3, 4)}
+    assert there.models.index(older).cached([b"k" * 32]) == {b"k" * 32: unit(1, 2, 3, 4)}
     for filter in (Filter(), Filter(tags=("even",)), Filter(include_superseded=True)):
         assert texts(there, filter) == texts(here, filter)
-    assert here.catalog.generation() == before
+    assert here.catalog.snapshot().generation == before
     for store in (here, there):
         store.close()
 
@@ -114,7 +116,7 @@ def test_any_number_of_sources_is_kept_from_being_synced_meanwhile(folder: Path)
 
 
 def texts(store: Store, filter: Filter) -> list[tuple[str, float]]:
-    found = store.vectors.search(unit(1, 20, 1, 1), filter, 30)
+    found = vectors_of(store).search(unit(1, 20, 1, 1), filter, 30)
     read = store.catalog.read([each.chunk_id for each in found])
     return sorted((read[each.chunk_id][0].text, round(each.score, 5)) for each in found)
 
@@ -165,7 +167,7 @@ def test_a_run_that_is_stopped_anywhere_is_taken_up_by_the_next(folder: Path, at
 
     with pytest.raises(Killed):
         moved(here, there, at_once)
-    already = there.catalog.counts().documents
+    already = there.catalog.count().documents
     done = moved(here, there)
     assert done.copied == 150 - already
     assert already > 0
@@ -198,7 +200,9 @@ def test_chunks_without_a_vector_wait_for_one_there_too(pair: tuple[Store, Store
     fill(here, 9)
     moved(here, there)
     assert (
-        [w.text for w in there.vectors.pending(0, 99)] == [w.text for w in here.vectors.pending(0, 99)] != []
+        [w.text for w in vectors_of(there).pending(0, 99)]
+        == [w.text for w in vectors_of(here).pending(0, 99)]
+        != []
     )
 
 
@@ -217,10 +221,10 @@ def test_a_copy_that_deletions_have_overtaken_is_finished_by_the_next_run(folder
 
     with pytest.raises(StoreError, match="differs"):
         moved(here, there, delete_some)
-    assert moved(here, there).counts == here.catalog.counts()
-    assert there.catalog.document("docs/007.md") is None
-    assert [source.name for source in there.catalog.sources()] == ["docs"]
-    assert read_memo(there.catalog.memo("docs")) == MEMO
+    assert moved(here, there).counts == here.catalog.count()
+    assert document_by_id(there.catalog, "docs/007.md") is None
+    assert [source.name for source in there.catalog.snapshot().sources] == ["docs"]
+    assert read_memo(there.catalog.sync_state("docs")) == MEMO
     for store in (here, there):
         store.close()
 
@@ -235,7 +239,7 @@ def test_a_half_copy_that_somebody_has_written_to_is_a_knowledge_base_of_its_own
     put(there, "docs/mine.md", "text")
     with pytest.raises(BadValue, match=r"docs/mine\.md"):
         moved(here, there)
-    assert there.catalog.document("docs/mine.md") is not None
+    assert document_by_id(there.catalog, "docs/mine.md") is not None
 
 
 @pytest.mark.promise("D.migrate.refuses")
@@ -247,7 +251,7 @@ def test_nothing_is_deleted_from_a_copy_that_is_complete(pair: tuple[Store, Stor
     with pytest.raises(BadValue, match=r"docs/003\.md") as refusal:
         moved(here, there)
     assert "finished earlier" in (refusal.value.hint or "")
-    assert there.catalog.document("docs/003.md") is not None
+    assert document_by_id(there.catalog, "docs/003.md") is not None
 
 
 def edit_text(there: Store) -> None:
@@ -255,12 +259,12 @@ def edit_text(there: Store) -> None:
 
 
 def edit_tags(there: Store) -> None:
-    (known,) = there.catalog.documents_at("docs/003.md")
-    there.catalog.update_document(replace(known, tags=("mine",)))
+    (known,) = documents_at(there.catalog, "docs/003.md")
+    there.catalog.update_documents([replace(known, tags=("mine",))])
 
 
 def edit_source(there: Store) -> None:
-    (known,) = there.catalog.sources()
+    (known,) = there.catalog.snapshot().sources
     there.catalog.put_source(replace(known, tags=("mine",)))
 
 
@@ -282,11 +286,11 @@ def test_a_copy_that_was_changed_since_it_was_finished_is_refused_and_left_alone
     fill(here, 5)
     moved(here, there)
     edit(there)
-    before = there.catalog.generation()
+    before = there.catalog.snapshot().generation
     with pytest.raises(BadValue, match="changed after it was copied: .*docs") as refusal:
         moved(here, there)
     assert "would undo" in (refusal.value.hint or "")
-    assert there.catalog.generation() == before
+    assert there.catalog.snapshot().generation == before
     for store in (here, there):
         store.close()
 
@@ -301,7 +305,7 @@ def test_a_finished_copy_that_nobody_has_changed_is_brought_up_to_date(folder: P
     put(here, "docs/new.md", "text")
     assert moved(here, there).copied == 2
     assert moved(here, there).copied == 0
-    assert read_memo(there.catalog.memo("docs")) == MEMO
+    assert read_memo(there.catalog.sync_state("docs")) == MEMO
     for store in (here, there):
         store.close()
 
@@ -362,17 +366,17 @@ def test_a_target_with_something_else_in_it_is_refused_and_left_alone(pair: tupl
     put(there, "docs/mine.md", "mine, though the source has the same id")
     with pytest.raises(BadValue, match=r"docs/mine\.md"):
         moved(here, there)
-    assert there.catalog.counts().documents == 1
+    assert there.catalog.count().documents == 1
 
 
 @pytest.mark.promise("D.migrate.refuses")
 def test_a_target_with_vectors_of_another_model_is_refused(pair: tuple[Store, Store]):
     here, there = pair
     fill(here, 3)
-    there.catalog.put_source(here.catalog.sources()[0])
-    (a,) = there.catalog.put_document(next(here.catalog.documents()), pieces("text"))
-    there.vectors.prepare(replace(IDENTITY, model="other"))
-    there.vectors.put([(a, unit(1, 0, 0, 0))])
+    there.catalog.put_source(here.catalog.snapshot().sources[0])
+    (a,) = there.catalog.put_documents([(next(here.catalog.documents()), pieces("text"))])[0]
+    there.models.add(replace(IDENTITY, model="other"), {})
+    vectors_of(there).put(keyed([(a, unit(1, 0, 0, 0))]))
     with pytest.raises(ModelMismatch):
         moved(here, there)
 
@@ -382,22 +386,22 @@ def spoil_text(there: Store) -> None:
 
 
 def spoil_title(there: Store) -> None:
-    (known,) = there.catalog.documents_at("docs/002.md")
-    there.catalog.update_document(replace(known, title="Another"))
+    (known,) = documents_at(there.catalog, "docs/002.md")
+    there.catalog.update_documents([replace(known, title="Another")])
 
 
 def spoil_tags(there: Store) -> None:
-    (known,) = there.catalog.documents_at("docs/002.md")
-    there.catalog.update_document(replace(known, tags=("other",)))
+    (known,) = documents_at(there.catalog, "docs/002.md")
+    there.catalog.update_documents([replace(known, tags=("other",))])
 
 
 def spoil_vector(there: Store) -> None:
-    (known,) = there.catalog.documents_at("docs/002.md")
-    there.vectors.put([(there.catalog.chunks_of(known.id)[0].id, unit(0, 0, 0, 1))])
+    (known,) = documents_at(there.catalog, "docs/002.md")
+    vectors_of(there).put(keyed([(there.catalog.chunks(known.id)[0].id, unit(0, 0, 0, 1))]))
 
 
 def spoil_source(there: Store) -> None:
-    (known,) = there.catalog.sources()
+    (known,) = there.catalog.snapshot().sources
     there.catalog.put_source(replace(known, tags=("other",)))
 
 

@@ -49,7 +49,7 @@ def spelt(kb: KnowledgeBase, how: str) -> str:
 
 
 def memos(kb: KnowledgeBase) -> list[str]:
-    return [kb.store.catalog.memo(source.id) for source in kb.store.catalog.sources()]
+    return [kb.store.catalog.sync_state(source.id) for source in kb.store.catalog.snapshot().sources]
 
 
 def is_refused_as_itself(kb: KnowledgeBase, url: str) -> bool:
@@ -78,8 +78,8 @@ def test_a_role_that_may_not_ask_for_the_servers_identifier_is_refused_as_well(o
 
 
 def test_another_organisation_and_another_database_are_other_stores(ours: KnowledgeBase, database: str):
-    assert ours.migrate(ours.settings.store_url, org="others").counts == ours.store.catalog.counts()
-    assert ours.migrate(database).counts == ours.store.catalog.counts()
+    assert ours.migrate(ours.settings.store_url, org="others").counts == ours.store.catalog.count()
+    assert ours.migrate(database).counts == ours.store.catalog.count()
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def nearest(kb: KnowledgeBase, text: str) -> str:
 
 
 def states(kb: KnowledgeBase) -> dict[str, tuple[int, int, bool]]:
-    return {s.space.identity.model: (s.vectors, s.pending, s.space.is_active) for s in kb.models.list()}
+    return {s.model.identity.model: (s.vectors, s.pending, s.model.is_active) for s in kb.models.list()}
 
 
 @pytest.mark.promise("E.models.beside")
@@ -160,8 +160,8 @@ def test_the_store_remembers_how_to_reach_its_model(tmp_path: Path, docs: Path):
             kb.models.use("granite", progress=silent)
         with opened(tmp_path, embed__provider="bundled") as kb:
             assert nearest(kb, "heron number 1 under root1") == "Heron 1"
-            (state,) = [state for state in kb.models.list() if state.space.is_active]
-            assert state.space.recipe == {
+            (state,) = [state for state in kb.models.list() if state.model.is_active]
+            assert state.model.recipe == {
                 "embed.provider": "ollama",
                 "embed.model": "granite",
                 "embed.url": server.url,
@@ -264,7 +264,7 @@ with KnowledgeBase.open(store__url=sys.argv[1], embed__provider="hashing") as kb
         answer = kb.search(text, mode="semantic", deadline_ms=60_000)
         asked += 1
         wrong += bool(answer.degraded) or not answer.hits[0].document.title.endswith(f" {n}")
-        models.add(kb.store.vectors.identity().model)
+        models.add(active_model(kb.store).model)
         if asked % 10 == 0:
             print(asked, wrong, *sorted(models), flush=True)
 """

@@ -14,7 +14,7 @@ from concord.core.errors import BadValue, NotFound, UsageError
 from concord.index.embedding import embed_pending
 from concord.index.notes import Note, NoteTools, save_note
 from concord.knowledge import KnowledgeBase
-from concord.store.old_names import OldMemoryStore
+from concord.store.memory import MemoryStore
 from concord.text.chunk import ChunkSize
 from support.recorders import RecordingEmbedder, write
 from support.small_library import empty, library
@@ -226,7 +226,7 @@ def test_everything_in_a_note_is_found_by_its_words(kb: KnowledgeBase, word: str
 @pytest.mark.promise("004.embed.assembly")
 def test_one_text_of_all_fields_is_embedded_in_the_order_of_reading():
     embedder = RecordingEmbedder()
-    store = OldMemoryStore()
+    store = MemoryStore()
     save_note(FULL, NoteTools(store, embedder, ChunkSize.for_target(320, overlap=0)))
     embed_pending(store, embedder, lambda *_: None)
     (text,) = embedder.texts
@@ -348,7 +348,7 @@ def test_a_text_is_kept_as_a_note_and_what_is_no_text_is_refused():
 def test_a_bare_number_names_no_note(tmp_path: Path):
     with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
         kept = kb.note(Note("one"))
-        (chunk,) = kb.store.catalog.chunks_of(kept.id)
+        (chunk,) = kb.store.catalog.chunks(kept.id)
         with pytest.raises(NotFound):
             kb.remove_note(str(chunk.id))
         with pytest.raises(NotFound):

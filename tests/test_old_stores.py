@@ -183,6 +183,6 @@ def _assert_kept(kb: KnowledgeBase, written: Written) -> None:
     old, new = notes["Rotation"], notes["Friday"]
     assert (old.note.details, old.note.tags, old.note.summary) == (DETAILS, ("ops",), written.summary)
     assert (old.superseded_by, new.superseded_by) == (new.id, None)
-    states = {state.space.identity.name: (state.vectors, state.pending) for state in kb.models.list()}
+    states = {state.model.identity.name: (state.vectors, state.pending) for state in kb.models.list()}
     assert states == dict.fromkeys(written.models, (len(DOCUMENTS) + NOTES, 0))
     assert kb.stats().feedback.get("good", 0) == written.opinions

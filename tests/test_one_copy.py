@@ -14,8 +14,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from concord.store.old_names import OldSQLiteStore
 from concord.store.sqlite.connections import Connection
+from concord.store.sqlite.store import SQLiteStore
 from concord.types import ChunkId, Filter, Identity, Vector
 from support.golden_files import GOLDEN
 
@@ -33,8 +33,8 @@ def unpacked(file: Path, folder: Path) -> Path:
     return path
 
 
-def opened(path: Path) -> OldSQLiteStore:
-    return OldSQLiteStore.open(f"sqlite://{path.parent}", "default")
+def opened(path: Path) -> SQLiteStore:
+    return SQLiteStore.open(f"sqlite://{path.parent}", "default")
 
 
 def normalised(vector: Vector) -> list[float]:
@@ -72,10 +72,10 @@ def test_every_chunk_has_the_vector_that_it_had(file: Path, tmp_path: Path):
     path = unpacked(file, tmp_path)
     before = earlier_vectors(path)
     with closing(opened(path)) as store:
-        spaces = store.spaces.all()
+        spaces = store.catalog.snapshot().models
         assert len(spaces) == len(before)
         for space, expected in zip(spaces, before.values(), strict=True):
-            vectors = store.spaces.of(space.identity).fetch(ANY_CHUNK)
+            vectors = store.models.index(space.identity).fetch(ANY_CHUNK)
             assert vectors.keys() == expected.keys()
             for chunk_id, vector in vectors.items():
                 assert list(array("f", vector)) == pytest.approx(normalised(expected[chunk_id]), abs=1e-6)
@@ -103,18 +103,18 @@ def test_vectors_that_were_kept_outside_are_still_known_to_be_there(tmp_path: Pa
     pending = connection.value("SELECT count(*) FROM kb_pending WHERE space = 1")
     connection.close()
     with closing(opened(path)) as store:
-        assert (store.ledger.home().url, store.ledger.home().key) == (home, key)
-        assert store.ledger.unsettled(1000) == waiting
-        assert store.catalog.counts().vectors == store.catalog.counts().chunks - pending
-        known = store.ledger.unsettled(1000)
+        assert (store.outbox.home().url, store.outbox.home().key) == (home, key)
+        assert store.outbox.changes(1000) == waiting
+        assert store.catalog.count().vectors == store.catalog.count().chunks - pending
+        known = store.outbox.changes(1000)
         document = next(store.catalog.documents())
         store.catalog.delete_documents([document.id])
-        assert len(store.ledger.unsettled(1000)) > len(known)
+        assert len(store.outbox.changes(1000)) > len(known)
 
 
 KILLED = """
 import os, sys
-from concord.store.old_names import OldSQLiteStore
+from concord.store.sqlite.store import SQLiteStore
 from concord.store.sqlite import one_copy
 
 stored = 0
@@ -128,7 +128,7 @@ def killed(*given):
     return store_vector(*given)
 
 one_copy._store = killed
-OldSQLiteStore.open(f"sqlite://{sys.argv[1]}", "default")
+SQLiteStore.open(f"sqlite://{sys.argv[1]}", "default")
 """
 
 
@@ -140,8 +140,8 @@ def test_a_migration_that_is_killed_begins_again_with_everything_there(after: in
     assert run.returncode == -9
     assert (earlier_vectors(path), earlier_cache(path)) == (before, cached)
     with closing(opened(path)) as store:
-        for space, expected in zip(store.spaces.all(), before.values(), strict=True):
-            assert store.spaces.of(space.identity).fetch(ANY_CHUNK).keys() == expected.keys()
+        for space, expected in zip(store.catalog.snapshot().models, before.values(), strict=True):
+            assert store.models.index(space.identity).fetch(ANY_CHUNK).keys() == expected.keys()
         assert store.check() == []
 
 
@@ -163,8 +163,8 @@ def test_a_chunk_whose_title_changed_keeps_the_vector_that_it_had(tmp_path: Path
     connection.close()
     before, cached = earlier_vectors(path), earlier_cache(path)
     with closing(opened(path)) as store:
-        for space, expected in zip(store.spaces.all(), before.values(), strict=True):
-            assert store.spaces.of(space.identity).fetch(ANY_CHUNK) == expected
+        for space, expected in zip(store.catalog.snapshot().models, before.values(), strict=True):
+            assert store.models.index(space.identity).fetch(ANY_CHUNK) == expected
         assert store.cache.usage().entries == len(cached)
 
 
@@ -175,8 +175,8 @@ def test_vectors_come_from_the_table_for_searches_where_the_cache_was_emptied(tm
     connection.close()
     before = earlier_vectors(path)
     with closing(opened(path)) as store:
-        for space, expected in zip(store.spaces.all(), before.values(), strict=True):
-            index = store.spaces.of(space.identity)
+        for space, expected in zip(store.catalog.snapshot().models, before.values(), strict=True):
+            index = store.models.index(space.identity)
             assert index.fetch(ANY_CHUNK) == expected
             nearest = index.search(expected[1], Filter(include_superseded=True), 1)
             assert nearest[0].score == pytest.approx(1, abs=1e-6)
@@ -189,9 +189,9 @@ def test_a_new_file_has_the_tables_of_one_that_was_migrated(tmp_path: Path):
     identities: list[Identity] = []
     for folder in ("old", "new"):
         store = opened(tmp_path / folder / "default.db")
-        identities = identities or [space.identity for space in store.spaces.all()]
+        identities = identities or [space.identity for space in store.catalog.snapshot().models]
         for identity in identities:
-            store.spaces.add(identity, {})
+            store.models.add(identity, {})
         store.close()
         schemas.append(tables_and_columns(tmp_path / folder / "default.db"))
     assert schemas[0] == schemas[1]

@@ -156,7 +156,7 @@ def test_a_passage_that_holds_the_whole_query_is_read_however_far_it_is_in_meani
             for at, title in enumerate(others, 1)
         ]
         by_words = Ranked(Candidate(by_title["Said"], {"fts_exact": 1}), 0.0)
-        files = Files(catalog.sources(), catalog.memo)
+        files = Files(catalog.snapshot().sources, catalog.sync_state)
         for asked, is_read in ((query, True), ("hall feeds", False)):
             read = read_passages([*near, by_words], understood(kb, asked), kb.store, files)
             assert ("Said" in [passage.document.title for passage in read.passages]) == is_read

@@ -9,12 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from concord.backends.qdrant.outside import QdrantOutsideVectors
 from concord.core import plugins
 from concord.core.errors import BadValue, MissingExtra, UnknownName
 from concord.core.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
-from concord.core.storage import Store
-from concord.core.vector_storage import OutsideVectors
 from concord.embed.bundled import BundledEmbedder
 from concord.embed.hashing import HashingEmbedder
 from concord.embed.onnx import OnnxEmbedder
@@ -34,12 +31,17 @@ from concord.knowledge import KnowledgeBase
 from concord.search.cross_encoder import CrossEncoder
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
 from concord.search.rerank import CosineReranker
+from concord.store.contract import OutsideVectors, Store
+from concord.store.json_file import JsonStore
 from concord.store.json_file import locate as locate_json
-from concord.store.old_names import OldJsonStore, OldMemoryStore, OldSQLiteStore
+from concord.store.memory import MemoryStore
 from concord.store.postgres.connections import locate as locate_postgres
-from concord.store.postgres.old_names import OldPostgresStore
+from concord.store.postgres.store import PostgresStore
+from concord.store.qdrant.store import QdrantStore
 from concord.store.sqlite.location import locate as locate_sqlite
+from concord.store.sqlite.store import SQLiteStore
 from concord.types import Mode
+from contract.stored import active_model
 from support.kb_command import Kb
 from support.other_embedders import TABLE
 from support.recorders import write
@@ -53,9 +55,9 @@ EMBEDDERS: Sequence[Callable[..., Embedder]] = (
     OpenAIEmbedder,
     HashingEmbedder,
 )
-STORES: Sequence[type[Store]] = (OldSQLiteStore, OldMemoryStore, OldPostgresStore, OldJsonStore)
+STORES: Sequence[type[Store]] = (SQLiteStore, MemoryStore, PostgresStore, JsonStore)
 LOCATIONS: Sequence[Callable[[str, str], object]] = (locate_sqlite, locate_postgres, locate_json)
-OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantOutsideVectors,)
+OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantStore,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     BookExtractor,
     CardsExtractor,
@@ -112,8 +114,8 @@ def test_a_name_that_nobody_has_is_answered_with_those_that_exist(kind: str):
 @pytest.mark.parametrize(
     ("kind", "name", "module", "cure"),
     [
-        ("backends", "postgresql", "concord.store.postgres.old_names", "pip install 'concord-kb[postgres]'"),
-        ("backends", "postgres", "concord.store.postgres.old_names", "pip install 'concord-kb[postgres]'"),
+        ("backends", "postgresql", "concord.store.postgres.store", "pip install 'concord-kb[postgres]'"),
+        ("backends", "postgres", "concord.store.postgres.store", "pip install 'concord-kb[postgres]'"),
         ("embedders", "onnx", "concord.embed.onnx", "pip install concord-kb"),
         ("embedders", "faraway", "faraway.embedder", "pip install faraway"),
     ],
@@ -143,13 +145,13 @@ def outsider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     site = tmp_path / "site"
     write(
         site / "outsider.py",
-        "from concord.store.old_names import OldMemoryStore\n"
+        "from concord.store.memory import MemoryStore\n"
         "from concord.embed.hashing import HashingEmbedder\n"
         "from concord.text.terms import word_match\n"
         "from concord.types import Extracted, Identity, RankedList\n\n"
         "class Loud(HashingEmbedder):\n"
         "    identity = Identity('outsider', 'loud', 256)\n\n"
-        "class Shelf(OldMemoryStore):\n"
+        "class Shelf(MemoryStore):\n"
         "    pass\n\n"
         "class Reversed:\n"
         "    def extract(self, data, name):\n"
@@ -191,7 +193,7 @@ def test_an_installed_package_adds_parts_without_a_line_of_ours(outsider: Path, 
         answer = kb.search("daggers")
         assert answer.hits[0].document.title == "turned"
         assert {"fts_exact", "semantic"} <= set(answer.hits[0].found_by)
-        assert kb.store.vectors.identity().provider == "outsider"  # type: ignore[union-attr]
+        assert active_model(kb.store).provider == "outsider"  # type: ignore[union-attr]
     assert "loud" in plugins.names("embedders")
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from concord.types import AnyOf, Phrase, Word
-from contract.stored import EVERYTHING, embed, faults, put, unit
+from contract.stored import EVERYTHING, embed, faults, put, unit, vectors_of
 from support.postgres_server import fresh_org, in_schema, server_url
 
 pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore
+from concord.store.postgres.store import PostgresStore
 
 MATCHES = (
     Word("shared"),
@@ -37,13 +37,13 @@ def store() -> Iterator[PostgresStore]:
                 tags=("ops",),
             )
         made.catalog.delete_documents(["docs/1.md"])
-        waiting = made.vectors.pending(0, 3)
+        waiting = vectors_of(made).pending(0, 3)
         embed(made, [(each.chunk_id, unit(each.chunk_id, 1, 0, 0)) for each in waiting])
         yield made
 
 
 def found(store: PostgresStore) -> list[Any]:
-    return [store.lexical.search(match, EVERYTHING, 99) for match in MATCHES]
+    return [store.words.search(match, EVERYTHING, 99) for match in MATCHES]
 
 
 DAMAGE = {
@@ -71,7 +71,7 @@ def test_damage_is_found_and_put_right(store: PostgresStore, check: str):
     store.repair(findings)
     assert faults(store) == []
     assert found(store) == before
-    assert len(store.vectors.pending(0, 9)) == 1 + (check in WAITING)
+    assert len(vectors_of(store).pending(0, 9)) == 1 + (check in WAITING)
 
 
 def test_building_the_words_anew_changes_no_score(store: PostgresStore):

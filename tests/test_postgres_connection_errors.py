@@ -16,7 +16,7 @@ from support.postgres_server import fresh_org, server_url, shared_server
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.store.postgres.errors import translated  # noqa: E402
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
+from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 BOUND_S = 30.0
 
@@ -112,18 +112,18 @@ def test_too_many_connections_are_no_reason_to_start_anything_again(administrato
 
 def test_a_role_of_one_connection_is_let_in_again_and_again(owned: str, administrator: Any):
     with closing(PostgresStore.open(owned, "default")) as store:
-        assert store.catalog.sources() == []
+        assert store.catalog.snapshot().sources == []
     name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
     administrator.execute(f"ALTER ROLE {name} CONNECTION LIMIT 1")
     for _ in range(60):  # some ten of them came too early, while the last connection was not gone yet
         with closing(PostgresStore.open(owned, "default")) as store:
-            assert store.catalog.sources() == []
+            assert store.catalog.snapshot().sources == []
 
 
 def _borrow_all(store: PostgresStore, lent: ExitStack) -> None:
     """Take connections until no more is to be had: there may be more than one from before a limit."""
     while True:
-        lent.enter_context(store.new._connections.session())
+        lent.enter_context(store._connections.session())
 
 
 def test_where_waiting_cannot_help_it_is_told_how_many_connections_writing_needs(
@@ -131,32 +131,35 @@ def test_where_waiting_cannot_help_it_is_told_how_many_connections_writing_needs
 ):
     name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
     with closing(PostgresStore.open(owned, "default")) as store:
-        assert store.catalog.sources() == []
+        assert store.catalog.snapshot().sources == []
         administrator.execute(f"ALTER ROLE {name} CONNECTION LIMIT 1")
         with (
             ExitStack() as lent,
-            store.catalog.sync_lock("docs", wait_s=0),
+            store.lock("docs", "syncing this source", wait_s=0),
             limited_to(1.0),
             pytest.raises(StoreBusy) as refused,
         ):
             _borrow_all(store, lent)
     assert "needs 2" in (refused.value.hint or "")
     administrator.execute(f"ALTER ROLE {name} CONNECTION LIMIT 2")
-    with closing(PostgresStore.open(owned, "default")) as store, store.catalog.sync_lock("docs", wait_s=0):
+    with (
+        closing(PostgresStore.open(owned, "default")) as store,
+        store.lock("docs", "syncing this source", wait_s=0),
+    ):
         assert put(store, "docs/a.md", "text") == [1]
 
 
 def test_a_lost_connection_is_done_without_where_no_other_is_to_be_had(owned: str, administrator: Any):
     name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
     with closing(PostgresStore.open(owned, "default")) as store:
-        assert store.catalog.sources() == []
+        assert store.catalog.snapshot().sources == []
         with ExitStack() as all_at_once:
-            lent = [all_at_once.enter_context(store.new._connections.session()) for _ in range(3)]
+            lent = [all_at_once.enter_context(store._connections.session()) for _ in range(3)]
             first = lent[0].info.backend_pid
         administrator.execute(f"ALTER ROLE {name} CONNECTION LIMIT 3")
         assert administrator.execute("SELECT pg_terminate_backend(%s, 30000)", (first,)).fetchone() == (True,)
         with closing(psycopg.connect(owned)):  # somebody else takes the place
-            assert [store.catalog.sources() for _ in range(9)] == [[]] * 9
+            assert [store.catalog.snapshot().sources for _ in range(9)] == [[]] * 9
 
 
 def meaning(fault: Exception, server: str) -> KBError:

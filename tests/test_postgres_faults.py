@@ -12,12 +12,12 @@ import pytest
 
 from concord.cli.main import main
 from concord.core.errors import BackendDown, EmbedderDown, StoreBusy
-from concord.core.storage import Store
 from concord.embed.hashing import HashingEmbedder
 from concord.index import batch
 from concord.knowledge import KnowledgeBase
+from concord.store.contract import Store
 from concord.types import Vector, Word
-from contract.stored import EVERYTHING, embed, put, unit
+from contract.stored import EVERYTHING, embed, put, unit, vectors_of
 from support.postgres_server import Server, fresh_org, server_url, shared_server
 from support.recorders import SyncBench, write
 
@@ -25,7 +25,7 @@ psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extr
 from psycopg_pool import PoolTimeout  # noqa: E402
 
 from concord.store.postgres.errors import is_lost  # noqa: E402
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
+from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 FILES = 90
 BOUND_S = 30.0
@@ -46,15 +46,15 @@ def store(server: Server) -> Iterator[PostgresStore]:
 
 
 def found(store: Store, word: str) -> list[int]:
-    return [scored.chunk_id for scored in store.lexical.search(Word(word), EVERYTHING, 10)]
+    return [scored.chunk_id for scored in store.words.search(Word(word), EVERYTHING, 10)]
 
 
 def is_refused(store: Store) -> bool:
     """Whether every part of a store says that the server is gone, and what to do."""
     for ask in (
-        lambda: store.catalog.sources(),
+        lambda: store.catalog.snapshot().sources,
         lambda: found(store, "text"),
-        lambda: store.vectors.search(unit(1, 0, 0, 0), EVERYTHING, 3),
+        lambda: vectors_of(store).search(unit(1, 0, 0, 0), EVERYTHING, 3),
         lambda: put(store, "docs/b.md", "more"),
     ):
         with pytest.raises(BackendDown) as refusal:
@@ -73,7 +73,7 @@ def test_a_stopped_server_is_named_and_the_same_store_works_when_it_is_back(
     assert is_refused(store)
     server.start()
     assert found(store, "text") == [a]
-    assert store.vectors.fetch([a]) == {a: unit(1, 0, 0, 0)}
+    assert vectors_of(store).fetch([a]) == {a: unit(1, 0, 0, 0)}
     (b,) = put(store, "docs/b.md", "more")
     assert b > a
 
@@ -122,7 +122,7 @@ def test_a_server_that_stops_in_the_middle_of_a_search_is_a_clear_error(server: 
             said.append(fault)
 
     with closing(psycopg.connect(server.url)) as other:
-        schema = store.new._connections.location.schema
+        schema = store._connections.location.schema
         other.execute(f'LOCK TABLE "{schema}".kb_postings IN ACCESS EXCLUSIVE MODE')
         searching = threading.Thread(target=search)
         searching.start()
@@ -148,7 +148,7 @@ def test_a_server_that_stops_in_a_pipeline_leaves_no_noise_beside_the_error(
     server: Server, store: PostgresStore, caplog: pytest.LogCaptureFixture
 ):
     def stopped_halfway() -> None:
-        with store.new._connections.transaction() as connection, connection.pipeline():
+        with store._connections.transaction() as connection, connection.pipeline():
             connection.execute("SELECT 1")
             server.stop()
             connection.execute("SELECT 2").fetchone()
@@ -179,9 +179,9 @@ def test_a_sync_cut_off_by_the_server_is_finished_by_the_next_one(
     bench.progress = lambda stage, done, total: None
     report = bench.sync()
     assert (report.added, report.unchanged, report.pending) == (FILES - kept, kept, 0)
-    counts = store.catalog.counts()
+    counts = store.catalog.count()
     assert (counts.documents, counts.vectors) == (FILES, counts.chunks)
-    assert len(store.lexical.search(Word("shared"), EVERYTHING, 999)) == FILES
+    assert len(store.words.search(Word("shared"), EVERYTHING, 999)) == FILES
 
 
 def test_vectors_cut_off_by_the_server_are_made_by_the_next_sync(
@@ -199,10 +199,10 @@ def test_vectors_cut_off_by_the_server_are_made_by_the_next_sync(
     with pytest.raises(BackendDown):
         bench.add(tmp_path / "docs")
     server.start()
-    assert 0 < store.catalog.counts().vectors < FILES
+    assert 0 < store.catalog.count().vectors < FILES
     bench.progress = lambda stage, done, total: None
     assert bench.sync().pending == 0
-    assert store.catalog.counts().vectors == FILES
+    assert store.catalog.count().vectors == FILES
 
 
 def test_the_command_line_says_so_in_one_sentence(
@@ -250,7 +250,7 @@ def wait_until_ended(administrator: Any, process: int) -> None:
 
 
 def process_of(store: PostgresStore) -> int:
-    with store.new._connections.session() as connection:
+    with store._connections.session() as connection:
         return int(connection.info.backend_pid)
 
 
@@ -259,17 +259,17 @@ def test_a_connection_that_was_idle_for_too_long_is_not_even_noticed_by_readers(
 ):
     with closing(PostgresStore.open(impatient, "default")) as store:
         wait_until_ended(administrator, process_of(store))
-        assert store.catalog.sources() == []
+        assert store.catalog.snapshot().sources == []
 
 
 def test_a_lock_is_kept_for_as_long_as_its_holder_is_at_work_elsewhere(impatient: str, administrator: Any):
     with closing(PostgresStore.open(impatient, "default")) as store:
-        with store.catalog.sync_lock("docs", wait_s=0), closing(psycopg.connect(impatient)) as idle:
+        with store.lock("docs", "syncing this source", wait_s=0), closing(psycopg.connect(impatient)) as idle:
             wait_until_ended(administrator, idle.info.backend_pid)
             with (
                 closing(PostgresStore.open(impatient, "default")) as other,
                 pytest.raises(StoreBusy),
-                other.catalog.sync_lock("docs", wait_s=0),
+                other.lock("docs", "syncing this source", wait_s=0),
             ):
                 pass
         wait_until_ended(administrator, process_of(store))  # as any other, when the lock is free
@@ -278,7 +278,7 @@ def test_a_lock_is_kept_for_as_long_as_its_holder_is_at_work_elsewhere(impatient
 def test_a_lock_that_was_lost_on_the_way_is_told(
     store: PostgresStore, administrator: Any, caplog: pytest.LogCaptureFixture
 ):
-    with store.catalog.sync_lock("docs", wait_s=0):
+    with store.lock("docs", "syncing this source", wait_s=0):
         holders = "SELECT pg_terminate_backend(pid, 30000) FROM pg_locks WHERE locktype = 'advisory'"
         assert administrator.execute(holders).fetchall() == [(True,)]
     assert "sync once more" in caplog.text

@@ -6,17 +6,16 @@ import random
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from itertools import chain
 from operator import mul
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from concord.core.storage import Store
-from concord.store.old_names import OldSQLiteStore
+from concord.store.contract import Select, Store, document_by_id, documents_at
+from concord.store.sqlite.store import SQLiteStore
 from concord.types import AllOf, AnyOf, Feedback, Filter, Match, Phrase, Scored, Vector, Without, Word, silent
-from contract.stored import IDENTITY, embed, put, unit
+from contract.stored import IDENTITY, embed, put, unit, vectors_of
 from support.kb_command import Kb
 from support.postgres_server import fresh_org, server_url, walks
 from support.stores import postgres_store
@@ -24,7 +23,7 @@ from support.stores import postgres_store
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.store.postgres import scope, vectors  # noqa: E402
 from concord.store.postgres.connections import schema_of  # noqa: E402
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
+from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 CASES = 10_000  # in all
 TENDED = 6_000  # of them, on stores that have their indexes
@@ -90,14 +89,14 @@ def some_change(chance: random.Random) -> Case:
     if kind < 0.8:
         return lambda store: embed(
             store,
-            [(each.chunk_id, unit(each.chunk_id, number, 1, 0)) for each in store.vectors.pending(0, 5)],
+            [(each.chunk_id, unit(each.chunk_id, number, 1, 0)) for each in vectors_of(store).pending(0, 5)],
         )
     if kind < 0.85:
         return lambda store: store.journal.record_access([path], number)
     if kind < 0.9:
         return lambda store: store.journal.record_feedback(Feedback(path, path, "good", texts[0], number))
     if kind < 0.92:
-        return lambda store: store.catalog.put_memo("docs", texts[0])
+        return lambda store: store.catalog.put_sync_state("docs", texts[0])
     if kind < 0.97:
         return lambda store: store.catalog.delete_documents([path])
     return lambda store: store.catalog.remove_source(path.split("/")[0])
@@ -112,9 +111,9 @@ def truths(store: Store, vector: Vector, filter: Filter) -> list[bool]:
 
     Which few it is, a graph may tell otherwise than comparing all does.
     """
-    found = store.vectors.search(vector, filter, 3)
+    found = vectors_of(store).search(vector, filter, 3)
     ids = [one.chunk_id for one in found]
-    known, allowed = store.vectors.fetch(ids), store.ledger.allowed(ids, filter)
+    known, allowed = vectors_of(store).fetch(ids), store.catalog.allowed(filter, ids)
     return [
         one.chunk_id in allowed and one.score == pytest.approx(cosine(vector, known[one.chunk_id]), abs=1e-5)
         for one in found
@@ -129,58 +128,72 @@ def some_question(chance: random.Random) -> Case:
     match, filter, path = some_match(chance), some_filter(chance), chance.choice(PATHS)
     vector, ids = unit(chance.random(), chance.random(), 1, 0), [chance.randint(1, 200) for _ in range(5)]
     cases: list[Case] = [
-        lambda store: scores(store.lexical.search(match, filter, 500)),
-        lambda store: scores(store.vectors.search(vector, filter, 500)),
+        lambda store: scores(store.words.search(match, filter, 500)),
+        lambda store: scores(vectors_of(store).search(vector, filter, 500)),
         lambda store: truths(store, vector, filter),
-        lambda store: store.lexical.frequencies(WORDS),
-        lambda store: scores(store.lexical.search_names(NAMES, filter, 500)),
-        lambda store: store.lexical.name_frequencies(NAMES),
-        lambda store: sorted(store.lexical.similar_words("alphas", 3)),
+        lambda store: store.words.frequencies(WORDS),
+        lambda store: scores(store.words.search_names(NAMES, filter, 500)),
+        lambda store: store.words.name_frequencies(NAMES),
+        lambda store: sorted(store.words.similar_words("alphas", 3)),
         lambda store: store.catalog.read(ids),
-        lambda store: store.catalog.types_of(ids),
-        lambda store: store.vectors.fetch(ids),
-        lambda store: (store.catalog.document(path), store.catalog.chunks_of(path)),
-        lambda store: store.catalog.documents_at(path.split("/")[1]),
+        lambda store: store.catalog.document_types(ids),
+        lambda store: vectors_of(store).fetch(ids),
+        lambda store: (document_by_id(store.catalog, path), store.catalog.chunks(path)),
+        lambda store: documents_at(store.catalog, path.split("/")[1]),
         lambda store: (list(store.catalog.documents()), store.catalog.file_states("docs")),
-        lambda store: (store.catalog.counts(), store.catalog.counts("docs")),
+        lambda store: (store.catalog.count(), store.catalog.count("docs")),
         lambda store: store.catalog.count_documents(filter),
-        lambda store: store.vectors.pending(0, 5, "docs"),
-        lambda store: ([known.id for known in store.catalog.sources()], store.catalog.memo("docs")),
-        lambda store: (store.catalog.superseded("docs/0.md"), store.catalog.count_types()),
+        lambda store: vectors_of(store).pending(0, 5, "docs"),
+        lambda store: (
+            [known.id for known in store.catalog.snapshot().sources],
+            store.catalog.sync_state("docs"),
+        ),
+        lambda store: (
+            list(store.catalog.documents(Select(superseded_by="docs/0.md"))),
+            store.catalog.count_types(),
+        ),
         lambda store: (store.journal.accesses(PATHS), store.journal.feedback()),
-        lambda store: store.cache.get(IDENTITY, [bytes(range(n % 7, 32)) for n in ids]),
-        lambda store: (store.cache.usage(), store.spaces.all(), store.vectors.count_pending()),
-        lambda store: (store.ledger.allowed(ids, filter), sorted(store.ledger.matching(filter, 8) or [])),
-        lambda store: (store.ledger.is_empty(), store.ledger.home(), list(store.cache.entries())),
+        lambda store: store.models.index(IDENTITY).cached([bytes(range(n % 7, 32)) for n in ids]),
+        lambda store: (
+            store.cache.usage(),
+            store.catalog.snapshot().models,
+            vectors_of(store).count_pending(),
+        ),
+        lambda store: (store.catalog.allowed(filter, ids), sorted(store.catalog.matching(filter, 8) or [])),
+        lambda store: (store.outbox.is_empty(), store.outbox.home(), list(store.cache.entries())),
     ]
     return chance.choice(cases)
 
 
 def compare(
-    pairs: Sequence[tuple[OldSQLiteStore, PostgresStore]], cases: int, share_tended: float = 0.0
+    pairs: Sequence[tuple[SQLiteStore, PostgresStore]], cases: int, share_tended: float = 0.0
 ) -> None:
     """Change and ask both stores of each organisation alike, and insist that they say the same."""
     chance = random.Random(5)
     for number, pair in enumerate(pairs):
         for each in pair:
-            each.cache.put(IDENTITY, {bytes(range(number, 32)): unit(number + 1, 0, 0, 1)})
+            each.models.index(IDENTITY).remember({bytes(range(number, 32)): unit(number + 1, 0, 0, 1)})
     for number in range(cases):
         alone, among = pairs[number % len(pairs)]
         if chance.random() < share_tended:
-            among.tend(silent)
+            among.maintain(silent)
         case = some_change(chance) if chance.random() < 0.06 else some_question(chance)
         assert case(among) == case(alone)
 
 
-def opened(folder: Path, *urls: str) -> list[tuple[OldSQLiteStore, PostgresStore]]:
+def opened(folder: Path, *urls: str) -> list[tuple[SQLiteStore, PostgresStore]]:
     """Return pairs of stores, one alone in a file and one among others.
 
     Ids, paths, words and sources are the same in all of them.
     """
     return [
-        (OldSQLiteStore.open(f"sqlite://{folder}", f"org{at}"), PostgresStore.open(url, fresh_org()))
+        (SQLiteStore.open(f"sqlite://{folder}", f"org{at}"), PostgresStore.open(url, fresh_org()))
         for at, url in enumerate(urls)
     ]
+
+
+def each(pairs: Sequence[tuple[Store, Store]]) -> list[Store]:
+    return [store for pair in pairs for store in pair]
 
 
 @pytest.mark.promise("design.organisations-apart")
@@ -191,7 +204,7 @@ def test_every_organisation_is_answered_as_if_it_were_alone(guest: str, folder: 
     """
     pairs = opened(folder, server_url(), guest, guest)
     compare(pairs, CASES - TENDED)
-    for store in chain(*pairs):
+    for store in each(pairs):
         store.close()
 
 
@@ -205,12 +218,12 @@ def test_every_organisation_is_answered_as_if_it_were_alone_where_graphs_have_th
     monkeypatch.setattr(scope, "NARROW_SHARE", 0)
     own = admitted(database)
     pairs = opened(folder, database, own, own)
-    for store in chain(*pairs):
+    for store in each(pairs):
         embed(store, [(put(store, "docs/0.md", "alpha")[0], unit(1, 0, 0, 0))])
-        store.tend(silent)
+        store.maintain(silent)
     compare(pairs, TENDED, share_tended=0.02)
     assert walks(pairs[1][1]) > 100
-    for store in chain(*pairs):
+    for store in each(pairs):
         store.close()
 
 
@@ -223,12 +236,12 @@ def test_where_one_keeps_its_vectors_is_nothing_to_the_others(guest: str):
         for each in (outside, inside):
             (a,) = put(each, "docs/a.md", "text")
             embed(each, [(a, unit(1, 0, 0, 0))])
-        outside.ledger.move("http://elsewhere")
+        outside.outbox.move("http://elsewhere")
         inside.catalog.delete_documents(["docs/a.md"])
-        assert (inside.ledger.unsettled(9), outside.ledger.unsettled(9)) == ([], [])
+        assert (inside.outbox.changes(9), outside.outbox.changes(9)) == ([], [])
         outside.catalog.delete_documents(["docs/a.md"])
-        assert (inside.ledger.unsettled(9), [i for _, i in outside.ledger.unsettled(9)]) == ([], [a])
-        assert inside.ledger.home().url == ""
+        assert (inside.outbox.changes(9), [i for _, i in outside.outbox.changes(9)]) == ([], [a])
+        assert inside.outbox.home().url == ""
 
 
 @pytest.mark.parametrize("command", [("search", "deploy"), ("list",), ("stats",), ("sync",)], ids=" ".join)

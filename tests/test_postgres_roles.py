@@ -21,7 +21,7 @@ psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extr
 from psycopg.conninfo import conninfo_to_dict  # noqa: E402
 
 from concord.store.postgres import vectors  # noqa: E402
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
+from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 
 def named(kb: KnowledgeBase, check: str) -> list[Finding]:
@@ -115,7 +115,7 @@ def test_a_table_that_a_guest_has_made_is_its_owners_to_use(owned: str, role: st
 
 def test_whoever_lacks_a_right_is_told_which_and_for_what(owner: KnowledgeBase, owned: str, role: str):
     with pytest.raises(StoreError, match="permission denied for schema kb_default") as refusal:
-        PostgresStore.open(as_role(owned, role), "default").catalog.sources()
+        PostgresStore.open(as_role(owned, role), "default").catalog.snapshot()
     assert "GRANT USAGE, CREATE ON SCHEMA kb_default" in (refusal.value.hint or "")
     with psycopg.connect(owned, autocommit=True) as connection:
         connection.execute(f"GRANT USAGE ON SCHEMA kb_default TO {role}")
@@ -200,8 +200,8 @@ def test_who_does_not_own_the_tables_moves_vectors_away_as_well(
 ):
     owner.sync()
     assert index_of(owner).absent is None
-    unindexed.store.ledger.move("http://localhost:6333/conduit_kb")
-    assert unindexed.store.ledger.is_empty()
+    unindexed.store.outbox.move("http://localhost:6333/conduit_kb")
+    assert unindexed.store.outbox.is_empty()
 
 
 def test_a_missing_index_is_found_and_built_by_who_owns_the_tables(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from concord.cli.main import main
 from concord.core.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreError
 from concord.store.globs import glob_matches
-from contract.stored import embed, put, unit
+from contract.stored import embed, put, unit, vectors_of
 from support.postgres_server import server_url
 from support.recorders import write
 from support.stores import postgres_store
@@ -25,7 +25,7 @@ from support.stores import postgres_store
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.store.postgres import migrations  # noqa: E402
 from concord.store.postgres.database import DIALECT  # noqa: E402
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
+from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -34,7 +34,7 @@ store = pytest.fixture(postgres_store)
 
 def test_a_newer_schema_is_refused_with_what_to_do(database: str):
     with closing(PostgresStore.open(database, "default")) as made:
-        assert made.catalog.sources() == []
+        assert made.catalog.snapshot().sources == []
     with psycopg.connect(database) as connection:
         connection.execute("UPDATE kb_default.kb_meta SET value = value + 1 WHERE key = 'schema'")
     with pytest.raises(SchemaTooNew) as refusal:
@@ -47,7 +47,7 @@ def test_tables_of_another_program_are_left_alone(database: str):
     with psycopg.connect(database) as connection:
         connection.execute("CREATE SCHEMA kb_default; CREATE TABLE kb_default.kb_chunks (whatever text)")
     with closing(PostgresStore.open(database, "default")) as made, pytest.raises(CorruptStore):
-        made.catalog.sources()
+        made.catalog.snapshot()
 
 
 def test_tables_whose_making_fails_leave_nothing_behind(database: str, monkeypatch: pytest.MonkeyPatch):
@@ -56,7 +56,7 @@ def test_tables_whose_making_fails_leave_nothing_behind(database: str, monkeypat
 
     monkeypatch.setattr(migrations, "find_shared", fails)
     with pytest.raises(KeyboardInterrupt):
-        PostgresStore.open(database, "default").catalog.sources()
+        PostgresStore.open(database, "default").catalog.snapshot()
     monkeypatch.undo()
     with closing(PostgresStore.open(database, "default")) as made:
         assert put(made, "docs/a.md", "text") == [1]
@@ -70,7 +70,7 @@ def test_a_path_that_no_index_has_room_for_is_refused(database: str):
         with pytest.raises(BadValue, match="path") as refusal:
             put(made, path, "text")
         assert refusal.value.hint
-        assert made.catalog.counts().documents == 1
+        assert made.catalog.count().documents == 1
 
 
 def test_several_may_open_a_new_database_at_once(database: str):
@@ -79,7 +79,7 @@ def test_several_may_open_a_new_database_at_once(database: str):
     def work() -> None:
         try:
             with closing(PostgresStore.open(database, "default")) as made:
-                assert made.catalog.sources() == []
+                assert made.catalog.snapshot().sources == []
         except BaseException as fault:
             failures.append(fault)
 
@@ -107,7 +107,7 @@ def test_an_organisation_has_a_name_that_every_backend_can_keep(org: str):
 @settings(max_examples=20)
 def test_any_text_comes_back_as_it_was_stored(store: PostgresStore, text: str):
     put(store, "docs/a.md", f"{text}.", title=text, tags=(f"t{text}",))
-    assert [chunk.text for chunk in store.catalog.chunks_of("docs/a.md")] == [f"{text}."]
+    assert [chunk.text for chunk in store.catalog.chunks("docs/a.md")] == [f"{text}."]
     assert [(one.title, one.tags) for one in store.catalog.documents()] == [(text, (f"t{text}",))]
 
 
@@ -141,7 +141,7 @@ def test_a_pgvector_where_the_role_does_not_look_is_refused_before_anything_is_m
     with psycopg.connect(owned.replace(f"{name}:@", "postgres:@"), autocommit=True) as connection:
         connection.execute("DROP EXTENSION vector; CREATE SCHEMA apart; CREATE EXTENSION vector SCHEMA apart")
         with pytest.raises(StoreError, match="apart") as refusal:
-            PostgresStore.open(owned, "default").catalog.sources()
+            PostgresStore.open(owned, "default").catalog.snapshot()
         assert "search_path" in (refusal.value.hint or "")
         assert connection.execute("SELECT to_regclass('kb_default.kb_meta')").fetchone() == (None,)
         connection.execute(f"GRANT USAGE ON SCHEMA apart TO {name}")
@@ -149,13 +149,13 @@ def test_a_pgvector_where_the_role_does_not_look_is_refused_before_anything_is_m
     with closing(PostgresStore.open(owned, "default")) as made:
         (a,) = put(made, "docs/a.md", "text")
         embed(made, [(a, unit(1, 0, 0, 0))])
-        assert made.vectors.fetch([a]) == {a: unit(1, 0, 0, 0)}
+        assert vectors_of(made).fetch([a]) == {a: unit(1, 0, 0, 0)}
 
 
 def test_a_pgvector_that_is_too_old_is_refused(database: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(migrations, "OLDEST_PGVECTOR", (99, 0))
     with pytest.raises(StoreError) as refusal:
-        PostgresStore.open(database, "default").catalog.sources()
+        PostgresStore.open(database, "default").catalog.snapshot()
     assert "99.0" in refusal.value.message
     assert "ALTER EXTENSION" in (refusal.value.hint or "")
 

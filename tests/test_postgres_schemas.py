@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from concord.core.errors import StoreError
-from contract.stored import EVERYTHING, IDENTITY, embed, faults, put, unit
+from contract.stored import EVERYTHING, IDENTITY, active_model, embed, faults, put, unit, vectors_of
 from support.postgres_server import fresh_org, server_url
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.store.postgres.connections import schema_of  # noqa: E402
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
+from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 TABLES = "SELECT format('%%I.%%I', schemaname, tablename) FROM pg_tables WHERE schemaname = %s"
 
@@ -41,7 +41,7 @@ def test_a_role_that_may_use_one_schema_cannot_read_another(database: str, team:
         embed(theirs, [(a, unit(1, 0, 0, 0))])
     with closing(PostgresStore.open(team, "own")) as own:
         put(own, "docs/a.md", "own text")
-        assert own.lexical.frequencies(["secret", "own"]) == (1, {"secret": 0, "own": 1})
+        assert own.words.frequencies(["secret", "own"]) == (1, {"secret": 0, "own": 1})
         assert faults(own) == []
     with psycopg.connect(team, autocommit=True) as connection:
         tables = [name for (name,) in connection.execute(TABLES, ("kb_theirs",))]
@@ -51,7 +51,7 @@ def test_a_role_that_may_use_one_schema_cannot_read_another(database: str, team:
                 connection.execute(f"SELECT FROM {table}")
         assert connection.execute("SELECT content FROM kb_own.kb_chunks").fetchall() == [("own text",)]
     with pytest.raises(StoreError):
-        PostgresStore.open(team, "theirs").catalog.sources()
+        PostgresStore.open(team, "theirs").catalog.snapshot()
 
 
 @pytest.mark.promise("design.organisations-apart")
@@ -66,7 +66,7 @@ def test_two_bases_that_only_a_search_path_tells_apart_do_not_share_a_schema(dat
             PostgresStore.open(other, "default")
         assert "another organisation" in (refusal.value.hint or "")
     with closing(PostgresStore.open(first, "default")) as store:
-        assert store.catalog.counts().documents == 1
+        assert store.catalog.count().documents == 1
 
 
 def test_a_damaged_vector_is_not_found_and_changes_nobody_elses_rank():
@@ -75,13 +75,13 @@ def test_a_damaged_vector_is_not_found_and_changes_nobody_elses_rank():
         chunks = put(store, "docs/a.md", *(f"text {n}" for n in range(4)))
         embed(store, [(chunk, unit(1, n, 0, 0)) for n, chunk in enumerate(chunks)])
         query = unit(1, 0.1, 0, 0)
-        before = store.vectors.search(query, EVERYTHING, 4)
+        before = vectors_of(store).search(query, EVERYTHING, 4)
         with psycopg.connect(server_url(), autocommit=True) as connection:
             connection.execute(
                 f"UPDATE \"{schema_of(org)}\".kb_vectors_1 SET embedding = '[1,0.1,0,0.001]' WHERE id = 2"
             )
-        assert store.vectors.search(query, EVERYTHING, 3) == [before[0], *before[2:]]
+        assert vectors_of(store).search(query, EVERYTHING, 3) == [before[0], *before[2:]]
         assert [finding.fault for finding in faults(store)] == ["damaged-vectors"]
         store.repair(faults(store))
-        assert [each.chunk_id for each in store.vectors.pending(0, 9)] == [chunks[1]]
-        assert store.vectors.identity() == IDENTITY
+        assert [each.chunk_id for each in vectors_of(store).pending(0, 9)] == [chunks[1]]
+        assert active_model(store) == IDENTITY

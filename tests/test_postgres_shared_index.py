@@ -10,14 +10,14 @@ import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from concord.core.storage import Store
+from concord.store.contract import Store
 from concord.types import ChunkId, Filter, silent
-from contract.stored import IDENTITY, put
+from contract.stored import IDENTITY, keyed, put, vectors_of
 from support.postgres_server import walks
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.store.postgres import scope  # noqa: E402
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
+from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 Points = NDArray[np.float32]
 EACH = 1200  # enough that they are indexed, and that neither topic is compared one by one
@@ -46,8 +46,8 @@ def asked_between(points: Points) -> Points:
 
 def fill(store: Store, path: str, points: Points) -> list[ChunkId]:
     ids = put(store, path, *(f"text {n}" for n in range(len(points))))
-    store.vectors.prepare(replace(IDENTITY, dimension=DIMENSION))
-    store.vectors.put(zip(ids, (point.tobytes() for point in points), strict=True))
+    store.models.add(replace(IDENTITY, dimension=DIMENSION), {})
+    vectors_of(store).put(keyed(zip(ids, (point.tobytes() for point in points), strict=True)))
     return ids
 
 
@@ -58,7 +58,7 @@ def recall(
     hits = 0
     for query in asked_between(points) if queries is None else queries:
         nearest = {ids[place] for place in np.argsort(-(points @ query))[:10]}
-        found = store.vectors.search(query.tobytes(), filter, CANDIDATES)
+        found = vectors_of(store).search(query.tobytes(), filter, CANDIDATES)
         hits += len(nearest & {one.chunk_id for one in found})
     return hits / (10 * QUERIES)
 
@@ -78,7 +78,7 @@ def test_who_asks_about_what_a_filter_leaves_out_is_shown_the_nearest_of_the_res
     with closing(PostgresStore.open(database, "default")) as store:
         ids = fill(store, "docs/a.md", SOME)
         fill(store, "code/a.py", OTHERS)
-        store.tend(silent)
+        store.maintain(silent)
         assert recall(store, ids, SOME, docs, ELSEWHERE) == 1
         assert walks(store) == 0  # as few are compared
         monkeypatch.setattr(scope, "MOST_LISTED", 0)
@@ -93,5 +93,5 @@ def test_what_a_filter_leaves_out_on_the_way_takes_nothing_from_the_nearest(data
         points = topic(OWN, 0.4)
         ids = fill(store, "docs/a.md", points)
         fill(store, "code/a.py", topic(OTHER, 0.1))
-        store.tend(silent)
+        store.maintain(silent)
         assert recall(store, ids, points, Filter(source_id="docs")) >= 0.95

@@ -23,7 +23,7 @@ from support.small_library import opened
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.store.postgres.connections import Bounded, schema_of  # noqa: E402
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
+from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 BOUND_S = 60.0
 DEADLINE_MS = 300.0  # too short for nothing but a server that does not answer
@@ -191,11 +191,11 @@ def test_a_connection_that_answers_nothing_at_all_is_given_up(org: str, allowed:
     ):
         put(store, "docs/a.md", "text")
         with limited_to(allowed):
-            store.catalog.sources()
+            store.catalog.snapshot()
         with frozen(other), limited_to(DEADLINE_MS):
-            refusal = outcome(lambda: store.catalog.sources())
+            refusal = outcome(lambda: store.catalog.snapshot().sources)
             assert isinstance(refusal, BackendDown)
-            assert outcome(lambda: store.catalog.sources())  # by a new one
+            assert outcome(lambda: store.catalog.snapshot().sources)  # by a new one
 
 
 def test_whoever_works_for_a_search_is_as_patient_as_the_search():

@@ -16,16 +16,29 @@ from concord.core.config import load_settings
 from concord.core.errors import BadValue, VectorsElsewhere
 from concord.ops import migrate as moving
 from concord.parts import Parts
-from concord.store.old_names import OldMemoryStore
+from concord.store.memory import MemoryStore
 from concord.types import Filter, Scored, silent
-from contract.stored import EVERYTHING, IDENTITY, document, embed, faults, pieces, put, source, unit
+from contract.stored import (
+    EVERYTHING,
+    IDENTITY,
+    active_model,
+    document,
+    embed,
+    faults,
+    keyed,
+    pieces,
+    put,
+    source,
+    unit,
+    vectors_of,
+)
 from support.postgres_server import asked, fresh_org, server_url, walks
 from support.recorders import write
 from support.stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.store.postgres import scope, vectors  # noqa: E402
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore  # noqa: E402
+from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 POINTS, DIMENSION = 2400, 24
 RARE = 3  # 0.1 % and a little
@@ -51,9 +64,11 @@ def many() -> Iterator[PostgresStore]:
             for n in range(POINTS)
         )
         chance = random.Random(3)
-        made.vectors.prepare(replace(IDENTITY, dimension=DIMENSION))
-        made.vectors.put((each.chunk_id, point(chance)) for each in made.vectors.pending(0, POINTS))
-        made.tend(silent)
+        made.models.add(replace(IDENTITY, dimension=DIMENSION), {})
+        vectors_of(made).put(
+            keyed((each.chunk_id, point(chance)) for each in vectors_of(made).pending(0, POINTS))
+        )
+        made.maintain(silent)
         yield made
 
 
@@ -62,10 +77,10 @@ def test_the_server_builds_the_index_with_the_memory_that_is_set(monkeypatch: py
     values = {"store.url": server_url(), "store.index_memory_mb": 1 << 40}  # more than any server takes
     store = Parts(load_settings(values, {}), fresh_org()).store
     (a,) = put(store, "docs/a.md", "text")
-    store.vectors.prepare(replace(IDENTITY, dimension=3))  # of which there is no index yet
-    store.vectors.put([(a, unit(1, 0, 0))])
+    store.models.add(replace(IDENTITY, dimension=3), {})  # of which there is no index yet
+    vectors_of(store).put(keyed([(a, unit(1, 0, 0))]))
     with pytest.raises(BadValue, match="maintenance_work_mem"):
-        store.tend(silent)
+        store.maintain(silent)
     store.close()
 
 
@@ -74,7 +89,7 @@ def point(chance: random.Random) -> bytes:
 
 
 def exactly(store: PostgresStore, vector: bytes, ids: set[int], limit: int) -> list[int]:
-    known = store.vectors.fetch(sorted(ids))
+    known = vectors_of(store).fetch(sorted(ids))
     matrix = np.frombuffer(b"".join(known.values()), "<f4").reshape(len(known), -1)
     nearest = np.argsort(-(matrix @ np.frombuffer(vector, "<f4")), kind="stable")[:limit]
     return [list(known)[place] for place in nearest]
@@ -82,46 +97,46 @@ def exactly(store: PostgresStore, vector: bytes, ids: set[int], limit: int) -> l
 
 def test_what_was_last_seen_of_the_vectors_is_not_what_is_searched(many: PostgresStore):
     """State and vectors are asked for in one trip, of the space as it was: another may be active by now."""
-    with closing(PostgresStore.open(server_url(), many.new._connections.location.org)) as other:
+    with closing(PostgresStore.open(server_url(), many._connections.location.org)) as other:
         small = replace(IDENTITY, model="other")
-        many.vectors.search(point(random.Random(1)), EVERYTHING, 3)
-        (first,) = many.vectors.fetch([1])
-        was = many.vectors.identity()
+        vectors_of(many).search(point(random.Random(1)), EVERYTHING, 3)
+        (first,) = vectors_of(many).fetch([1])
+        was = active_model(many)
         assert was is not None
-        other.spaces.add(small, {})
-        other.spaces.of(small).put([(1, unit(0, 0, 0, 1))])
-        other.spaces.activate(small)
+        other.models.add(small, {})
+        other.models.index(small).put(keyed([(1, unit(0, 0, 0, 1))]))
+        other.models.activate(small)
         try:
-            assert many.vectors.fetch([1, 2]) == {first: unit(0, 0, 0, 1)}
-            assert many.vectors.search(unit(0, 0, 0, 1), EVERYTHING, 3) == [Scored(1, 1.0)]
+            assert vectors_of(many).fetch([1, 2]) == {first: unit(0, 0, 0, 1)}
+            assert vectors_of(many).search(unit(0, 0, 0, 1), EVERYTHING, 3) == [Scored(1, 1.0)]
             with pytest.raises(BadValue):
-                many.vectors.search(point(random.Random(1)), EVERYTHING, 3)
+                vectors_of(many).search(point(random.Random(1)), EVERYTHING, 3)
         finally:
-            other.spaces.activate(was)
-            other.spaces.drop(small)
-        assert len(many.vectors.search(point(random.Random(1)), EVERYTHING, 3)) == 3
+            other.models.activate(was)
+            other.models.drop(small)
+        assert len(vectors_of(many).search(point(random.Random(1)), EVERYTHING, 3)) == 3
 
 
 def test_vectors_are_put_where_they_belong_by_now_not_where_they_were_put_last(store: PostgresStore):
     """They are sent to the space as it was last seen, before its answer is there."""
     a, b = put(store, "docs/a.md", "one", "two")
     embed(store, [(a, unit(1, 0, 0, 0))])
-    store.vectors.put([(a, unit(0, 1, 0, 0))])
+    vectors_of(store).put(keyed([(a, unit(0, 1, 0, 0))]))
     wider = replace(IDENTITY, model="wider", dimension=5)
-    with closing(PostgresStore.open(server_url(), store.new._connections.location.org)) as other:
-        other.spaces.add(wider, {})
-        other.spaces.of(wider).put([(a, unit(0, 0, 0, 0, 1))])
-        other.spaces.activate(wider)
+    with closing(PostgresStore.open(server_url(), store._connections.location.org)) as other:
+        other.models.add(wider, {})
+        other.models.index(wider).put(keyed([(a, unit(0, 0, 0, 0, 1))]))
+        other.models.activate(wider)
         with pytest.raises(BadValue, match="4 dimensions where the index has 5"):
-            store.vectors.put([(b, unit(1, 0, 0, 0))])
-        assert store.vectors.put([(b, unit(1, 0, 0, 0, 0))]) == 1
-        other.ledger.move("http://elsewhere")
-        other.ledger.mark(wider, [a])
+            vectors_of(store).put(keyed([(b, unit(1, 0, 0, 0))]))
+        assert vectors_of(store).put(keyed([(b, unit(1, 0, 0, 0, 0))])) == 1
+        other.outbox.move("http://elsewhere")
+        other.outbox.acknowledge(wider, [a])
         with pytest.raises(VectorsElsewhere):
-            store.vectors.put([(b, unit(0, 1, 0, 0, 0))])
-        other.ledger.move("")
-    assert store.vectors.put([(b, unit(0, 0, 1, 0, 0))]) == 1
-    assert store.vectors.fetch([a, b]) == {b: unit(0, 0, 1, 0, 0)}
+            vectors_of(store).put(keyed([(b, unit(0, 1, 0, 0, 0))]))
+        other.outbox.move("")
+    assert vectors_of(store).put(keyed([(b, unit(0, 0, 1, 0, 0))])) == 1
+    assert vectors_of(store).fetch([a, b]) == {b: unit(0, 0, 1, 0, 0)}
     assert faults(store) == []
 
 
@@ -130,11 +145,11 @@ def test_a_store_that_was_migrated_has_its_vectors_indexed(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(vectors, "INDEX_FROM", 3)
-    origin = OldMemoryStore.open("memory://", "")
-    origin.vectors.prepare(replace(IDENTITY, dimension=6))  # of which there is no index yet
+    origin = MemoryStore.open("memory://", "")
+    origin.models.add(replace(IDENTITY, dimension=6), {})  # of which there is no index yet
     for n in range(3):
         (a,) = put(origin, f"docs/{n}.md", f"text {n}")
-        origin.vectors.put([(a, unit(1, n, 0, 0, 0, 0))])
+        vectors_of(origin).put(keyed([(a, unit(1, n, 0, 0, 0, 0))]))
     assert moving.migrate(origin, store, silent, lock_wait_s=1).counts.vectors == 3
     assert asked(store, INDEX)
 
@@ -163,7 +178,7 @@ def test_many_vectors_are_indexed_when_a_sync_ends_and_the_index_answers(
     hits = 0
     for _ in range(10):
         vector = point(chance)
-        found = [scored.chunk_id for scored in many.vectors.search(vector, filter, 10)]
+        found = [scored.chunk_id for scored in vectors_of(many).search(vector, filter, 10)]
         assert len(found) == 10
         assert set(found) <= allowed
         hits += len(set(found) & set(exactly(many, vector, allowed, 10)))
@@ -185,13 +200,13 @@ def test_a_filter_that_was_asked_before_sees_what_others_have_changed_since(
     ):
         ids = [*put(store, "docs/a.md", "a", tags=("hot",)), *put(store, "docs/b.md", "b")]
         embed(store, [(chunk_id, NORTH) for chunk_id in ids])
-        store.tend(silent)
+        store.maintain(silent)
 
         def found() -> list[int]:
-            return [one.chunk_id for one in store.vectors.search(NORTH, filter, 9)]
+            return [one.chunk_id for one in vectors_of(store).search(NORTH, filter, 9)]
 
         assert found() == found() == ids[:1]
-        other.catalog.update_document(document("docs/b.md", tags=("hot",)))
+        other.catalog.update_documents([document("docs/b.md", tags=("hot",))])
         assert found() == ids
         (new,) = put(other, "docs/c.md", "c", tags=("hot",))
         assert found() == ids  # it has no vector yet
@@ -207,12 +222,12 @@ def test_under_a_narrow_filter_nothing_is_lost(many: PostgresStore):
     chance = random.Random(9)
     for _ in range(10):
         vector = point(chance)
-        scored = many.vectors.search(vector, Filter(tags=("rare",)), 10, ef_search=1)
+        scored = vectors_of(many).search(vector, Filter(tags=("rare",)), 10, ef_search=1)
         assert [each.chunk_id for each in scored] == exactly(many, vector, rare, 10)
 
 
 def test_more_than_the_graph_would_show_is_found_all_the_same(many: PostgresStore):
-    found = many.vectors.search(point(random.Random(1)), EVERYTHING, POINTS + 10, ef_search=1)
+    found = vectors_of(many).search(point(random.Random(1)), EVERYTHING, POINTS + 10, ef_search=1)
     assert {scored.chunk_id for scored in found} == set(range(1, POINTS + 1))
 
 
@@ -223,7 +238,7 @@ def test_the_effort_is_that_of_one_search_alone(many: PostgresStore):
         for _ in range(20):
             vector = point(chance)
             found = {
-                each.chunk_id for each in many.vectors.search(vector, EVERYTHING, 3, ef_search=ef_search)
+                each.chunk_id for each in vectors_of(many).search(vector, EVERYTHING, 3, ef_search=ef_search)
             }
             hits += len(found & set(exactly(many, vector, set(range(1, POINTS + 1)), 3)))
         return hits

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 
 from concord.core.errors import BackendDown, StoreBusy
 from concord.types import silent
-from contract.stored import IDENTITY, document, embed, faults, put, source, unit
+from contract.stored import IDENTITY, document, embed, faults, keyed, put, source, unit, vectors_of
 from support.postgres_server import fresh_org, server_url
 from support.stores import postgres_store
 
 pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.store.postgres import vectors
 from concord.store.postgres.connections import MOST_CONNECTIONS
-from concord.store.postgres.old_names import OldPostgresStore as PostgresStore
+from concord.store.postgres.store import PostgresStore
 
 store = pytest.fixture(postgres_store)
 
@@ -45,7 +45,7 @@ def test_two_processes_may_write_to_one_organisation():
     for thread in threads:
         thread.join(60)
     assert failures == []
-    assert stores[0].lexical.frequencies(["shared", "word3", "tail", "ops"]) == (
+    assert stores[0].words.frequencies(["shared", "word3", "tail", "ops"]) == (
         24,
         {"shared": 24, "word3": 2, "tail": 0, "ops": 24},
     )
@@ -55,7 +55,7 @@ def test_two_processes_may_write_to_one_organisation():
 
 def writers_lock(store: PostgresStore) -> str:
     """Return the statement that keeps writers waiting."""
-    schema = store.new._connections.location.schema
+    schema = store._connections.location.schema
     return f"SELECT FROM \"{schema}\".kb_meta WHERE key = 'generation' FOR UPDATE"
 
 
@@ -69,8 +69,8 @@ def waiters(administrator: Any, wanted: int) -> None:
 
 def test_vectors_that_come_while_they_are_moved_are_forgotten_too(store: PostgresStore, administrator: Any):
     (a,) = put(store, "docs/a.md", "text")
-    store.vectors.prepare(IDENTITY)
-    work = [lambda: embed(store, [(a, unit(1, 0, 0, 0))]), lambda: store.ledger.move("http://elsewhere")]
+    store.models.add(IDENTITY, {})
+    work = [lambda: embed(store, [(a, unit(1, 0, 0, 0))]), lambda: store.outbox.move("http://elsewhere")]
     threads = [threading.Thread(target=each) for each in work]
     with administrator.transaction():
         administrator.execute(writers_lock(store))
@@ -79,10 +79,10 @@ def test_vectors_that_come_while_they_are_moved_are_forgotten_too(store: Postgre
             waiters(administrator, number)
     for thread in threads:
         thread.join(60)
-    assert store.ledger.is_empty()
-    assert [waiting.chunk_id for waiting in store.vectors.pending(0, 9)] == [a]
-    store.ledger.move("")
-    assert store.vectors.fetch([a]) == {}
+    assert store.outbox.is_empty()
+    assert [waiting.chunk_id for waiting in vectors_of(store).pending(0, 9)] == [a]
+    store.outbox.move("")
+    assert vectors_of(store).fetch([a]) == {}
     assert faults(store) == []
 
 
@@ -101,7 +101,7 @@ def test_chunks_that_are_deleted_while_their_vectors_come_have_none(
             failures.append(fault)
 
     works = [
-        lambda: store.vectors.put([(a, unit(0, 1, 0, 0)), (b, unit(0, 0, 1, 0))]),
+        lambda: vectors_of(store).put(keyed([(a, unit(0, 1, 0, 0)), (b, unit(0, 0, 1, 0))])),
         lambda: store.catalog.delete_documents([document("docs/a.md").id]),
     ]
     ordered = works[::-1] if is_deleted_first else works
@@ -114,37 +114,37 @@ def test_chunks_that_are_deleted_while_their_vectors_come_have_none(
     for thread in threads:
         thread.join(60)
     assert failures == []
-    assert store.vectors.fetch([a, b]) == {}
+    assert vectors_of(store).fetch([a, b]) == {}
     assert faults(store) == []
 
 
 def test_the_lock_of_a_sync_is_freed_when_its_holder_dies(store: PostgresStore, administrator: Any):
-    other = PostgresStore.open(server_url(), store.new._connections.location.org)
-    with closing(other), other.catalog.sync_lock("docs", wait_s=0):
-        with pytest.raises(StoreBusy), store.catalog.sync_lock("docs", wait_s=0.05):
+    other = PostgresStore.open(server_url(), store._connections.location.org)
+    with closing(other), other.lock("docs", "syncing this source", wait_s=0):
+        with pytest.raises(StoreBusy), store.lock("docs", "syncing this source", wait_s=0.05):
             pytest.fail("the lock was given twice")
         holders = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
         administrator.execute(holders)
-        with store.catalog.sync_lock("docs", wait_s=30):
+        with store.lock("docs", "syncing this source", wait_s=30):
             pass
 
 
 def test_any_number_of_locks_may_be_held_at_once_and_each_is_let_go_by_itself(store: PostgresStore):
     names = [f"source {n}" for n in range(2 * MOST_CONNECTIONS)]
-    with closing(PostgresStore.open(server_url(), store.new._connections.location.org)) as other:
+    with closing(PostgresStore.open(server_url(), store._connections.location.org)) as other:
         with ExitStack() as held:
             for name in names:
-                held.enter_context(store.catalog.sync_lock(name, wait_s=0))
+                held.enter_context(store.lock(name, "syncing this source", wait_s=0))
             put(store, "docs/a.md", "text")
-            with store.catalog.sync_lock("one more", wait_s=0):
+            with store.lock("one more", "syncing this source", wait_s=0):
                 pass
-            with other.catalog.sync_lock("one more", wait_s=0):
+            with other.lock("one more", "syncing this source", wait_s=0):
                 pass
             for name in names:
-                with pytest.raises(StoreBusy), other.catalog.sync_lock(name, wait_s=0):
+                with pytest.raises(StoreBusy), other.lock(name, "syncing this source", wait_s=0):
                     pytest.fail("the lock was given twice")
         for name in names:
-            with other.catalog.sync_lock(name, wait_s=0):
+            with other.lock(name, "syncing this source", wait_s=0):
                 pass
 
 
@@ -152,13 +152,13 @@ def test_locks_that_were_lost_with_their_connection_can_be_taken_again(
     store: PostgresStore, administrator: Any
 ):
     holders = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
-    with store.catalog.sync_lock("docs", wait_s=0):
+    with store.lock("docs", "syncing this source", wait_s=0):
         administrator.execute(holders)
-        with pytest.raises(BackendDown), store.catalog.sync_lock("wiki", wait_s=0):
+        with pytest.raises(BackendDown), store.lock("wiki", "syncing this source", wait_s=0):
             pytest.fail("the connection is gone")
-        with store.catalog.sync_lock("wiki", wait_s=0):
+        with store.lock("wiki", "syncing this source", wait_s=0):
             pass
-    with store.catalog.sync_lock("docs", wait_s=0):
+    with store.lock("docs", "syncing this source", wait_s=0):
         pass
 
 
@@ -167,20 +167,20 @@ def test_who_waits_for_a_sync_keeps_no_index_from_being_built(
 ):
     monkeypatch.setattr(vectors, "INDEX_FROM", 1)
     (a,) = put(store, "docs/a.md", "text")
-    store.vectors.prepare(replace(IDENTITY, dimension=5))  # of which there is no index yet
-    store.vectors.put([(a, unit(1, 0, 0, 0, 0))])
-    other, turns = PostgresStore.open(server_url(), store.new._connections.location.org), list[str]()
+    store.models.add(replace(IDENTITY, dimension=5), {})  # of which there is no index yet
+    vectors_of(store).put(keyed([(a, unit(1, 0, 0, 0, 0))]))
+    other, turns = PostgresStore.open(server_url(), store._connections.location.org), list[str]()
 
     def second() -> None:
-        with other.catalog.sync_lock("docs", wait_s=20):
+        with other.lock("docs", "syncing this source", wait_s=20):
             turns.append("second")
 
     thread = threading.Thread(target=second)
     with closing(other):
-        with store.catalog.sync_lock("docs", wait_s=0):
+        with store.lock("docs", "syncing this source", wait_s=0):
             thread.start()
             until_two_have_asked_for_a_lock(administrator)
-            store.tend(silent)  # which waits for every snapshot that is older
+            store.maintain(silent)  # which waits for every snapshot that is older
             turns.append("first")
         thread.join(30)
     assert turns == ["first", "second"]

@@ -15,15 +15,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.backends.qdrant import outside
-from concord.backends.qdrant.outside import QdrantOutsideVectors
 from concord.core.config import load_settings
 from concord.core.errors import BackendDown, BadValue, VectorsElsewhere
-from concord.core.storage import Store
-from concord.outside_vectors import StoreWithOutsideVectors
 from concord.parts import Parts
+from concord.store.contract import Store, documents_at
+from concord.store.qdrant import store as qdrant_store
+from concord.store.qdrant.store import QdrantStore
 from concord.types import Filter, Piece, silent
-from contract.stored import EVERYTHING, IDENTITY, embed, put, source, unit
+from contract.stored import (
+    EVERYTHING,
+    IDENTITY,
+    active_model,
+    embed,
+    keyed,
+    put,
+    source,
+    unit,
+    vectors_of,
+)
 
 pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
 pytest.importorskip("qdrant_edge", reason="pip install qdrant-edge-py")
@@ -59,18 +68,18 @@ def points(shim: QdrantShim) -> list[dict[str, Any]]:
 
 
 def ids(store: Store, filter: Filter = EVERYTHING) -> list[int]:
-    return [each.chunk_id for each in store.vectors.search(NORTH, filter, 100)]
+    return [each.chunk_id for each in vectors_of(store).search(NORTH, filter, 100)]
 
 
 @pytest.mark.promise("000.qdrant.collection")
 def test_the_collection_is_made_with_the_models_dimension_and_cosine(store: Store, shim: QdrantShim):
-    store.vectors.prepare(IDENTITY)
+    store.models.add(IDENTITY, {})
     assert shim.shards[COLLECTION][1]["vectors"] == {"size": 4, "distance": "Cosine"}
 
 
 def test_shards_and_replicas_are_asked_for_when_they_are_set(shim: QdrantShim, tmp_path: Path):
     store = opened(shim, tmp_path, "default", **{"vectors.shards": 6, "vectors.replicas": 2})
-    store.vectors.prepare(IDENTITY)
+    store.models.add(IDENTITY, {})
     made = shim.shards[COLLECTION][1]
     assert (made["shard_number"], made["replication_factor"]) == (6, 2)
     store.close()
@@ -88,7 +97,7 @@ def test_a_point_carries_its_chunks_place_text_and_labels(store: Store, shim: Qd
 
 @pytest.mark.promise("000.qdrant.indexes")
 def test_what_filters_ask_for_is_indexed(store: Store, shim: QdrantShim):
-    store.vectors.prepare(IDENTITY)
+    store.models.add(IDENTITY, {})
     indexed = shim.shards[COLLECTION][0].info().payload_schema
     whose = {"org", "store", "space"}
     asked_for = {"source_id", "document_id", "folders", "tags", "type", "state", "modified"}
@@ -138,8 +147,8 @@ def test_vectors_that_were_sent_to_a_collection_that_compares_otherwise_are_sent
         ids(later)
     assert "migrate sends" in (fault.value.hint or "")
     assert ["Euclid" in finding.message for finding in later.check()] == [True]
-    later.vectors.prepare(IDENTITY)
-    assert [waiting.chunk_id for waiting in later.vectors.pending(0, 10)] == [a]
+    later.models.add(IDENTITY, {})
+    assert [waiting.chunk_id for waiting in vectors_of(later).pending(0, 10)] == [a]
     embed(later, [(a, NORTH)])
     assert ids(later) == [a]
     assert later.check() == []
@@ -150,7 +159,7 @@ def test_where_no_collection_is_free_the_one_in_the_way_is_named(store: Store, s
     somebody_makes(shim, distance="Dot")
     somebody_makes(shim, f"{COLLECTION}_4", distance="Dot")
     with pytest.raises(BackendDown, match=f"{COLLECTION}_4") as fault:
-        store.vectors.prepare(IDENTITY)
+        store.models.add(IDENTITY, {})
     assert "vectors.collection" in (fault.value.hint or "")
 
 
@@ -166,7 +175,7 @@ def test_connections_are_kept_open(store: Store, shim: QdrantShim):
 
 
 def test_vectors_are_sent_in_batches(store: Store, shim: QdrantShim):
-    from concord.backends.qdrant.vectors import BATCH
+    from concord.store.qdrant.vectors import BATCH
 
     stored = put(store, "docs/a.md", *(str(n) for n in range(BATCH + 1)))
     embed(store, [(chunk_id, NORTH) for chunk_id in stored])
@@ -179,7 +188,7 @@ def test_a_source_is_deleted_by_one_filter(store: Store, shim: QdrantShim):
     (other,) = put(store, "wiki/b.md", "d")
     embed(store, [(other, NORTH)])
     shim.requests.clear()
-    assert store.vectors.delete_source("docs") == 3
+    assert vectors_of(store).delete_source("docs") == 3
     assert shim.requests == [f"POST /collections/{COLLECTION}/points/delete"]
     assert [point["chunk_id"] for point in points(shim)] == [str(other)]
 
@@ -187,7 +196,7 @@ def test_a_source_is_deleted_by_one_filter(store: Store, shim: QdrantShim):
 def test_a_source_without_vectors_is_deleted_without_asking_the_server(store: Store, shim: QdrantShim):
     put(store, "docs/a.md", "a")
     shim.requests.clear()
-    assert store.vectors.delete_source("docs") == 0
+    assert vectors_of(store).delete_source("docs") == 0
     assert not shim.requests
 
 
@@ -200,14 +209,14 @@ def test_chunks_that_the_catalog_dropped_are_dropped_there_too(store: Store, shi
     assert len(points(shim)) == 3  # nobody has told it yet
     assert ids(store) == [b]
     assert [point["chunk_id"] for point in points(shim)] == [str(b)]
-    assert store.ledger.unsettled(10) == []
+    assert store.outbox.changes(10) == []
 
 
 def test_a_whole_sources_chunks_are_dropped_there_also_without_asking_for_it(store: Store, shim: QdrantShim):
     embed(store, [(chunk_id, NORTH) for chunk_id in put(store, "docs/a.md", *(str(n) for n in range(1500)))])
     store.catalog.remove_source("docs")
     store.catalog.put_source(source("docs"))
-    while store.ledger.unsettled(1):
+    while store.outbox.changes(1):
         assert ids(store) == []
     assert points(shim) == []
 
@@ -228,7 +237,7 @@ def test_a_document_is_found_by_what_it_has_become(store: Store, change: dict[st
     (a,) = put(store, "docs/a.md", "a", tags=("old",))
     embed(store, [(a, NORTH)])
     (document,) = store.catalog.documents()
-    store.catalog.update_document(replace(document, **change))
+    store.catalog.update_documents([replace(document, **change)])
     assert ids(store, filter) == [a]
     assert ids(store, Filter(tags=("old",))) == ([a] if change.keys() & {"type", "path", "mtime_ns"} else [])
 
@@ -236,8 +245,8 @@ def test_a_document_is_found_by_what_it_has_become(store: Store, change: dict[st
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a search tell two changes, and no more, before it asks."""
-    monkeypatch.setattr(outside, "TOLD", 2)
-    monkeypatch.setattr(outside, "TOLD_REQUESTS", 1)
+    monkeypatch.setattr(qdrant_store, "SENT_AT_ONCE", 2)
+    monkeypatch.setattr(qdrant_store, "REQUESTS", 1)
 
 
 def tagged(store: Store) -> list[int]:
@@ -259,22 +268,24 @@ def test_all_labels_are_told_when_a_sync_ends(store: Store, shim: QdrantShim):
     tagged(store)
     shim.stop()
     try:
-        store.tend(silent)  # which is no error
+        store.maintain(silent)  # which is no error
     finally:
         shim.start()
-    assert len(store.ledger.unsettled(99)) == 10
-    store.tend(silent)
-    assert store.ledger.unsettled(1) == []
+    assert len(store.outbox.changes(99)) == 10
+    store.maintain(silent)
+    assert store.outbox.changes(1) == []
     assert [point["tags"] for point in points(shim)] == [["hot"]] * 10
 
 
 def test_a_filter_whose_labels_cannot_be_told_now_is_an_error_not_a_shorter_list(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(outside, "WRITE_WAIT_S", 0.01)
+    monkeypatch.setattr(qdrant_store, "WRITE_WAIT_S", 0.01)
     tagged(store)
     with (
-        store.ledger.exclusive(wait_s=1),  # as another process that is at it
+        store.lock(
+            "vectors kept elsewhere", "changing the vectors", wait_s=1
+        ),  # as another process that is at it
         pytest.raises(BackendDown, match="tags"),
     ):
         ids(store, Filter(tags=("hot",)))
@@ -283,11 +294,13 @@ def test_a_filter_whose_labels_cannot_be_told_now_is_an_error_not_a_shorter_list
 def test_what_is_no_longer_superseded_is_found_before_the_server_has_been_told(store: Store):
     a, b = (put(store, f"docs/{name}.md", name)[0] for name in "ab")
     embed(store, [(a, NORTH), (b, NORTH)])
-    (document,) = store.catalog.documents_at("docs/a.md")
-    store.catalog.update_document(replace(document, superseded_by="docs/b.md"))
+    (document,) = documents_at(store.catalog, "docs/a.md")
+    store.catalog.update_documents([replace(document, superseded_by="docs/b.md")])
     assert ids(store) == [b]
-    store.catalog.update_document(document)
-    with store.ledger.exclusive(wait_s=1):  # as another process that is at it
+    store.catalog.update_documents([document])
+    with store.lock(
+        "vectors kept elsewhere", "changing the vectors", wait_s=1
+    ):  # as another process that is at it
         assert ids(store) == [a, b]
 
 
@@ -305,11 +318,13 @@ def test_what_is_gone_or_superseded_is_not_found_even_where_the_server_cannot_be
     a, b, c = (put(store, f"docs/{name}.md", name)[0] for name in "abc")
     embed(store, [(chunk_id, NORTH) for chunk_id in (a, b, c)])
     store.catalog.delete_documents(["docs/a.md"])
-    (document,) = store.catalog.documents_at("docs/b.md")
-    store.catalog.update_document(replace(document, superseded_by="docs/c.md"))
-    with store.ledger.exclusive(wait_s=1):  # as another process that is at it
+    (document,) = documents_at(store.catalog, "docs/b.md")
+    store.catalog.update_documents([replace(document, superseded_by="docs/c.md")])
+    with store.lock(
+        "vectors kept elsewhere", "changing the vectors", wait_s=1
+    ):  # as another process that is at it
         assert ids(store) == [c]
-        assert store.vectors.fetch([a, c]) == {c: NORTH}
+        assert vectors_of(store).fetch([a, c]) == {c: NORTH}
     assert len(points(shim)) == 3
 
 
@@ -318,17 +333,17 @@ def test_a_vector_that_was_sent_but_not_marked_is_sent_again_under_the_same_id(
 ):
     a, b = put(store, "docs/a.md", "a", "b")
     embed(store, [(a, NORTH), (b, NORTH)])
-    store.ledger.unmark(IDENTITY, "docs")  # as a crash between the two leaves it
-    assert [each.chunk_id for each in store.vectors.pending(0, 10)] == [a, b]
+    store.outbox.retract(IDENTITY, "docs")  # as a crash between the two leaves it
+    assert [each.chunk_id for each in vectors_of(store).pending(0, 10)] == [a, b]
     embed(store, [(a, EAST)])
     assert len(points(shim)) == 2
-    assert store.vectors.fetch([a]) == {a: EAST}
+    assert vectors_of(store).fetch([a]) == {a: EAST}
 
 
 def test_a_vector_that_was_sent_but_not_marked_is_deleted_with_its_chunk(store: Store, shim: QdrantShim):
     (a,) = put(store, "docs/a.md", "a")
     embed(store, [(a, NORTH)])
-    store.ledger.unmark(IDENTITY, "docs")
+    store.outbox.retract(IDENTITY, "docs")
     store.catalog.delete_documents(["docs/a.md"])
     ids(store)
     assert points(shim) == []
@@ -339,16 +354,16 @@ def test_removal_while_the_server_is_down_deletes_nothing_and_can_be_tried_again
     store: Store, shim: QdrantShim
 ):
     embed(store, [(chunk_id, NORTH) for chunk_id in put(store, "docs/a.md", "a", "b")])
-    before = store.catalog.counts()
+    before = store.catalog.count()
     shim.stop()
     try:
         with pytest.raises(BackendDown) as fault:
-            store.vectors.delete_source("docs")
+            vectors_of(store).delete_source("docs")
         assert fault.value.hint
-        assert store.catalog.counts() == before
+        assert store.catalog.count() == before
     finally:
         shim.start()
-    assert store.vectors.delete_source("docs") == 2
+    assert vectors_of(store).delete_source("docs") == 2
     assert points(shim) == []
 
 
@@ -357,7 +372,7 @@ def test_a_store_that_keeps_its_own_vectors_says_where_they_are(shim: QdrantShim
     (a,) = put(inside, "docs/a.md", "a")
     embed(inside, [(a, NORTH)])
     outside = opened(shim, tmp_path)
-    for act in (lambda: outside.vectors.prepare(IDENTITY), lambda: ids(outside), lambda: embed(outside, [])):
+    for act in (lambda: outside.models.add(IDENTITY, {}), lambda: ids(outside), lambda: embed(outside, [])):
         with pytest.raises(VectorsElsewhere, match="the store itself"):
             act()
     assert ids(inside) == [a]
@@ -373,25 +388,25 @@ def test_a_store_whose_vectors_are_outside_says_so_when_that_is_not_set(
     inside = opened("", tmp_path)
     for act in (
         lambda: ids(inside),
-        lambda: inside.vectors.fetch([a]),
-        lambda: inside.vectors.put([(a, NORTH)]),
-        lambda: inside.vectors.delete_source("docs"),
+        lambda: vectors_of(inside).fetch([a]),
+        lambda: vectors_of(inside).put(keyed([(a, NORTH)])),
+        lambda: vectors_of(inside).delete_source("docs"),
     ):
         with pytest.raises(VectorsElsewhere, match=shim.url):
             act()
-    assert inside.vectors.identity() == IDENTITY
-    assert inside.catalog.counts().vectors == 1
+    assert active_model(inside) == IDENTITY
+    assert inside.catalog.count().vectors == 1
     inside.close()
 
 
 def test_a_store_without_vectors_may_keep_them_anywhere(shim: QdrantShim, tmp_path: Path):
     outside, inside = opened(shim, tmp_path), opened("", tmp_path)
     (a,) = put(outside, "docs/a.md", "a")
-    outside.vectors.prepare(IDENTITY)
+    outside.models.add(IDENTITY, {})
     embed(inside, [(a, NORTH)])
     assert ids(inside) == [a]
-    assert inside.ledger.home().url == ""
-    inside.vectors.delete_source("docs")
+    assert inside.outbox.home().url == ""
+    vectors_of(inside).delete_source("docs")
     embed(outside, [(a, EAST)])
     assert ids(outside) == [a]
     inside.close()
@@ -404,8 +419,8 @@ def test_a_collection_that_somebody_dropped_is_filled_again(store: Store, shim: 
     shim.answer("DELETE", f"/collections/{COLLECTION}", None)
     with pytest.raises(BackendDown, match="migrate sends it again"):
         ids(store)
-    store.vectors.prepare(IDENTITY)
-    assert [waiting.chunk_id for waiting in store.vectors.pending(0, 10)] == [a, b]
+    store.models.add(IDENTITY, {})
+    assert [waiting.chunk_id for waiting in vectors_of(store).pending(0, 10)] == [a, b]
     embed(store, [(a, NORTH)])
     assert ids(store) == [a]
 
@@ -438,10 +453,10 @@ def test_what_was_in_a_collection_that_somebody_dropped_need_not_be_deleted(
         store.close()
         store = opened(shim, tmp_path)
     shim.answer("DELETE", f"/collections/{COLLECTION}", None)
-    assert store.vectors.delete_source("docs") == 2
+    assert vectors_of(store).delete_source("docs") == 2
     store.catalog.remove_source("docs")
-    store.tend(silent)
-    assert store.ledger.unsettled(1) == []
+    store.maintain(silent)
+    assert store.outbox.changes(1) == []
     assert COLLECTION not in shim.shards
     store.close()
 
@@ -466,7 +481,7 @@ def stranger() -> Iterator[str]:
 def test_who_answers_and_is_no_qdrant_is_not_said_to_have_lost_anything(stranger: str, tmp_path: Path):
     store = opened(stranger, tmp_path)
     with pytest.raises(BackendDown, match=f"something answers at {stranger}, but it is not Qdrant") as fault:
-        store.vectors.prepare(IDENTITY)
+        store.models.add(IDENTITY, {})
     assert fault.value.hint == "check vectors.url"
     assert [finding.message for finding in store.check()] == [fault.value.message]
     store.close()
@@ -499,10 +514,10 @@ def test_another_dimension_has_a_collection_of_its_own(store: Store, shim: Qdran
     other = opened(shim, tmp_path, "other")
     (a,) = put(other, "docs/a.md", "a")
     wide = unit(*[1.0] * 8)
-    other.vectors.prepare(replace(IDENTITY, dimension=8))
-    other.vectors.put([(a, wide)])
+    other.models.add(replace(IDENTITY, dimension=8), {})
+    vectors_of(other).put(keyed([(a, wide)]))
     assert sorted(shim.shards) == [COLLECTION, f"{COLLECTION}_8"]
-    assert other.vectors.fetch([a]).keys() == {a}
+    assert vectors_of(other).fetch([a]).keys() == {a}
     assert ids(store) == [1]
     other.close()
 
@@ -511,14 +526,14 @@ def test_dropping_a_model_deletes_its_points_alone_and_waits_for_the_server(stor
     other = replace(IDENTITY, model="other")
     (a,) = put(store, "docs/a.md", "a")
     embed(store, [(a, NORTH)])
-    store.spaces.add(other, {})
-    store.spaces.of(other).put([(a, EAST)])
+    store.models.add(other, {})
+    store.models.index(other).put(keyed([(a, EAST)]))
     assert len(points(shim)) == 2
     shim.status = 503
     with pytest.raises(BackendDown):
-        store.spaces.drop(other)
+        store.models.drop(other)
     shim.status = None
-    assert store.spaces.drop(other) == 1
+    assert store.models.drop(other) == 1
     assert len(points(shim)) == 1
     assert ids(store) == [a]
 
@@ -532,8 +547,8 @@ def test_two_stores_of_the_same_organisation_share_a_collection_without_meeting(
     assert a == b  # each counts its own chunks
     embed(here, [(a, NORTH)])
     embed(there, [(b, EAST)])
-    assert (here.vectors.fetch([a]), there.vectors.fetch([b])) == ({a: NORTH}, {b: EAST})
-    assert there.vectors.delete_source("docs") == 1
+    assert (vectors_of(here).fetch([a]), vectors_of(there).fetch([b])) == ({a: NORTH}, {b: EAST})
+    assert vectors_of(there).delete_source("docs") == 1
     assert ids(here) == [a]
     here.close()
     there.close()
@@ -573,9 +588,8 @@ def tenants(
     made = {org: opened(url, folder, org, **{"vectors.collection": "shared"}) for org in ORGS}
     for store in made.values():
         if url == local:  # each would have an engine of its own
-            assert isinstance(store, StoreWithOutsideVectors)
-            assert isinstance(store.outside, QdrantOutsideVectors)
-            store.outside.connection._client = shared
+            assert isinstance(store, QdrantStore)
+            store.connection._client = shared
     yield made
     for store in made.values():
         store.close()
@@ -588,7 +602,7 @@ def test_no_query_crosses_an_organisation(tenants: dict[str, Store], work: list[
     for org, act, path in work:
         change(tenants[org], org, act, path)
     own = {org: embedded(store) for org, store in tenants.items()}
-    allowed = cache(lambda org, filter: tenants[org].ledger.allowed(own[org], filter))
+    allowed = cache(lambda org, filter: tenants[org].catalog.allowed(filter, own[org]))
     chance = random.Random(seed)
     for _ in range(QUESTIONS):
         asking, filter = chance.choice([*ORGS]), chance.choice(FILTERS)
@@ -602,30 +616,30 @@ def change(store: Store, org: str, act: str, path: str) -> None:
     if act == "add":
         put(store, path, Piece(f"{org} {path}", 0, 5, 1, 1), tags=("t",))
     elif act == "embed":
-        embed(store, [(waiting.chunk_id, ORGS[org]) for waiting in store.vectors.pending(0, 100)])
+        embed(store, [(waiting.chunk_id, ORGS[org]) for waiting in vectors_of(store).pending(0, 100)])
     elif act == "delete":
         store.catalog.delete_documents([path])
     else:
-        store.vectors.delete_source(path.split("/")[0])
+        vectors_of(store).delete_source(path.split("/")[0])
         store.catalog.remove_source(path.split("/")[0])
 
 
 def embedded(store: Store) -> list[int]:
     """The chunks that have a vector, as the catalog knows it."""
-    waiting = {each.chunk_id for each in store.vectors.pending(0, 100)}
-    chunks = {chunk.id for known in store.catalog.documents() for chunk in store.catalog.chunks_of(known.id)}
+    waiting = {each.chunk_id for each in vectors_of(store).pending(0, 100)}
+    chunks = {chunk.id for known in store.catalog.documents() for chunk in store.catalog.chunks(known.id)}
     return sorted(chunks - waiting)
 
 
 def check_fetched(store: Store, direction: bytes, own: list[int], chance: random.Random) -> None:
     """Chunks are counted anew in every organisation: the same number is another chunk in each."""
     asked = sorted({*own, *chance.choices(range(1, 99), k=5)})
-    assert store.vectors.fetch(asked) == dict.fromkeys(own, direction)
+    assert vectors_of(store).fetch(asked) == dict.fromkeys(own, direction)
 
 
 def check_found(store: Store, org: str, filter: Filter, allowed: set[int], chance: random.Random) -> None:
     asked, limit = chance.choice([*ORGS]), chance.choice(LIMITS)
-    found = store.vectors.search(ORGS[asked], filter, limit)
+    found = vectors_of(store).search(ORGS[asked], filter, limit)
     assert {each.chunk_id for each in found} <= allowed
     assert len(found) == min(limit, len(allowed))
     # No vector is another's: all of one's own are as near as this.

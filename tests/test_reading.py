@@ -205,7 +205,7 @@ def lines_of(text: str, cited: Citation) -> list[str]:
 @pytest.mark.parametrize("path", ["docs/guide.md", "docs/pump.py", "docs/prose.txt"])
 def test_a_whole_document_is_read_back_line_by_line(own: KnowledgeBase, files: dict[str, str], path: str):
     passage = own.get(path, whole=True)
-    assert len(own.store.catalog.chunks_of(passage.document.id)) > 2
+    assert len(own.store.catalog.chunks(passage.document.id)) > 2
     expected = files[path].split("\n")[passage.start_line - 1 :]
     assert passage.text == "\n".join(expected).strip()
 
@@ -249,7 +249,7 @@ def test_reading_on_and_back_visits_every_chunk_once(kb: KnowledgeBase):
         here = kb.get(here.after)
         chain.append(here.citation)
     assert chain == list(dict.fromkeys(chain))
-    assert len(chain) == len(kb.store.catalog.chunks_of(first.document.id))
+    assert len(chain) == len(kb.store.catalog.chunks(first.document.id))
     back = [here.citation]
     while here.before:
         here = kb.get(here.before)
@@ -450,7 +450,7 @@ def test_a_citation_names_one_passage_and_reading_it_gives_exactly_that(
     write(tmp_path / "docs" / name, FIXTURES[name])
     own.sync()
     document = own.document_named(f"docs/{name}")
-    chunks = own.store.catalog.chunks_of(document.id)
+    chunks = own.store.catalog.chunks(document.id)
     cited = {cite(document, chunk): chunk for chunk in chunks}
     assert len(cited) == len(chunks) > 2
     for citation, chunk in cited.items():
@@ -466,7 +466,7 @@ def test_a_citation_names_one_passage_and_reading_it_gives_exactly_that(
 def test_a_range_of_columns_that_no_passage_has_reads_all_that_share_it(own: KnowledgeBase, tmp_path: Path):
     write(tmp_path / "docs" / "one.json", json.dumps(ROWS))
     own.sync()
-    first, second, *_ = own.store.catalog.chunks_of(own.document_named("docs/one.json").id)
+    first, second, *_ = own.store.catalog.chunks(own.document_named("docs/one.json").id)
     read = own.get(f"docs/one.json:1:{first.end_column}-{second.start_column}")
     assert read.citation == f"docs/one.json:1:1-{second.end_column}"
     assert read.text == json.dumps(ROWS)[: second.end]

@@ -19,7 +19,7 @@ from concord.search.scores import MAX_EF_SEARCH, NEAREST_WANTED, complete_scores
 from concord.search.tools import Tools
 from concord.search.understand import understand
 from concord.types import Answer, ChunkId, Query, RankedList, Request, Scored, Vector
-from contract.stored import unit
+from contract.stored import unit, vectors_of
 from support.small_library import library, tools, understood
 
 DOWN = BackendDown("the store does not answer", hint="start it")
@@ -62,23 +62,23 @@ class Asked:
 
 
 def completed(vectors: Asked, deadline_ms: float = 60_000):
-    """Complete the scores of chunks 1, 2 and 9, found by words, and of 3, which came with its vector."""
+    """Complete the scores of chunks 1, 2 and 9, found by words, and of 3, found by meaning."""
     kb = library()
     found = Retrieved(
         [
             RankedList("fts_relaxed", "lexical", [Scored(2, 3.0), Scored(1, 2.0), Scored(9, 1.0)]),
-            RankedList("semantic", "semantic", [Scored(3, 0.9, NORTH)]),
+            RankedList("semantic", "semantic", [Scored(3, 0.9)]),
         ]
     )
     used = Tools(kb.store, (), kb.settings, "default", similarity=vectors)
     return complete_scores(found, understood(kb, "login"), used, Deadline(deadline_ms))
 
 
-def test_every_candidate_is_compared_and_only_those_without_a_vector_are_fetched():
-    vectors = Asked({1: EAST, 2: NORTH})
+def test_every_candidate_is_compared():
+    vectors = Asked({1: EAST, 2: NORTH, 3: NORTH})
     rows = {row.chunk_id: row for row in completed(vectors).rows}
     assert {i: row.cosine for i, row in rows.items()} == {1: 0.0, 2: 1.0, 3: 0.9, 9: None}
-    assert vectors.asked == [[1, 2, 9]]
+    assert vectors.asked == [[1, 2, 3, 9]]
     assert rows[1].feedback_cosine is not None
     assert rows[2].feedback_cosine is not None
     assert rows[2].feedback_cosine > rows[1].feedback_cosine >= 0
@@ -136,7 +136,7 @@ def kb() -> KnowledgeBase:
 
 def short_sighted(kb: KnowledgeBase) -> ShortSighted:
     assert kb.embedder is not None
-    strategy = ShortSighted(kb.store.vectors, kb.embedder)
+    strategy = ShortSighted(vectors_of(kb.store), kb.embedder)
     strategy.asked = []
     return strategy
 
@@ -170,7 +170,7 @@ def test_who_finds_the_nearest_or_took_all_pains_is_asked_once(kb: KnowledgeBase
             return replace(ranked, found=ranked.found[3 * (ef_search == MAX_EF_SEARCH) :])
 
     assert kb.embedder is not None
-    strategy = Watched(kb.store.vectors, kb.embedder)
+    strategy = Watched(vectors_of(kb.store), kb.embedder)
     strategy.asked = []
     answered(kb, strategy, ef_search=ef_search)
     assert strategy.asked == [ef_search]

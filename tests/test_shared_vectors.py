@@ -10,38 +10,51 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from concord.store.old_names import OldSQLiteStore
+from concord.store.contract import document_by_id
 from concord.store.sqlite.connections import Connection
+from concord.store.sqlite.store import SQLiteStore
 from concord.types import Filter, Vector
-from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
+from contract.stored import (
+    EVERYTHING,
+    IDENTITY,
+    document,
+    embed,
+    file_of,
+    keyed,
+    pieces,
+    put,
+    source,
+    unit,
+    vectors_of,
+)
 from support.stores import sqlite_store
 
 NORTH, EAST = unit(1, 0, 0, 0), unit(0, 1, 0, 0)
 store = pytest.fixture(sqlite_store)
 
 
-def stored_vectors(store: OldSQLiteStore) -> int:
-    connection = Connection(store.path)
+def stored_vectors(store: SQLiteStore) -> int:
+    connection = Connection(file_of(store))
     connection.load_vec0()
     count = connection.value("SELECT count(*) FROM kb_vectors_1")
     connection.close()
     return int(count)
 
 
-def nearest(store: OldSQLiteStore, vector: Vector, filter: Filter = EVERYTHING, limit: int = 40) -> list[int]:
-    return [scored.chunk_id for scored in store.vectors.search(vector, filter, limit)]
+def nearest(store: SQLiteStore, vector: Vector, filter: Filter = EVERYTHING, limit: int = 40) -> list[int]:
+    return [scored.chunk_id for scored in vectors_of(store).search(vector, filter, limit)]
 
 
-def test_chunks_of_the_same_text_share_a_vector_and_are_all_found(store: OldSQLiteStore):
+def test_chunks_of_the_same_text_share_a_vector_and_are_all_found(store: SQLiteStore):
     ids = [put(store, f"docs/{n}.md", "the same text")[0] for n in range(5)]
     embed(store, [(chunk_id, NORTH) for chunk_id in ids])
     assert stored_vectors(store) == 1
     assert nearest(store, NORTH) == ids
     assert nearest(store, NORTH, limit=2) == ids[:2]
-    assert store.catalog.counts().vectors == 5
+    assert store.catalog.count().vectors == 5
 
 
-def test_the_vector_of_an_edited_text_stays_as_cache_until_there_is_no_room(store: OldSQLiteStore):
+def test_the_vector_of_an_edited_text_stays_as_cache_until_there_is_no_room(store: SQLiteStore):
     (a,) = put(store, "docs/a.md", "first text")
     embed(store, [(a, NORTH)])
     (b,) = put(store, "docs/a.md", "second text")
@@ -49,36 +62,34 @@ def test_the_vector_of_an_edited_text_stays_as_cache_until_there_is_no_room(stor
     assert (stored_vectors(store), nearest(store, NORTH)) == (2, [b])
     assert store.cache.trim(0) == 1
     assert (stored_vectors(store), nearest(store, NORTH)) == (1, [b])
-    assert store.vectors.fetch([b]) == {b: EAST}
+    assert vectors_of(store).fetch([b]) == {b: EAST}
 
 
 @pytest.mark.promise("000.remove.order")
-def test_removing_a_source_deletes_the_vectors_that_no_other_source_uses(store: OldSQLiteStore):
+def test_removing_a_source_deletes_the_vectors_that_no_other_source_uses(store: SQLiteStore):
     a, b = put(store, "docs/a.md", "shared", "own")
     (c,) = put(store, "wiki/a.md", "shared")
     embed(store, [(a, NORTH), (b, EAST), (c, NORTH)])
-    assert store.vectors.delete_source("docs") == 2
+    assert vectors_of(store).delete_source("docs") == 2
     store.catalog.remove_source("docs")
     assert stored_vectors(store) == 1
     assert nearest(store, NORTH) == [c]
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[OldSQLiteStore]:
-    with closing(OldSQLiteStore.open(f"sqlite://{tmp_path}/fresh", "default")) as made:
+def fresh(tmp_path: Path) -> Iterator[SQLiteStore]:
+    with closing(SQLiteStore.open(f"sqlite://{tmp_path}/fresh", "default")) as made:
         yield made
 
 
-def test_after_many_edits_the_same_are_nearest_as_in_a_fresh_store(
-    store: OldSQLiteStore, fresh: OldSQLiteStore
-):
+def test_after_many_edits_the_same_are_nearest_as_in_a_fresh_store(store: SQLiteStore, fresh: SQLiteStore):
     chance = random.Random(3)
 
-    def write(target: OldSQLiteStore, edition: int) -> None:
+    def write(target: SQLiteStore, edition: int) -> None:
         batch = [(document(f"docs/{n}.md"), pieces(f"text {n} of {edition}")) for n in range(100)]
         target.catalog.put_documents(batch)
-        waiting = target.vectors.pending(0, 200)
-        target.vectors.put((one.chunk_id, vector_of(one.text)) for one in waiting)
+        waiting = vectors_of(target).pending(0, 200)
+        vectors_of(target).put(keyed((one.chunk_id, vector_of(one.text)) for one in waiting))
 
     def vector_of(text: str) -> Vector:
         made = random.Random(text)
@@ -86,7 +97,7 @@ def test_after_many_edits_the_same_are_nearest_as_in_a_fresh_store(
 
     for target in (store, fresh):
         target.catalog.put_source(source("docs"))
-        target.vectors.prepare(IDENTITY)
+        target.models.add(IDENTITY, {})
     for edition in range(20):
         write(store, edition)
     write(fresh, 19)
@@ -101,21 +112,21 @@ def test_after_many_edits_the_same_are_nearest_as_in_a_fresh_store(
         assert len(found[0]) == 40
 
 
-def test_a_document_whose_title_changes_waits_for_the_vector_of_its_new_title(store: OldSQLiteStore):
+def test_a_document_whose_title_changes_waits_for_the_vector_of_its_new_title(store: SQLiteStore):
     (a,) = put(store, "docs/a.md", "text", title="Old")
     embed(store, [(a, NORTH)])
-    known = store.catalog.document("docs/a.md")
+    known = document_by_id(store.catalog, "docs/a.md")
     assert known is not None
-    store.catalog.update_document(replace(known, title="New"))
-    assert [(one.chunk_id, one.title) for one in store.vectors.pending(0, 9)] == [(a, "New")]
-    assert (nearest(store, NORTH), store.vectors.fetch([a])) == ([], {})
-    store.catalog.update_document(replace(known, title="Old"))
-    assert [one.title for one in store.vectors.pending(0, 9)] == ["Old"]
+    store.catalog.update_documents([replace(known, title="New")])
+    assert [(one.chunk_id, one.title) for one in vectors_of(store).pending(0, 9)] == [(a, "New")]
+    assert (nearest(store, NORTH), vectors_of(store).fetch([a])) == ([], {})
+    store.catalog.update_documents([replace(known, title="Old")])
+    assert [one.title for one in vectors_of(store).pending(0, 9)] == ["Old"]
 
 
-def damage(store: OldSQLiteStore, chunk_id: int, at: int, bits: int) -> None:
+def damage(store: SQLiteStore, chunk_id: int, at: int, bits: int) -> None:
     """Flip bits of a chunk's vector, as a disk might."""
-    connection = Connection(store.path)
+    connection = Connection(file_of(store))
     place = connection.rows(
         "SELECT r.chunk_id, r.chunk_offset FROM kb_vectors_1_rowids AS r JOIN kb_chunk_vectors AS v"
         " ON v.embedding = r.rowid WHERE v.chunk = :chunk",
@@ -132,7 +143,7 @@ def damage(store: OldSQLiteStore, chunk_id: int, at: int, bits: int) -> None:
 
 @pytest.mark.parametrize(("at", "bits"), [(3, 0x40), (3, 0x01), (2, 0x80), (0, 0x01), (7, 0x7F), (11, 0xFF)])
 def test_a_vector_that_a_disk_has_changed_is_skipped_and_moves_no_other(
-    store: OldSQLiteStore, at: int, bits: int
+    store: SQLiteStore, at: int, bits: int
 ):
     chance = random.Random(5)
     ids = put(store, "docs/a.md", *(f"text {n}" for n in range(200)))
@@ -141,13 +152,13 @@ def test_a_vector_that_a_disk_has_changed_is_skipped_and_moves_no_other(
     before = [nearest(store, query, limit=200) for query in queries]
     spoiled = before[0][3]
     damage(store, spoiled, at, bits)
-    with closing(OldSQLiteStore.open(f"sqlite://{Path(store.path).parent}", "default")) as again:
+    with closing(SQLiteStore.open(f"sqlite://{Path(file_of(store)).parent}", "default")) as again:
         for query, order in zip(queries, before, strict=True):  # read from the file at first, then kept
             expected = [chunk_id for chunk_id in order if chunk_id != spoiled]
             assert nearest(again, query, limit=20) == expected[:20]
-        assert again.vectors.fetch([spoiled]) == {}
+        assert vectors_of(again).fetch([spoiled]) == {}
         (finding,) = again.check()
         assert (finding.fault, finding.is_repairable) == ("damaged-vectors", True)
         again.repair([finding])
         assert again.check() == []
-        assert [one.chunk_id for one in again.vectors.pending(0, 9)] == [spoiled]
+        assert [one.chunk_id for one in vectors_of(again).pending(0, 9)] == [spoiled]

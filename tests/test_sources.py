@@ -15,9 +15,9 @@ from concord.core import plugins
 from concord.core.errors import BackendDown, BadValue, NotFound, StoreBusy, UsageError
 from concord.index.sources import absolute_path, new_source, notes_source, register
 from concord.knowledge import KnowledgeBase
-from concord.store.old_names import OldMemoryStore
+from concord.store.memory import MemoryStore
 from concord.types import Counts, Filter, Source, Word
-from contract.stored import EVERYTHING
+from contract.stored import EVERYTHING, vectors_of
 from support.recorders import FrailStore, write
 from support.small_library import empty, opened
 
@@ -150,7 +150,7 @@ def test_a_path_is_known_by_where_it_really_is(kb: KnowledgeBase, docs: Path, tm
 
 
 def test_whoever_adds_the_same_folder_at_the_same_time_gets_the_same_source(docs: Path):
-    catalog = OldMemoryStore().catalog
+    catalog = MemoryStore().catalog
     barrier = threading.Barrier(8)
     ids: list[str] = []
 
@@ -165,23 +165,23 @@ def test_whoever_adds_the_same_folder_at_the_same_time_gets_the_same_source(docs
     for thread in threads:
         thread.join(30)
     assert len(ids) == 16
-    assert {source.id for source in catalog.sources()} == set(ids)
-    assert [source.name for source in catalog.sources()] == ["docs", "notes"]
+    assert {source.id for source in catalog.snapshot().sources} == set(ids)
+    assert [source.name for source in catalog.snapshot().sources] == ["docs", "notes"]
 
 
 def test_a_catalog_in_which_somebody_was_faster_is_looked_at_again(docs: Path):
     """The race itself: between looking and storing, another process has stored the same folder."""
 
-    class Raced(type(OldMemoryStore().catalog)):  # type: ignore[misc]
+    class Raced(type(MemoryStore().catalog)):  # type: ignore[misc]
         def put_source(self, source: Source) -> None:
             if not self.sources():
                 super().put_source(new_source(docs, ()))
             super().put_source(source)
 
-    catalog = OldMemoryStore().catalog
+    catalog = MemoryStore().catalog
     catalog.__class__ = Raced
     assert register(docs, catalog, tags=["late"]).tags == ("late",)
-    assert len(catalog.sources()) == 1
+    assert len(catalog.snapshot().sources) == 1
 
 
 def test_one_source_that_is_gone_does_not_stop_the_others(kb: KnowledgeBase, docs: Path, tmp_path: Path):
@@ -249,7 +249,7 @@ def test_a_search_in_a_folder_waits_for_another_sync_of_it_only_if_a_file_has_ch
 ):
     with opened(tmp_path / "home", sync__lock_wait_s=0.01) as kb:
         scope = kb.ensure(docs)
-        with kb.store.catalog.sync_lock(scope.source, wait_s=0):  # as who embeds what it has stored
+        with kb.store.lock(scope.source, "syncing this source", wait_s=0):  # as who embeds what it has stored
             assert kb.ensure(docs / "ops").source == scope.source
             write(docs / "new.md", "# New\n\nnew tokens\n")
             with pytest.raises(StoreBusy):
@@ -340,10 +340,10 @@ def test_a_vector_store_that_is_down_leaves_everything_whole_and_the_removal_can
         kb.add(docs)
         whole = kb.stats()
         store = FrailStore.last
-        store.vectors.is_down = True
+        store.frail.is_down = True
         with pytest.raises(BackendDown):
             kb.remove("docs")
-        store.vectors.is_down = False
+        store.frail.is_down = False
         assert kb.stats() == whole
         assert citations(kb, "tokens") == {"docs/auth.md:1-3", "docs/ops/deploy.md:1-3"}
         assert kb.get("docs/auth.md").document.title == "Auth"
@@ -357,18 +357,18 @@ def test_a_catalog_that_fails_after_the_vectors_are_gone_lets_the_removal_be_tri
     """Vectors first: whatever happens then, none is left without its chunk, and a sync makes new ones."""
     with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
         source = kb.add(docs).source
-        assert kb.store.vectors.delete_source(source.id) == 2  # and here the process dies
+        assert vectors_of(kb.store).delete_source(source.id) == 2  # and here the process dies
         assert citations(kb, "tokens") == {"docs/auth.md:1-3", "docs/ops/deploy.md:1-3"}
         removal = kb.remove("docs")
         assert (removal.documents_deleted, removal.vectors_deleted) == (2, 0)
         kb.add(docs)
-        kb.store.vectors.delete_source(kb.source("docs").source.id)
+        vectors_of(kb.store).delete_source(kb.source("docs").source.id)
         assert kb.sync()[0].embedded == 2
 
 
 def test_removed_words_are_gone_from_the_index_of_words(kb: KnowledgeBase, docs: Path):
     kb.add(docs)
     kb.remove("docs")
-    assert kb.store.lexical.search(Word("tokens"), EVERYTHING, 10) == []
-    assert kb.store.lexical.frequencies(["tokens"])[1] == {"tokens": 0}
-    assert kb.store.lexical.similar_words("tokens", 5) == []
+    assert kb.store.words.search(Word("tokens"), EVERYTHING, 10) == []
+    assert kb.store.words.frequencies(["tokens"])[1] == {"tokens": 0}
+    assert kb.store.words.similar_words("tokens", 5) == []

@@ -22,12 +22,13 @@ from hypothesis import strategies as st
 
 from concord.core.errors import BackendDown, BadValue
 from concord.index.sources import remove
-from concord.store.old_names import OldSQLiteStore
+from concord.store.contract import document_by_id
 from concord.store.rows import condition
 from concord.store.sqlite import vectors, words
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.dialect import DIALECT, bound, translated
 from concord.store.sqlite.location import locate
+from concord.store.sqlite.store import SQLiteStore
 from concord.store.sqlite.words import to_match
 from concord.types import (
     AllOf,
@@ -37,13 +38,26 @@ from concord.types import (
     Filter,
     Identity,
     Match,
+    Model,
     Phrase,
     Scored,
-    Space,
     Without,
     Word,
 )
-from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit
+from contract.stored import (
+    EVERYTHING,
+    IDENTITY,
+    active_model,
+    document,
+    embed,
+    file_of,
+    keyed,
+    pieces,
+    put,
+    source,
+    unit,
+    vectors_of,
+)
 from support.first_schema import earlier_file
 from support.small_library import opened
 from support.stores import sqlite_store
@@ -54,9 +68,9 @@ NORTH = unit(1, 0, 0, 0)
 store = pytest.fixture(sqlite_store)
 
 
-def beside(store: OldSQLiteStore) -> Connection:
+def beside(store: SQLiteStore) -> Connection:
     """A connection of our own to the store's file."""
-    connection = Connection(store.path)
+    connection = Connection(file_of(store))
     connection.load_vec0()
     return connection
 
@@ -80,7 +94,7 @@ def test_a_url_and_an_organisation_name_one_file(url: str, org: str, path: str):
 )
 def test_an_organisation_that_could_leave_the_folder_is_refused(tmp_path: Path, org: str):
     with pytest.raises(BadValue):
-        OldSQLiteStore.open(f"sqlite://{tmp_path}", org)
+        SQLiteStore.open(f"sqlite://{tmp_path}", org)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -97,72 +111,76 @@ def test_an_organisation_that_could_leave_the_folder_is_refused(tmp_path: Path, 
 )
 def test_a_url_of_another_form_is_refused(url: str):
     with pytest.raises(BadValue) as failure:
-        OldSQLiteStore.open(url, "default")
+        SQLiteStore.open(url, "default")
     assert failure.value.hint
 
 
 @pytest.mark.promise("design.organisations-apart")
 def test_organisations_share_nothing(tmp_path: Path):
-    a, b = (OldSQLiteStore.open(f"sqlite://{tmp_path}", org) for org in ("a", "b"))
+    a, b = (SQLiteStore.open(f"sqlite://{tmp_path}", org) for org in ("a", "b"))
     put(a, "docs/a.md", "secret plan")
     put(b, "docs/b.md", "public plan")
-    assert (a.path, b.path) == (f"{tmp_path}/a.db", f"{tmp_path}/b.db")
-    assert b.lexical.search(Word("secret"), EVERYTHING, 5) == []
-    assert b.lexical.frequencies(["secret", "plan"]) == (1, {"secret": 0, "plan": 1})
+    assert (a.place.path, b.place.path) == (f"{tmp_path}/a.db", f"{tmp_path}/b.db")
+    assert b.words.search(Word("secret"), EVERYTHING, 5) == []
+    assert b.words.frequencies(["secret", "plan"]) == (1, {"secret": 0, "plan": 1})
     a.close()
     b.close()
 
 
 def test_a_file_that_is_named_belongs_to_the_first_who_wrote_to_it(tmp_path: Path):
     url = f"sqlite://{tmp_path}/own.db"
-    first = OldSQLiteStore.open(url, "a")
+    first = SQLiteStore.open(url, "a")
     put(first, "docs/a.md", "text")
     first.close()
-    OldSQLiteStore.open(url, "a").close()
+    SQLiteStore.open(url, "a").close()
     with pytest.raises(BadValue, match="belongs"):
-        OldSQLiteStore.open(url, "b")
+        SQLiteStore.open(url, "b")
 
 
 def test_looking_makes_no_file_and_the_first_change_does(tmp_path: Path):
-    store = OldSQLiteStore.open(f"sqlite://{tmp_path}/new/folder", "default")
-    assert (store.is_begun, store.catalog.sources(), store.catalog.generation()) == (False, [], 0)
-    assert (store.lexical.search(Word("text"), EVERYTHING, 9), store.check()) == ([], [])
-    assert (store.vectors.search(NORTH, EVERYTHING, 9), store.cache.usage().entries) == ([], 0)
-    store.tend(lambda *_: None)
+    store = SQLiteStore.open(f"sqlite://{tmp_path}/new/folder", "default")
+    assert (store.place.is_begun, store.catalog.snapshot().sources, store.catalog.snapshot().generation) == (
+        False,
+        [],
+        0,
+    )
+    assert (store.words.search(Word("text"), EVERYTHING, 9), store.check()) == ([], [])
+    assert (vectors_of(store).search(NORTH, EVERYTHING, 9), store.cache.usage().entries) == ([], 0)
+    store.maintain(lambda *_: None)
     assert list(tmp_path.iterdir()) == []
     put(store, "docs/a.md", "text")
-    assert (store.is_begun, len(store.lexical.search(Word("text"), EVERYTHING, 9))) == (True, 1)
+    assert (store.place.is_begun, len(store.words.search(Word("text"), EVERYTHING, 9))) == (True, 1)
     store.close()
 
 
 def test_a_file_that_another_process_begins_is_seen_by_who_looked_before(tmp_path: Path):
-    store, other = (OldSQLiteStore.open(f"sqlite://{tmp_path}", "default") for _ in range(2))
-    assert store.catalog.counts() == Counts(0, 0, 0, 0)
+    store, other = (SQLiteStore.open(f"sqlite://{tmp_path}", "default") for _ in range(2))
+    assert store.catalog.count() == Counts(0, 0, 0, 0)
     put(other, "docs/a.md", "text")
-    assert store.catalog.counts() == Counts(1, 1, 1, 0)
+    assert store.catalog.count() == Counts(1, 1, 1, 0)
     put(store, "docs/b.md", "text")
-    assert other.catalog.counts() == Counts(1, 2, 2, 0)
+    assert other.catalog.count() == Counts(1, 2, 2, 0)
     store.close()
     other.close()
 
 
 def test_a_file_that_is_only_half_made_is_finished_by_who_looked_before(tmp_path: Path):
-    store = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    assert store.catalog.sources() == []
+    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    assert store.catalog.snapshot().sources == []
     (tmp_path / "default.db").touch()
-    assert store.catalog.sources() == []
+    assert store.catalog.snapshot().sources == []
     put(store, "docs/a.md", "text")
-    assert store.catalog.counts().documents == 1
+    assert store.catalog.count().documents == 1
     store.close()
 
 
 def test_organisations_are_told_of_where_each_has_a_file_of_its_own(tmp_path: Path):
     for org in ("b", "a"):
-        store = OldSQLiteStore.open(f"sqlite://{tmp_path}", org)
+        store = SQLiteStore.open(f"sqlite://{tmp_path}", org)
         put(store, "docs/a.md", "text")
         store.close()
-    assert OldSQLiteStore.open(f"sqlite://{tmp_path}", "c").others() == ["a", "b"]
-    assert OldSQLiteStore.open(f"sqlite://{tmp_path}/c.db", "c").others() == []
+    assert SQLiteStore.open(f"sqlite://{tmp_path}", "c").place.others == ["a", "b"]
+    assert SQLiteStore.open(f"sqlite://{tmp_path}/c.db", "c").place.others == []
 
 
 def test_the_size_of_a_store_is_that_of_its_log_as_well(tmp_path: Path):
@@ -175,22 +193,22 @@ def test_the_size_of_a_store_is_that_of_its_log_as_well(tmp_path: Path):
 
 def test_a_path_with_odd_characters_is_opened_as_it_is_written(tmp_path: Path):
     folder = tmp_path / "50% #1 & 'ü'"
-    store = OldSQLiteStore.open(f"sqlite://{folder}", "default")
+    store = SQLiteStore.open(f"sqlite://{folder}", "default")
     put(store, "docs/a.md", "text")
     store.close()
     assert (folder / "default.db").stat().st_size > 0
 
 
-def test_what_was_stored_is_there_when_the_store_is_opened_again(store: OldSQLiteStore, tmp_path: Path):
+def test_what_was_stored_is_there_when_the_store_is_opened_again(store: SQLiteStore, tmp_path: Path):
     ids = put(store, "docs/a.md", "one", "two")
     embed(store, [(ids[0], NORTH)])
-    generation = store.catalog.generation()
+    generation = store.catalog.snapshot().generation
     store.close()
-    again = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    assert again.vectors.identity() == IDENTITY
-    assert [each.chunk_id for each in again.vectors.pending(0, 10)] == [ids[1]]
-    assert again.vectors.search(NORTH, EVERYTHING, 5) == [Scored(ids[0], 1.0)]
-    assert again.catalog.generation() == generation
+    again = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    assert active_model(again) == IDENTITY
+    assert [each.chunk_id for each in vectors_of(again).pending(0, 10)] == [ids[1]]
+    assert vectors_of(again).search(NORTH, EVERYTHING, 5) == [Scored(ids[0], 1.0)]
+    assert again.catalog.snapshot().generation == generation
     again.close()
 
 
@@ -200,23 +218,23 @@ def test_a_store_that_many_make_at_once_is_made_once_and_nobody_is_refused(tmp_p
 
     def make(folder: Path) -> str:
         together.wait()
-        made = OldSQLiteStore.open(f"sqlite://{folder}", "default")
+        made = SQLiteStore.open(f"sqlite://{folder}", "default")
         made.close()
-        return made.path
+        return file_of(made)
 
     with ThreadPoolExecutor(threads) as pool:
         for attempt in range(100):
             assert len(set(pool.map(make, [tmp_path / str(attempt)] * threads))) == 1
 
 
-def test_a_closed_store_says_so_and_may_be_closed_again(store: OldSQLiteStore):
+def test_a_closed_store_says_so_and_may_be_closed_again(store: SQLiteStore):
     store.close()
     store.close()
     with pytest.raises(BackendDown, match="closed"):
-        store.catalog.sources()
+        store.catalog.snapshot()
 
 
-def test_a_store_closes_while_somebody_still_walks_its_documents(store: OldSQLiteStore):
+def test_a_store_closes_while_somebody_still_walks_its_documents(store: SQLiteStore):
     put(store, "docs/a.md", "x")
     put(store, "docs/b.md", "x")
     walk = store.catalog.documents()
@@ -225,24 +243,24 @@ def test_a_store_closes_while_somebody_still_walks_its_documents(store: OldSQLit
     assert [each.path for each in walk] == ["docs/b.md"]
 
 
-def test_an_opened_store_only_reads_until_something_is_written(store: OldSQLiteStore, tmp_path: Path):
+def test_an_opened_store_only_reads_until_something_is_written(store: SQLiteStore, tmp_path: Path):
     put(store, "docs/a.md", "text")
     other = beside(store)
     other.execute("BEGIN IMMEDIATE")  # nobody else can write now
-    again = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    assert len(again.lexical.search(Word("text"), Filter(type="markdown"), 5)) == 1
-    assert again.vectors.search(NORTH, EVERYTHING, 5) == []
-    assert again.vectors.identity() is None
+    again = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    assert len(again.words.search(Word("text"), Filter(type="markdown"), 5)) == 1
+    assert vectors_of(again).search(NORTH, EVERYTHING, 5) == []
+    assert active_model(again) is None
     other.execute("ROLLBACK")
     other.close()
     again.close()
 
 
 @pytest.mark.promise("001.fts.triggers")
-def test_the_words_follow_the_chunks_by_triggers(store: OldSQLiteStore):
+def test_the_words_follow_the_chunks_by_triggers(store: SQLiteStore):
     put(store, "docs/a.md", "alpha beta", "gamma", title="One", tags=("x",))
     put(store, "docs/a.md", "alpha beta", "delta", title="One", tags=("y",))
-    store.catalog.update_document(document("docs/a.md", title="Two", tags=("z",)))
+    store.catalog.update_documents([document("docs/a.md", title="Two", tags=("z",))])
     put(store, "docs/b.md", "epsilon")
     store.catalog.delete_documents(["docs/b.md"])
     other = beside(store)
@@ -257,11 +275,11 @@ def test_the_words_follow_the_chunks_by_triggers(store: OldSQLiteStore):
     other.execute("UPDATE kb_chunks SET content = 'changed by hand'")
     other.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)")
     other.close()
-    assert len(store.lexical.search(Phrase("changed by hand"), EVERYTHING, 9)) == 2
+    assert len(store.words.search(Phrase("changed by hand"), EVERYTHING, 9)) == 2
 
 
 @pytest.mark.promise("000.schema")
-def test_the_counters_agree_with_the_tables(store: OldSQLiteStore):
+def test_the_counters_agree_with_the_tables(store: SQLiteStore):
     ids = [put(store, f"docs/{n}.md", *["text"] * n)[-1:] for n in range(6)]
     embed(store, [(chunk_id, NORTH) for last in ids for chunk_id in last])
     put(store, "docs/5.md", "other")
@@ -271,7 +289,7 @@ def test_the_counters_agree_with_the_tables(store: OldSQLiteStore):
         "SELECT count(*) FROM kb_chunk_vectors JOIN kb_vectors_1 AS v ON v.rowid = kb_chunk_vectors.embedding"
     )
     counted = other.execute(f"SELECT count(*), ({linked}) FROM kb_chunks").get
-    assert (store.catalog.counts().chunks, store.catalog.counts().vectors) == counted
+    assert (store.catalog.count().chunks, store.catalog.count().vectors) == counted
     assert other.execute("PRAGMA foreign_key_check").get is None
     other.close()
 
@@ -307,7 +325,7 @@ def test_fts5_parses_whatever_a_word_is_made_of(text: str, prefix: bool):
 @pytest.mark.promise("004.sentinel")
 @pytest.mark.parametrize("sentinel", [None, "l2"])
 def test_vectors_that_measure_another_distance_are_migrated_when_first_used(
-    store: OldSQLiteStore, tmp_path: Path, sentinel: str | None
+    store: SQLiteStore, tmp_path: Path, sentinel: str | None
 ):
     near, far, zero, bare = put(store, "docs/a.md", "near", "far", "zero", "bare")
     embed(store, [(chunk_id, NORTH) for chunk_id in (near, far, zero)])
@@ -323,13 +341,13 @@ def test_vectors_that_measure_another_distance_are_migrated_when_first_used(
     if sentinel:
         old.execute("INSERT INTO kb_vec_meta VALUES ('distance_metric', ?)", (sentinel,))
     old.close()
-    again = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    scored = again.vectors.search(NORTH, EVERYTHING, 9)
+    again = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    scored = vectors_of(again).search(NORTH, EVERYTHING, 9)
     assert [each.chunk_id for each in scored] == [near, far]
     assert [each.score for each in scored] == pytest.approx([16 / math.hypot(16, 1), 0.6], abs=1e-6)
-    assert math.hypot(*array("f", again.vectors.fetch([near])[near])) == pytest.approx(1, abs=1e-6)
-    assert [each.chunk_id for each in again.vectors.pending(0, 9)] == [zero, bare]
-    assert again.catalog.counts().vectors == 2
+    assert math.hypot(*array("f", vectors_of(again).fetch([near])[near])) == pytest.approx(1, abs=1e-6)
+    assert [each.chunk_id for each in vectors_of(again).pending(0, 9)] == [zero, bare]
+    assert again.catalog.count().vectors == 2
     now = beside(again)
     made = "SELECT sql FROM sqlite_schema WHERE name = 'kb_vectors_1'"
     assert "distance_metric=cosine" in now.execute(made).get
@@ -338,31 +356,31 @@ def test_vectors_that_measure_another_distance_are_migrated_when_first_used(
     again.close()
 
 
-def test_a_table_without_vectors_worth_keeping_goes_when_it_is_migrated(store: OldSQLiteStore):
+def test_a_table_without_vectors_worth_keeping_goes_when_it_is_migrated(store: SQLiteStore):
     (a,) = put(store, "docs/a.md", "a")
-    store.vectors.prepare(IDENTITY)
+    store.models.add(IDENTITY, {})
     other = beside(store)
     other.execute("DELETE FROM kb_vec_meta WHERE key = 'distance_metric'")
     other.close()
-    again = OldSQLiteStore.open(f"sqlite://{Path(store.path).parent}", "default")
-    assert again.vectors.search(NORTH, EVERYTHING, 5) == []
+    again = SQLiteStore.open(f"sqlite://{Path(file_of(store)).parent}", "default")
+    assert vectors_of(again).search(NORTH, EVERYTHING, 5) == []
     assert embed(again, [(a, NORTH)]) == 1
-    assert again.vectors.search(NORTH, EVERYTHING, 5) == [Scored(a, 1.0)]
+    assert vectors_of(again).search(NORTH, EVERYTHING, 5) == [Scored(a, 1.0)]
     again.close()
 
 
 LOADS_NO_VECTORS = """
 import sys
-from concord.store.old_names import OldSQLiteStore
+from concord.store.sqlite.store import SQLiteStore
 from concord.types import Filter, Word
 
-store = OldSQLiteStore.open(sys.argv[1], "default")
-hits = store.lexical.search(Word("text"), Filter(), 5)
+store = SQLiteStore.open(sys.argv[1], "default")
+hits = store.words.search(Word("text"), Filter(), 5)
 store.catalog.read([hit.chunk_id for hit in hits])
-store.catalog.counts()
-store.lexical.frequencies(["text"])
-assert store.vectors.identity()
-assert store.catalog.generation()
+store.catalog.count()
+store.words.frequencies(["text"])
+assert active_model(store)
+assert store.catalog.snapshot().generation
 heavy = {"numpy", "sqlite_vec", "sqlite3", "apsw.fts5"} & sys.modules.keys()
 with open("/proc/self/maps", encoding="utf-8") as maps:
     print(len(hits), sorted(heavy), "vec0" in maps.read())
@@ -370,7 +388,7 @@ with open("/proc/self/maps", encoding="utf-8") as maps:
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="asks the kernel which libraries are loaded")
-def test_a_search_by_words_loads_neither_numpy_nor_sqlite_vec(store: OldSQLiteStore, tmp_path: Path):
+def test_a_search_by_words_loads_neither_numpy_nor_sqlite_vec(store: SQLiteStore, tmp_path: Path):
     embed(store, [(put(store, "docs/a.md", "text")[0], NORTH)])
     store.close()
     command = [sys.executable, "-c", LOADS_NO_VECTORS, f"sqlite://{tmp_path}"]
@@ -381,10 +399,10 @@ def test_a_search_by_words_loads_neither_numpy_nor_sqlite_vec(store: OldSQLiteSt
 @pytest.fixture(scope="module")
 def large(
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[OldSQLiteStore, dict[int, bytes], dict[int, str]]]:
+) -> Iterator[tuple[SQLiteStore, dict[int, bytes], dict[int, str]]]:
     """Six thousand chunks in documents of ten, a fiftieth of them tagged, a half of them code."""
     chance = random.Random(7)
-    store = OldSQLiteStore.open(f"sqlite://{tmp_path_factory.mktemp('large')}", "default")
+    store = SQLiteStore.open(f"sqlite://{tmp_path_factory.mktemp('large')}", "default")
     store.catalog.put_source(source("docs"))
     made: dict[int, bytes] = {}
     paths: dict[int, str] = {}
@@ -392,11 +410,11 @@ def large(
         one = document(
             f"docs/{n}.md", type="code" if n % 2 else "markdown", tags=("rare",) if n == 50 else ()
         )
-        for chunk_id in store.catalog.put_document(one, pieces(*(str(m) for m in range(100)))):
+        for chunk_id in store.catalog.put_documents([(one, pieces(*(str(m) for m in range(100))))])[0]:
             made[chunk_id] = unit(*(chance.gauss(0, 1) for _ in range(8)))
             paths[chunk_id] = one.path
-    store.vectors.prepare(Identity("test", "eight", 8))
-    assert store.vectors.put(made.items()) == 6000
+    store.models.add(Identity("test", "eight", 8), {})
+    assert vectors_of(store).put(keyed(made.items())) == 6000
     yield store, made, paths
     store.close()
 
@@ -422,27 +440,27 @@ def test_any_filter_and_limit_give_what_a_full_scan_gives(large, filter: Filter,
         for chunk_id, vector in made.items()
         if allowed(int(paths[chunk_id].removeprefix("docs/").removesuffix(".md")))
     ]
-    scored = store.vectors.search(query, filter, limit)
+    scored = vectors_of(store).search(query, filter, limit)
     expected = sorted(exact)[:limit]
     assert [each.score for each in scored] == pytest.approx([-score for score, _ in expected], abs=1e-5)
     assert {each.chunk_id for each in scored} == {chunk_id for _, chunk_id in expected}
 
 
-def test_a_sync_that_changed_much_leaves_the_words_merged_and_right(store: OldSQLiteStore):
+def test_a_sync_that_changed_much_leaves_the_words_merged_and_right(store: SQLiteStore):
     store.catalog.put_source(source("docs"))
-    with store.catalog.sync_lock("docs", wait_s=0):
+    with store.lock("docs", "syncing this source", wait_s=0):
         for n in range(60):
             put(store, f"docs/{n}.md", f"shared text {n}", "tail")
     other = beside(store)
     assert other.execute("SELECT count(DISTINCT segid) FROM kb_chunks_fts_idx").get == 1
     other.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)")
     other.close()
-    assert store.lexical.frequencies(["shared"]) == (120, {"shared": 60})
+    assert store.words.frequencies(["shared"]) == (120, {"shared": 60})
 
 
 @pytest.mark.promise("000.remove.order")
 def test_vectors_go_first_then_chunks_with_their_words_then_documents_then_the_source(
-    store: OldSQLiteStore, monkeypatch: pytest.MonkeyPatch
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ):
     embed(store, [(put(store, "docs/a.md", "text")[0], NORTH)])
     order: list[str] = []
@@ -452,28 +470,30 @@ def test_vectors_go_first_then_chunks_with_their_words_then_documents_then_the_s
         return True
 
     monkeypatch.setattr(apsw, "connection_hooks", [lambda made: setattr(made, "exec_trace", note)])
-    with closing(OldSQLiteStore.open(f"sqlite://{Path(store.path).parent}", "default")) as again:
+    with closing(SQLiteStore.open(f"sqlite://{Path(file_of(store)).parent}", "default")) as again:
         remove(again, source("docs"), 1)
     assert order == ["kb_vectors_1", "kb_chunks", "kb_documents", "kb_sources"]
 
 
-def test_removing_most_of_a_store_leaves_the_rest_as_it_was(store: OldSQLiteStore):
+def test_removing_most_of_a_store_leaves_the_rest_as_it_was(store: SQLiteStore):
     put(store, "docs/a.md", *(f"shared text {n}" for n in range(1200)))
     kept = put(store, "wiki/b.md", "shared words", "other words")
     embed(store, [(kept[0], NORTH)])
     assert store.catalog.remove_source("docs") == 1
-    assert store.catalog.counts() == Counts(1, 1, 2, 1)
-    assert store.lexical.frequencies(["shared", "text"]) == (2, {"shared": 1, "text": 0})
-    assert [each.chunk_id for each in store.vectors.pending(0, 10)] == kept[1:]
-    store.catalog.put_document(document("wiki/b.md"), pieces("other words"))  # the triggers work as before
+    assert store.catalog.count() == Counts(1, 1, 2, 1)
+    assert store.words.frequencies(["shared", "text"]) == (2, {"shared": 1, "text": 0})
+    assert [each.chunk_id for each in vectors_of(store).pending(0, 10)] == kept[1:]
+    store.catalog.put_documents([(document("wiki/b.md"), pieces("other words"))])[
+        0
+    ]  # the triggers work as before
     other = beside(store)
     other.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)")
     other.close()
-    assert store.lexical.search(Word("shared"), EVERYTHING, 9) == []
-    assert store.catalog.counts() == Counts(1, 1, 1, 0)
+    assert store.words.search(Word("shared"), EVERYTHING, 9) == []
+    assert store.catalog.count() == Counts(1, 1, 1, 0)
 
 
-def plan(store: OldSQLiteStore, statement: str, values: dict[str, Any] | tuple[Any, ...]) -> str:
+def plan(store: SQLiteStore, statement: str, values: dict[str, Any] | tuple[Any, ...]) -> str:
     put(store, "docs/a.md", "text")  # which makes the file
     connection = beside(store)
     connection.create_scalar_function("kb_glob", lambda *_: True, 2)
@@ -483,7 +503,7 @@ def plan(store: OldSQLiteStore, statement: str, values: dict[str, Any] | tuple[A
 
 
 @pytest.mark.promise("001.tags.join")
-def test_a_filtered_search_never_reads_the_chunks_themselves(store: OldSQLiteStore):
+def test_a_filtered_search_never_reads_the_chunks_themselves(store: SQLiteStore):
     filter = Filter(tags=("a",), type="code", source_id="s", path="a/**/b", since=1)
     sql, values = condition(filter, DIALECT)
     statement = translated(words._FILTERED.format(condition=sql))
@@ -493,8 +513,8 @@ def test_a_filtered_search_never_reads_the_chunks_themselves(store: OldSQLiteSto
     assert "SCAN d" not in found
 
 
-def test_vectors_are_fetched_by_id_without_a_walk_over_all(store: OldSQLiteStore):
-    store.vectors.prepare(IDENTITY)
+def test_vectors_are_fetched_by_id_without_a_walk_over_all(store: SQLiteStore):
+    store.models.add(IDENTITY, {})
     # sqlite-vec calls a look-up by id plan 2, and a walk over the table plan 1
     assert "SCAN v VIRTUAL TABLE INDEX 3:2!" in plan(
         store, vectors._READ.format("kb_vectors_1"), {"ids": "[]"}
@@ -507,15 +527,15 @@ def test_a_store_of_the_first_schema_keeps_its_vectors_cache_and_pending_chunks(
     cached = (b"k" * 32, NORTH)
     old.execute("INSERT INTO kb_embedding_cache (embedder, text_hash, vector) VALUES (1, ?, ?)", cached)
     old.close()
-    store = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    assert store.spaces.all() == [Space(IDENTITY, {}, is_active=True)]
-    assert store.vectors.search(NORTH, EVERYTHING, 9) == [Scored(1, 1.0)]
-    assert [each.chunk_id for each in store.vectors.pending(0, 9)] == [2]
-    assert store.catalog.counts() == Counts(1, 1, 2, 1)
-    assert store.cache.get(IDENTITY, [b"k" * 32]) == {b"k" * 32: NORTH}
+    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    assert store.catalog.snapshot().models == [Model(IDENTITY, {}, is_active=True)]
+    assert vectors_of(store).search(NORTH, EVERYTHING, 9) == [Scored(1, 1.0)]
+    assert [each.chunk_id for each in vectors_of(store).pending(0, 9)] == [2]
+    assert store.catalog.count() == Counts(1, 1, 2, 1)
+    assert store.models.index(IDENTITY).cached([b"k" * 32]) == {b"k" * 32: NORTH}
     assert (store.cache.usage().entries, store.cache.usage().size_bytes) == (1, 16)  # one for both
     put(store, "docs/b.md", "more")
-    assert store.vectors.count_pending() == 2
+    assert vectors_of(store).count_pending() == 2
     store.close()
 
 
@@ -542,8 +562,8 @@ def test_a_file_of_the_first_schema_is_brought_up_to_date_with_all_that_it_holds
         INSERT INTO kb_chunks (document, position, start_offset, end_offset, start_line, end_line, heading,
             title, tags, terms, content) VALUES (1, 0, 0, 4, 1, 1, '[]', 'Old', '', '', 'text')"""
     earlier_file(tmp_path / "default.db", 1, rows).close()
-    store = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    assert store.catalog.document("n") == Document(
+    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
+    assert document_by_id(store.catalog, "n") == Document(
         "n",
         "notes",
         "notes/n",
@@ -555,7 +575,7 @@ def test_a_file_of_the_first_schema_is_brought_up_to_date_with_all_that_it_holds
         mtime_ns=5,
         indexed_at=6.0,
     )
-    assert [scored.chunk_id for scored in store.lexical.search(Word("text"), Filter(), 5)] == [1]
+    assert [scored.chunk_id for scored in store.words.search(Word("text"), Filter(), 5)] == [1]
     assert store.check() == []
     store.journal.record_access(["n"], 1.0)
     assert store.journal.accesses(["n"])["n"].times == 1
@@ -571,12 +591,12 @@ def test_a_file_from_before_names_opens_at_once_and_has_them_once_it_is_indexed_
         INSERT INTO kb_chunks (document, position, start_offset, end_offset, start_line, end_line, heading,
             title, tags, terms, content) VALUES (1, 0, 0, 7, 1, 1, '[]', 'A', '', '', '--amend')"""
     earlier_file(tmp_path / "default.db", 4, rows).close()
-    with closing(OldSQLiteStore.open(f"sqlite://{tmp_path}", "default")) as store:
-        assert [scored.chunk_id for scored in store.lexical.search(Word("amend"), Filter(), 5)] == [1]
-        (chunk,) = store.catalog.chunks_of("docs/a.md")
+    with closing(SQLiteStore.open(f"sqlite://{tmp_path}", "default")) as store:
+        assert [scored.chunk_id for scored in store.words.search(Word("amend"), Filter(), 5)] == [1]
+        (chunk,) = store.catalog.chunks("docs/a.md")
         assert (chunk.start_column, chunk.end_column) == (None, None)
-        assert store.lexical.search_names(["--amend"], Filter(), 5) == []
+        assert store.words.search_names(["--amend"], Filter(), 5) == []
         assert store.check() == []
-        assert store.catalog.reindex(["docs/a.md"]) == 1
-        assert [scored.chunk_id for scored in store.lexical.search_names(["--amend"], Filter(), 5)] == [1]
-        assert store.catalog.reindex(["docs/a.md"]) == 0
+        assert store.catalog.reindex_words(["docs/a.md"]) == 1
+        assert [scored.chunk_id for scored in store.words.search_names(["--amend"], Filter(), 5)] == [1]
+        assert store.catalog.reindex_words(["docs/a.md"]) == 0

@@ -14,32 +14,32 @@ import apsw
 import pytest
 
 from concord.core.errors import BackendDown, BadValue, CorruptStore, KBError, SchemaTooNew, StoreBusy
-from concord.store.old_names import OldSQLiteStore
 from concord.store.sqlite.faults import translated
+from concord.store.sqlite.store import SQLiteStore
 from concord.types import Counts, Filter, Word
-from contract.stored import EVERYTHING, document, embed, pieces, put, source, unit
+from contract.stored import EVERYTHING, document, embed, file_of, pieces, put, source, unit, vectors_of
 from support.faulty_disk import FaultyDisk, disk_full, io_error
 
 TESTS = Path(__file__).parent
 
 
-def opened(folder: Path, options: str = "") -> OldSQLiteStore:
-    return OldSQLiteStore.open(f"sqlite://{folder}{options}", "default")
+def opened(folder: Path, options: str = "") -> SQLiteStore:
+    return SQLiteStore.open(f"sqlite://{folder}{options}", "default")
 
 
-def begun(folder: Path, options: str = "") -> OldSQLiteStore:
+def begun(folder: Path, options: str = "") -> SQLiteStore:
     """Open a store and see to it that there is a file, as the first change does."""
     store = opened(folder, options)
-    with store.catalog.sync_lock("docs", wait_s=0):
+    with store.lock("docs", "syncing this source", wait_s=0):
         return store
 
 
-def texts(store: OldSQLiteStore, path: str = "docs/a.md") -> list[str]:
-    return [chunk.text for chunk in store.catalog.chunks_of(path)]
+def texts(store: SQLiteStore, path: str = "docs/a.md") -> list[str]:
+    return [chunk.text for chunk in store.catalog.chunks(path)]
 
 
-def found(store: OldSQLiteStore, word: str) -> int:
-    return len(store.lexical.search(Word(word), EVERYTHING, 100))
+def found(store: SQLiteStore, word: str) -> int:
+    return len(store.words.search(Word(word), EVERYTHING, 100))
 
 
 def python(*arguments: str | Path, code: str) -> subprocess.Popen[str]:
@@ -89,11 +89,11 @@ def test_whichever_write_fails_the_old_version_stays_and_the_next_try_succeeds(
             disk.fails(None)
         assert texts(store) == ["old text"]
         assert (found(store, "old"), found(store, "new")) == (1, 0)
-        assert set(store.vectors.fetch([old])) == {old}
+        assert set(vectors_of(store).fetch([old])) == {old}
     assert at > 3
     assert len(texts(store)) == 2
     assert (found(store, "old"), found(store, "new")) == (0, 1)
-    assert store.vectors.fetch([old]) == {}
+    assert vectors_of(store).fetch([old]) == {}
     store.close()
 
 
@@ -112,7 +112,7 @@ def test_a_store_that_could_not_be_made_can_be_made_later(
             disk.fails(None)
     assert at > 0
     store = opened(tmp_path)
-    assert store.catalog.counts() == Counts(0, 0, 0, 0)
+    assert store.catalog.count() == Counts(0, 0, 0, 0)
     store.close()
 
 
@@ -121,7 +121,7 @@ def test_a_failed_migration_of_vectors_leaves_them_as_they_were(tmp_path: Path, 
     ids = put(store, "docs/a.md", "a", "b")
     embed(store, [(ids[0], unit(1, 0, 0, 0)), (ids[1], unit(0, 1, 0, 0))])
     store.close()
-    other = apsw.Connection(store.path)
+    other = apsw.Connection(file_of(store))
     other.execute("DELETE FROM kb_vec_meta WHERE key = 'distance_metric'")
     other.close()
     disk.fails(disk_full, 4)
@@ -129,7 +129,7 @@ def test_a_failed_migration_of_vectors_leaves_them_as_they_were(tmp_path: Path, 
         opened(tmp_path, "?vfs=faulty")
     disk.fails(None)
     store = opened(tmp_path, "?vfs=faulty")
-    assert [scored.chunk_id for scored in store.vectors.search(unit(1, 0, 0, 0), EVERYTHING, 5)] == ids
+    assert [scored.chunk_id for scored in vectors_of(store).search(unit(1, 0, 0, 0), EVERYTHING, 5)] == ids
     store.close()
 
 
@@ -151,7 +151,7 @@ for at in range(100):
     if not child:
         disk = FaultyDisk("deadly")
         store = opened(folder, "?vfs=deadly")
-        store.catalog.sources()
+        store.catalog.snapshot()
         disk.fails(lambda: os.kill(os.getpid(), signal.SIGKILL), at)
         put(store, "docs/a.md", *versions[2])
         os._exit(0)
@@ -189,7 +189,7 @@ class Slow(list):
             sys.stdin.read()
         return super().__iter__()
 
-opened(Path(sys.argv[1])).catalog.put_document(document("docs/a.md"), Slow(pieces("new text")))
+opened(Path(sys.argv[1])).catalog.put_documents([(document("docs/a.md"), Slow(pieces("new text")))])[0]
 """
 
 
@@ -205,7 +205,7 @@ def test_a_process_killed_between_two_statements_leaves_the_old_version_and_no_l
     writer.communicate()
     assert texts(store) == ["old text"]
     assert found(store, "old") == 1
-    assert store.catalog.put_document(document("docs/a.md"), pieces("old text", "tail"))[0] == ids[0]
+    assert store.catalog.put_documents([(document("docs/a.md"), pieces("old text", "tail"))])[0][0] == ids[0]
     store.close()
 
 
@@ -244,8 +244,8 @@ def test_processes_that_make_and_fill_a_store_at_once_lose_nothing(tmp_path: Pat
     for process in [python(tmp_path / "new", name, code=WRITES_MANY) for name in names]:
         finish(process)
     store = opened(tmp_path / "new")
-    assert store.catalog.counts() == Counts(4, 120, 240, 0)
-    assert store.lexical.frequencies(["shared"]) == (240, {"shared": 120})
+    assert store.catalog.count() == Counts(4, 120, 240, 0)
+    assert store.words.frequencies(["shared"]) == (240, {"shared": 120})
     store.close()
 
 
@@ -254,7 +254,7 @@ import sys
 from pathlib import Path
 from test_sqlite_faults import opened
 
-with opened(Path(sys.argv[1])).catalog.sync_lock("docs", wait_s=0):
+with opened(Path(sys.argv[1])).lock("docs", "syncing this source", wait_s=0):
     print("locked", flush=True)
     sys.stdin.read()
 """
@@ -266,11 +266,11 @@ def test_a_sync_in_another_process_is_waited_for_and_its_death_frees_the_source(
     other = python(tmp_path, code=HOLDS_THE_LOCK)
     assert other.stdout
     assert other.stdout.readline() == "locked\n"
-    with pytest.raises(StoreBusy), store.catalog.sync_lock("docs", wait_s=0.01):
+    with pytest.raises(StoreBusy), store.lock("docs", "syncing this source", wait_s=0.01):
         pytest.fail("two processes hold it")
     other.kill()
     other.communicate()
-    with store.catalog.sync_lock("docs", wait_s=0):
+    with store.lock("docs", "syncing this source", wait_s=0):
         pass
     store.close()
     assert [path.name for path in tmp_path.glob("*.lock")] == []
@@ -281,15 +281,15 @@ def damaged(folder: Path, change: Callable[[bytes], bytes]) -> None:
     store = opened(folder)
     put(store, "docs/a.md", *(f"text {n} " * 50 for n in range(100)))
     store.close()
-    Path(store.path).write_bytes(change(Path(store.path).read_bytes()))
+    Path(file_of(store)).write_bytes(change(Path(file_of(store)).read_bytes()))
 
 
 def use_everything(folder: Path) -> None:
     store = opened(folder)
     try:
-        for chunk in store.catalog.chunks_of("docs/a.md"):
+        for chunk in store.catalog.chunks("docs/a.md"):
             store.catalog.read([chunk.id])
-        store.lexical.search(Word("text"), Filter(type="markdown"), 10)
+        store.words.search(Word("text"), Filter(type="markdown"), 10)
         list(store.catalog.documents())
         put(store, "docs/b.md", "more text")
         store.catalog.remove_source("docs")
@@ -321,7 +321,7 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path, change: Callabl
 def test_an_empty_file_becomes_a_new_store(tmp_path: Path):
     (tmp_path / "default.db").touch()
     store = opened(tmp_path)
-    assert store.catalog.counts() == Counts(0, 0, 0, 0)
+    assert store.catalog.count() == Counts(0, 0, 0, 0)
     store.close()
 
 
@@ -352,7 +352,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path):
 def test_a_store_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path):
     store = begun(tmp_path)
     store.close()
-    newer = apsw.Connection(store.path)
+    newer = apsw.Connection(file_of(store))
     newer.pragma("user_version", 1000)
     newer.close()
     with pytest.raises(SchemaTooNew) as failure:
@@ -364,23 +364,23 @@ def test_a_store_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path):
 def test_a_store_that_lost_its_schema_number_is_damaged_and_left_alone(tmp_path: Path, version: int):
     store = begun(tmp_path)
     store.close()
-    copied = apsw.Connection(store.path)
+    copied = apsw.Connection(file_of(store))
     copied.pragma("user_version", version)
     copied.close()
-    before = Path(store.path).read_bytes()
+    before = Path(file_of(store)).read_bytes()
     with pytest.raises(CorruptStore, match="which schema") as failure:
         opened(tmp_path)
     assert "backup" in str(failure.value.hint)
-    assert Path(store.path).read_bytes() == before
+    assert Path(file_of(store)).read_bytes() == before
 
 
 def test_a_table_that_somebody_dropped_is_damage(tmp_path: Path):
     store = begun(tmp_path)
-    other = apsw.Connection(store.path)
+    other = apsw.Connection(file_of(store))
     other.execute("DROP TABLE kb_sources")
     other.close()
     with pytest.raises(CorruptStore):
-        store.catalog.sources()
+        store.catalog.snapshot()
     store.close()
 
 
@@ -421,7 +421,7 @@ def test_a_fault_of_ours_is_not_dressed_up_as_the_users(tmp_path: Path):
 def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path):
     store = begun(tmp_path / "gone")
     shutil.rmtree(tmp_path / "gone")
-    with pytest.raises(BackendDown) as failure, store.catalog.sync_lock("docs", wait_s=0):
+    with pytest.raises(BackendDown) as failure, store.lock("docs", "syncing this source", wait_s=0):
         pytest.fail("there is nowhere to lock")
     assert failure.value.hint
     store.close()
@@ -431,7 +431,7 @@ def test_text_that_is_not_unicode_is_refused_and_nothing_is_stored(tmp_path: Pat
     store = opened(tmp_path)
     with pytest.raises(BadValue):
         put(store, "docs/a.md", "fine", "not \udcff fine")
-    assert store.catalog.counts().documents == 0
+    assert store.catalog.count().documents == 0
     store.close()
 
 
@@ -450,7 +450,7 @@ if os.getuid() == 0:
     os.setuid(65534)
 try:
     store = opened(Path(sys.argv[1]))
-    near = store.vectors.search(unit(1, 0, 0, 0), EVERYTHING, 5)
+    near = vectors_of(store).search(unit(1, 0, 0, 0), EVERYTHING, 5)
     print("found", found(store, "text"), len(near), flush=True)
     put(store, "docs/b.md", "more text")
     print("written")

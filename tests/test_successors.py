@@ -221,7 +221,7 @@ def records(tmp_path: Path) -> Path:
 
 
 def found(bench: SyncBench, filter: Filter | None = None) -> set[str]:
-    hits = bench.store.lexical.search(Word("herring"), filter or Filter(), 10)
+    hits = bench.store.words.search(Word("herring"), filter or Filter(), 10)
     return {
         document.path for _, document in bench.store.catalog.read([hit.chunk_id for hit in hits]).values()
     }
@@ -274,7 +274,7 @@ def test_a_file_that_no_longer_says_so_is_back(bench: SyncBench, records: Path):
 def test_what_a_note_superseded_stays_so_whatever_the_file_says(bench: SyncBench, records: Path):
     bench.add(records)
     old = bench.document("adr/0007-queues.md")
-    bench.store.catalog.update_document(replace(old, superseded_by="a note"))
+    bench.store.catalog.update_documents([replace(old, superseded_by="a note")])
     write(records / "0003-polling.md", "# Polling\n\nWe poll for herring once more.\n")
     bench.sync()
     assert bench.document("adr/0007-queues.md").superseded_by == "a note"
@@ -285,7 +285,7 @@ def test_a_file_is_back_when_what_replaced_it_goes_though_a_note_superseded_that
 ):
     bench.add(records)
     new = bench.document("adr/0007-queues.md")
-    bench.store.catalog.update_document(replace(new, superseded_by="a note"))
+    bench.store.catalog.update_documents([replace(new, superseded_by="a note")])
     (records / "0007-queues.md").unlink()
     bench.sync()
     assert found(bench) == {"adr/0003-polling.md"}

@@ -38,7 +38,7 @@ def swap(path: Path) -> None:
 
 
 def found(bench: SyncBench, word: str) -> int:
-    return len(bench.store.lexical.search(Word(word), Filter(), 100))
+    return len(bench.store.words.search(Word(word), Filter(), 100))
 
 
 @pytest.mark.parametrize("deepest", [".", "b.md", "deep", "deep/d.md"])
@@ -60,7 +60,7 @@ def test_a_source_that_is_a_link_now_is_an_error_with_a_hint_and_keeps_its_index
     assert refused.value.hint is not None
     assert "`kb remove docs`" in in_words(refused.value.hint)
     with pytest.raises(Unreadable, match="a link leads from there to"):
-        is_unchanged(bench.store.catalog.sources()[0], bench.store.catalog, MAX_BYTES)
+        is_unchanged(bench.store.catalog.snapshot().sources[0], bench.store.catalog, MAX_BYTES)
     assert (found(bench, "heron"), found(bench, "secret")) == (4, 0)
 
 

@@ -44,7 +44,7 @@ def docs(tmp_path: Path) -> Path:
 
 def found(bench: SyncBench, word: str) -> set[str]:
     """Return the paths of the documents that hold a word."""
-    hits = bench.store.lexical.search(Word(word), EVERYTHING, 100)
+    hits = bench.store.words.search(Word(word), EVERYTHING, 100)
     return {
         document.path for _, document in bench.store.catalog.read([hit.chunk_id for hit in hits]).values()
     }
@@ -53,14 +53,14 @@ def found(bench: SyncBench, word: str) -> set[str]:
 def read_later(bench: SyncBench, path: str) -> Document:
     """Have a document read long after its file was made, so that no doubt is left about it."""
     document: Document = replace(bench.document(path), indexed_at=time.time() + 3600)
-    bench.store.catalog.update_document(document)
+    bench.store.catalog.update_documents([document])
     return document
 
 
 def test_who_waits_for_another_sync_of_the_source_is_told_so(bench: SyncBench, docs: Path):
     source = register(docs, bench.store.catalog)
     other = ExitStack()
-    other.enter_context(bench.store.catalog.sync_lock(source.id, wait_s=0))
+    other.enter_context(bench.store.lock(source.id, "syncing this source", wait_s=0))
     told: list[str] = []
 
     def progress(stage: str, done: int, total: int | None) -> None:
@@ -159,8 +159,8 @@ def test_a_file_of_a_year_that_no_store_can_keep_is_indexed_once(bench: SyncBenc
     if (docs / "alpha.md").stat().st_mtime != moment:
         pytest.skip("this file system keeps no such date")
     assert did(bench.add(docs)) == Did(added=3)
-    before, source = read_later(bench, "docs/alpha.md"), bench.store.catalog.sources()[0]
-    assert Files([source], bench.store.catalog.memo).freshness(before) == "fresh"
+    before, source = read_later(bench, "docs/alpha.md"), bench.store.catalog.snapshot().sources[0]
+    assert Files([source], bench.store.catalog.sync_state).freshness(before) == "fresh"
     assert did(bench.sync()) == Did(unchanged=3)
     assert bench.document("docs/alpha.md") == before
     age(docs / "alpha.md")
@@ -601,7 +601,7 @@ def test_a_source_that_was_removed_meanwhile_does_not_come_back(bench: SyncBench
     bench.reader.during = lambda name: (bench.store.catalog.remove_source(source.id), None)[1]
     with pytest.raises(NotFound):
         bench.sync(source)
-    assert bench.store.catalog.sources() == []
+    assert bench.store.catalog.snapshot().sources == []
 
 
 def test_a_source_without_files_that_was_removed_before_its_turn_stays_removed(
@@ -612,7 +612,7 @@ def test_a_source_without_files_that_was_removed_before_its_turn_stays_removed(
     bench.store.catalog.remove_source(source.id)
     with pytest.raises(NotFound, match="'empty' was removed"):
         bench.sync(source)
-    assert bench.store.catalog.sources() == []
+    assert bench.store.catalog.snapshot().sources == []
 
 
 def test_what_a_source_is_given_while_it_is_synced_stays(bench: SyncBench, docs: Path):
@@ -624,7 +624,7 @@ def test_what_a_source_is_given_while_it_is_synced_stays(bench: SyncBench, docs:
 
     bench.reader.during = give
     report = bench.sync(source)
-    (stored,) = bench.store.catalog.sources()
+    (stored,) = bench.store.catalog.snapshot().sources
     assert (stored.name, stored.tags, stored.trust) == ("fruit", ("ripe",), "untrusted")
     assert report.source == stored
     assert stored.synced_at != source.synced_at
@@ -733,7 +733,7 @@ def _state(bench: SyncBench) -> list[tuple[object, ...]]:
             d.file_hash,
             d.content_hash,
             d.size,
-            [c.text for c in catalog.chunks_of(d.id)],
+            [c.text for c in catalog.chunks(d.id)],
         )
         for d in catalog.documents()
     ]

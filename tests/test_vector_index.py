@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.core.reports import VectorIndexState
-from concord.store.old_names import OldSQLiteStore
+from concord.store.contract import document_by_id
 from concord.store.sqlite import in_memory
+from concord.store.sqlite.store import SQLiteStore
 from concord.types import Filter, Identity, Scored
-from contract.stored import EVERYTHING, IDENTITY, document, pieces, source, unit
+from contract.stored import EVERYTHING, IDENTITY, document, file_of, keyed, pieces, source, unit, vectors_of
 from support.scratch import scratch
 
 DIMENSION = 8
@@ -45,31 +46,31 @@ def tmp_path(folder: Path) -> Path:
     return folder
 
 
-def opened(place: Path, options: Mapping[str, Any] = ALWAYS) -> OldSQLiteStore:
-    return OldSQLiteStore.open(f"sqlite://{place}", "default", options)
+def opened(place: Path, options: Mapping[str, Any] = ALWAYS) -> SQLiteStore:
+    return SQLiteStore.open(f"sqlite://{place}", "default", options)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[OldSQLiteStore]:
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     made = opened(tmp_path)
     yield made
     made.close()
 
 
 @pytest.fixture
-def exact(tmp_path: Path) -> Iterator[OldSQLiteStore]:
+def exact(tmp_path: Path) -> Iterator[SQLiteStore]:
     """The same file, every vector compared."""
     made = opened(tmp_path, NEVER)
     yield made
     made.close()
 
 
-def fill(store: OldSQLiteStore, vectors: int, seed: int = 0, prefix: str = "docs") -> list[int]:
+def fill(store: SQLiteStore, vectors: int, seed: int = 0, prefix: str = "docs") -> list[int]:
     """Store clustered vectors in documents of ten, every other of them code; return the chunk ids."""
     chance = random.Random(seed)
     centres = [[chance.gauss(0, 1) for _ in range(DIMENSION)] for _ in range(12)]
     store.catalog.put_source(source(prefix))
-    store.vectors.prepare(EIGHT)
+    store.models.add(EIGHT, {})
     store.catalog.put_documents(
         (
             document(f"{prefix}/{seed}-{n}.md", type=TYPES[n // 10 % 2], tags=("rare",) if n == 0 else ()),
@@ -77,9 +78,9 @@ def fill(store: OldSQLiteStore, vectors: int, seed: int = 0, prefix: str = "docs
         )
         for n in range(0, vectors, 10)
     )
-    ids = [waiting.chunk_id for waiting in store.vectors.pending(0, 10 * vectors)]
+    ids = [waiting.chunk_id for waiting in vectors_of(store).pending(0, 10 * vectors)]
     near = ([x + chance.gauss(0, 0.5) for x in chance.choice(centres)] for _ in ids)
-    store.vectors.put((chunk_id, unit(*row)) for chunk_id, row in zip(ids, near, strict=True))
+    vectors_of(store).put(keyed((chunk_id, unit(*row)) for chunk_id, row in zip(ids, near, strict=True)))
     return ids
 
 
@@ -88,23 +89,23 @@ def queries(number: int = 20, seed: int = 99) -> list[bytes]:
     return [unit(*(chance.gauss(0, 1) for _ in range(DIMENSION))) for _ in range(number)]
 
 
-def has_codes(store: OldSQLiteStore) -> bool:
+def has_codes(store: SQLiteStore) -> bool:
     """Whether the last search had codes to ask."""
-    memory = store.new._tables._memory
+    memory = store._tables._memory
     return memory is not None and memory._kept is not None and memory._kept[1].codes is not None
 
 
-def asked(store: OldSQLiteStore, query: bytes, filter: Filter = EVERYTHING, limit: int = 10) -> list[Scored]:
+def asked(store: SQLiteStore, query: bytes, filter: Filter = EVERYTHING, limit: int = 10) -> list[Scored]:
     """Search as often as it takes until vectors are kept, and once more."""
     for _ in range(in_memory.WORTH_KEEPING):
-        store.vectors.search(query, filter, limit)
-    return store.vectors.search(query, filter, limit)
+        vectors_of(store).search(query, filter, limit)
+    return vectors_of(store).search(query, filter, limit)
 
 
-def assert_like_exact(store: OldSQLiteStore, exact: OldSQLiteStore, filter: Filter = EVERYTHING) -> None:
+def assert_like_exact(store: SQLiteStore, exact: SQLiteStore, filter: Filter = EVERYTHING) -> None:
     """Assert that all answers are those of the vectors."""
     for query in queries():
-        assert_alike(asked(store, query, filter), exact.vectors.search(query, filter, 10))
+        assert_alike(asked(store, query, filter), vectors_of(exact).search(query, filter, 10))
 
 
 def assert_alike(scored: list[Scored], right: list[Scored]) -> None:
@@ -117,7 +118,7 @@ def assert_alike(scored: list[Scored], right: list[Scored]) -> None:
 
 
 @pytest.mark.promise("scale.exact-rescoring")
-def test_a_store_with_codes_answers_like_one_without(store: OldSQLiteStore, exact: OldSQLiteStore):
+def test_a_store_with_codes_answers_like_one_without(store: SQLiteStore, exact: SQLiteStore):
     fill(store, 600)
     assert_like_exact(store, exact)
     assert has_codes(store)
@@ -125,11 +126,11 @@ def test_a_store_with_codes_answers_like_one_without(store: OldSQLiteStore, exac
 
 
 @pytest.mark.promise("scale.derived-vector-index")
-def test_nearly_all_of_the_nearest_are_found_among_many(store: OldSQLiteStore, exact: OldSQLiteStore):
+def test_nearly_all_of_the_nearest_are_found_among_many(store: SQLiteStore, exact: SQLiteStore):
     fill(store, 6000)
     same = 0
     for query in queries(50):
-        right = {hit.chunk_id for hit in exact.vectors.search(query, EVERYTHING, 10)}
+        right = {hit.chunk_id for hit in vectors_of(exact).search(query, EVERYTHING, 10)}
         same += len(right & {hit.chunk_id for hit in asked(store, query)})
     assert has_codes(store)
     assert same / 500 >= 0.99
@@ -162,48 +163,48 @@ def test_any_sequence_of_changes_is_seen_at_once(steps: list[tuple[str, int]], s
     numbers, chance = count(1), random.Random(seed)
     acts: dict[str, Callable[[int], object]] = {
         "add": lambda size: fill(store, size, next(numbers)),
-        "change": lambda at: store.vectors.put([(chosen(store, at), queries(1, at)[0])]),
-        "unembed": lambda _: store.vectors.delete_source("docs"),
+        "change": lambda at: vectors_of(store).put(keyed([(chosen(store, at), queries(1, at)[0])])),
+        "unembed": lambda _: vectors_of(store).delete_source("docs"),
         "delete": lambda at: store.catalog.delete_documents([path_of(store, at)]),
         "supersede": lambda at: supersede(store, at),
         "search": lambda limit: compared(store, exact, chance, limit),
     }
     for act, value in [("search", 3), *steps, ("search", 5)]:
-        if act in ("add", "search") or store.catalog.counts().documents:
+        if act in ("add", "search") or store.catalog.count().documents:
             acts[act](value)
     store.close()
     exact.close()
     place.cleanup()
 
 
-def chosen(store: OldSQLiteStore, at: int) -> int:
-    chunks = store.catalog.chunks_of(path_of(store, at))
+def chosen(store: SQLiteStore, at: int) -> int:
+    chunks = store.catalog.chunks(path_of(store, at))
     return chunks[at % len(chunks)].id
 
 
-def path_of(store: OldSQLiteStore, at: int) -> str:
+def path_of(store: SQLiteStore, at: int) -> str:
     known = [document.id for document in store.catalog.documents()]
     return known[at % len(known)]
 
 
-def supersede(store: OldSQLiteStore, at: int) -> None:
-    old, new = (store.catalog.document(path_of(store, n)) for n in (at, at + 1))
+def supersede(store: SQLiteStore, at: int) -> None:
+    old, new = (document_by_id(store.catalog, path_of(store, n)) for n in (at, at + 1))
     assert old is not None
     assert new is not None
     if old != new and new.superseded_by is None:
-        store.catalog.update_document(replace(old, superseded_by=new.id))
+        store.catalog.update_documents([replace(old, superseded_by=new.id)])
 
 
-def compared(store: OldSQLiteStore, exact: OldSQLiteStore, chance: random.Random, limit: int) -> None:
+def compared(store: SQLiteStore, exact: SQLiteStore, chance: random.Random, limit: int) -> None:
     query = queries(1, chance.randrange(1000))[0]
     for filter in FILTERS:
-        assert_alike(asked(store, query, filter, limit), exact.vectors.search(query, filter, limit))
+        assert_alike(asked(store, query, filter, limit), vectors_of(exact).search(query, filter, limit))
 
 
 @pytest.mark.promise("design.narrow-filters-are-exact")
 @pytest.mark.parametrize("filter", FILTERS, ids=str)
 @pytest.mark.parametrize("codes_from", [1, 601], ids=["codes", "compared"])
-def test_filters_lose_nothing(tmp_path: Path, exact: OldSQLiteStore, filter: Filter, codes_from: int):
+def test_filters_lose_nothing(tmp_path: Path, exact: SQLiteStore, filter: Filter, codes_from: int):
     store = opened(tmp_path, {"vectors.index_from": codes_from})
     fill(store, 1200)
     assert_like_exact(store, exact, filter)
@@ -211,39 +212,41 @@ def test_filters_lose_nothing(tmp_path: Path, exact: OldSQLiteStore, filter: Fil
     store.close()
 
 
-def test_equals_come_in_order_of_id_also_where_the_list_ends(store: OldSQLiteStore):
+def test_equals_come_in_order_of_id_also_where_the_list_ends(store: SQLiteStore):
     ids = fill(store, 1400)
     query = queries(1)[0]
-    store.vectors.put((chunk_id, query) for chunk_id in ids[100:1300])
+    vectors_of(store).put(keyed((chunk_id, query) for chunk_id in ids[100:1300]))
     assert [hit.chunk_id for hit in asked(store, query, limit=7)] == ids[100:107]
 
 
-def test_another_model_never_meets_this_ones_codes(store: OldSQLiteStore):
+def test_another_model_never_meets_this_ones_codes(store: SQLiteStore):
     ids = fill(store, 200)
     asked(store, queries(1)[0])
-    store.vectors.delete_source("docs")
-    store.vectors.prepare(IDENTITY)
-    store.vectors.put((chunk_id, unit(1, n, 0, 1)) for n, chunk_id in enumerate(ids))
-    assert store.vectors.search(unit(1, 7, 0, 1), EVERYTHING, 1)[0].chunk_id == ids[7]
+    vectors_of(store).delete_source("docs")
+    store.models.add(IDENTITY, {})
+    vectors_of(store).put(keyed((chunk_id, unit(1, n, 0, 1)) for n, chunk_id in enumerate(ids)))
+    assert vectors_of(store).search(unit(1, 7, 0, 1), EVERYTHING, 1)[0].chunk_id == ids[7]
     assert asked(store, unit(1, 7, 0, 1), limit=1)[0].chunk_id == ids[7]
     assert has_codes(store)
 
 
-def test_what_is_added_or_deleted_is_taken_into_the_codes_at_the_next_search(store: OldSQLiteStore):
+def test_what_is_added_or_deleted_is_taken_into_the_codes_at_the_next_search(store: SQLiteStore):
     fill(store, 300)
     asked(store, queries(1)[0])
     late = fill(store, 20, seed=1)
     store.catalog.delete_documents([path_of(store, 0)])
-    vector = store.vectors.fetch(late[-1:])[late[-1]]
-    assert store.vectors.search(vector, EVERYTHING, 1)[0].chunk_id == late[-1]
+    vector = vectors_of(store).fetch(late[-1:])[late[-1]]
+    assert vectors_of(store).search(vector, EVERYTHING, 1)[0].chunk_id == late[-1]
     assert has_codes(store)
 
 
-def test_what_other_processes_change_is_seen_by_an_open_store(store: OldSQLiteStore, exact: OldSQLiteStore):
+def test_what_other_processes_change_is_seen_by_an_open_store(store: SQLiteStore, exact: SQLiteStore):
     ids = fill(store, 300)
     assert_like_exact(store, exact)
     other = opened(folder_of(store))
-    other.vectors.put((chunk_id, query) for chunk_id, query in zip(ids[:20], queries(), strict=True))
+    vectors_of(other).put(
+        keyed((chunk_id, query) for chunk_id, query in zip(ids[:20], queries(), strict=True))
+    )
     assert_like_exact(store, exact)
     fill(other, 1200, seed=5)
     other.close()
@@ -252,7 +255,7 @@ def test_what_other_processes_change_is_seen_by_an_open_store(store: OldSQLiteSt
 
 
 def test_codes_that_find_too_little_are_not_asked(
-    store: OldSQLiteStore, exact: OldSQLiteStore, kept: str, monkeypatch: pytest.MonkeyPatch
+    store: SQLiteStore, exact: SQLiteStore, kept: str, monkeypatch: pytest.MonkeyPatch
 ):
     """Two proposals cannot hold the nearest ten, as 800 of vectors without structure do not."""
     monkeypatch.setattr(in_memory, "_PROPOSED", 2)
@@ -263,11 +266,11 @@ def test_codes_that_find_too_little_are_not_asked(
     assert_like_exact(store, exact)
 
 
-def test_a_damaged_vector_takes_nobody_elses_place(store: OldSQLiteStore, exact: OldSQLiteStore):
+def test_a_damaged_vector_takes_nobody_elses_place(store: SQLiteStore, exact: SQLiteStore):
     ids = fill(store, 300)
-    right = [exact.vectors.search(query, EVERYTHING, 10) for query in queries()]
-    store.vectors.put([(ids[0], unit(*[1] * DIMENSION))])
-    with store.new._file.transaction() as connection:
+    right = [vectors_of(exact).search(query, EVERYTHING, 10) for query in queries()]
+    vectors_of(store).put(keyed([(ids[0], unit(*[1] * DIMENSION))]))
+    with store._file.transaction() as connection:
         connection.load_vec0()
         id = connection.value("SELECT embedding FROM kb_chunk_vectors WHERE chunk = :id", {"id": ids[0]})
         connection.execute("DELETE FROM kb_vectors_1 WHERE rowid = ?", (id,))
@@ -278,24 +281,24 @@ def test_a_damaged_vector_takes_nobody_elses_place(store: OldSQLiteStore, exact:
         assert_alike(asked(store, query)[: len(left)], left)
 
 
-def test_a_chunk_that_gets_a_vector_which_is_there_already_is_found_at_once(store: OldSQLiteStore):
+def test_a_chunk_that_gets_a_vector_which_is_there_already_is_found_at_once(store: SQLiteStore):
     fill(store, 300)
     store.catalog.put_documents([(document("docs/a.md"), pieces("the same"))])
-    (waiting,) = store.vectors.pending(0, 1)
+    (waiting,) = vectors_of(store).pending(0, 1)
     query = queries(1)[0]
-    store.vectors.put([(waiting.chunk_id, query)])
+    vectors_of(store).put(keyed([(waiting.chunk_id, query)]))
     store.catalog.delete_documents(["docs/a.md"])
     asked(store, query)
     assert has_codes(store)
     store.catalog.put_documents([(document("docs/b.md"), pieces("the same"))])
     asked(store, query)
-    (waiting,) = store.vectors.pending(0, 1)
-    store.vectors.put([(waiting.chunk_id, query)])
-    assert store.vectors.search(query, EVERYTHING, 1)[0].chunk_id == waiting.chunk_id
+    (waiting,) = vectors_of(store).pending(0, 1)
+    vectors_of(store).put(keyed([(waiting.chunk_id, query)]))
+    assert vectors_of(store).search(query, EVERYTHING, 1)[0].chunk_id == waiting.chunk_id
 
 
 def test_vectors_that_only_the_cache_knows_take_no_place_among_what_codes_propose(
-    store: OldSQLiteStore, exact: OldSQLiteStore
+    store: SQLiteStore, exact: SQLiteStore
 ):
     """Twelve hundred vectors that are nearer to the query than any other belong to texts that are gone."""
     ids = fill(store, 1300)
@@ -304,17 +307,17 @@ def test_vectors_that_only_the_cache_knows_take_no_place_among_what_codes_propos
         unit(*row)
         for row in numpy.frombuffer(query, "<f4") + numpy.random.default_rng(1).normal(0, 0.1, (1200, 8))
     ]
-    store.vectors.put(zip(ids[:1200], near, strict=True))
+    vectors_of(store).put(keyed(zip(ids[:1200], near, strict=True)))
     store.catalog.delete_documents([document.id for document in store.catalog.documents()][:120])
     assert len(asked(store, query)) == 10
     assert has_codes(store)
     assert_like_exact(store, exact)
 
 
-def test_stats_tell_that_codes_are_in_memory(store: OldSQLiteStore, exact: OldSQLiteStore):
-    assert store.index_state() == VectorIndexState(0, 0, "made in memory, from 1 vectors on")
-    assert exact.index_state() == VectorIndexState(0, 0, "vectors.index is off")
+def test_stats_tell_that_codes_are_in_memory(store: SQLiteStore, exact: SQLiteStore):
+    assert store.vector_index_state() == VectorIndexState(0, 0, "made in memory, from 1 vectors on")
+    assert exact.vector_index_state() == VectorIndexState(0, 0, "vectors.index is off")
 
 
-def folder_of(store: OldSQLiteStore) -> Path:
-    return Path(store.path).parent
+def folder_of(store: SQLiteStore) -> Path:
+    return Path(file_of(store)).parent

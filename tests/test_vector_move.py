@@ -12,10 +12,9 @@ import pytest
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.core.errors import BackendDown, EmbedderDown
-from concord.core.storage import Store
-from concord.index.embedding import text_key
+from concord.index.embedding import embedded_text, text_key
 from concord.ops.vector_move import VectorMove
-from concord.text.document import embeddable_text
+from concord.store.contract import Store
 from contract.stored import IDENTITY, unit
 from support.small_library import secluded
 
@@ -97,13 +96,10 @@ def test_vectors_of_every_model_are_gone(kb: KnowledgeBase, shim: QdrantShim, tm
 
 def embed_by_another_model(store: Store) -> None:
     """Keep vectors of another dimension, as `kb models add` does."""
-    store.spaces.add(IDENTITY, {})
-    space = store.spaces.of(IDENTITY)
-    space.prepare(IDENTITY)
-    for waiting in space.pending(0, 9):
-        text = embeddable_text(waiting.title, waiting.heading, waiting.text, waiting.tags)
-        store.cache.put(IDENTITY, {text_key(text): unit(1, 0, 0, 0)})
-        space.put([(waiting.chunk_id, unit(1, 0, 0, 0))])
+    store.models.add(IDENTITY, {})
+    index = store.models.index(IDENTITY)
+    for waiting in index.pending(0, 9):
+        index.put([(waiting.chunk_id, text_key(embedded_text(waiting)), unit(1, 0, 0, 0))])
 
 
 def test_another_collection_takes_over_from_the_old_one(kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path):
@@ -129,7 +125,7 @@ def test_what_was_deleted_meanwhile_is_gone_when_all_is_sent_again(
 def test_what_cannot_be_deleted_now_is_told_and_deleted_by_the_next_run(
     kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path
 ):
-    home = kb.store.ledger.home()
+    home = kb.store.outbox.home()
     shim.stop()
     try:
         (left,) = moved(tmp_path).left
@@ -249,7 +245,7 @@ def test_the_command_tells_of_what_is_left_and_what_to_do(
     assert main([*here, "migrate"]) == 0
     said = capsys.readouterr().err
     assert f"what was sent to {shim.url}/{OLD} is still there" in said
-    assert kb.store.ledger.left()[0].key in said
+    assert kb.store.outbox.left()[0].key in said
     assert main([*here, "migrate", "--json"]) == 0
     assert "503" in json.loads(capsys.readouterr().out)["left"][0]["why"]
     shim.status = None

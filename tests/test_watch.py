@@ -19,7 +19,7 @@ from concord.core.reports import Failure, SyncReport
 from concord.files import watch
 from concord.files.ignore import IGNORE_FILES
 from concord.knowledge import KnowledgeBase
-from concord.store.old_names import OldMemoryStore
+from concord.store.memory import MemoryStore
 from concord.types import Source
 from support import kb_process
 from support.recorders import Did, SyncBench, did, write
@@ -179,7 +179,7 @@ def test_a_source_of_one_file_is_followed_through_renames(watching: Watching, tm
 
 
 def test_where_only_known_files_were_saved_no_other_is_looked_at(docs: Path):
-    bench = SyncBench(OldMemoryStore())
+    bench = SyncBench(MemoryStore())
     write(docs / "binary", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
     bench.add(docs)
     write(docs / "a.md", "# A\n\nkingfisher\n", days_old=0.5)
@@ -194,7 +194,7 @@ def test_where_only_known_files_were_saved_no_other_is_looked_at(docs: Path):
 
 @pytest.mark.parametrize("what", ["new", "gone", "folder", "empty", "ignored"])
 def test_anything_but_a_save_takes_a_walk(docs: Path, what: str):
-    bench = SyncBench(OldMemoryStore())
+    bench = SyncBench(MemoryStore())
     bench.add(docs)
     path = {
         "new": docs / "new.md",
@@ -219,7 +219,7 @@ def test_anything_but_a_save_takes_a_walk(docs: Path, what: str):
 
 
 def test_a_known_file_that_no_longer_holds_text_is_forgotten_without_a_walk(docs: Path):
-    bench = SyncBench(OldMemoryStore())
+    bench = SyncBench(MemoryStore())
     bench.add(docs)
     write(docs / "a.md", b"\x00\x01\x02" * 400, days_old=0.5)
     assert bench.sync(changed=[str(docs / "a.md")]).removed == 1
@@ -302,7 +302,7 @@ def test_a_source_that_another_syncs_for_too_long_is_reported_and_tried_again(do
         source = kb.add(docs).source
         stop = threading.Event()
         reports = kb.watch(stop=stop)
-        with kb.store.catalog.sync_lock(source.id, wait_s=1.0):
+        with kb.store.lock(source.id, "syncing this source", wait_s=1.0):
             with pytest.raises(StoreBusy) as refusal:
                 kb.sync()
             assert next(reports).failed == (Failure(str(docs), refusal.value.message),)

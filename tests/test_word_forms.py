@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.store.old_names import OldSQLiteStore
+from concord.store.sqlite.store import SQLiteStore
 from concord.text.similar import distance, nearest, shown, similar, typed, variants
 from concord.text.tokens import stem
 from concord.text.word_forms import LONGEST, forms_of, is_mistyped, likeliest, splits
@@ -42,10 +42,10 @@ def pairs(listed: str) -> list[tuple[str, str]]:
 
 
 def test_what_people_mistype_is_put_right(tmp_path: Path):
-    store = OldSQLiteStore.open(f"sqlite://{tmp_path}", "default", {})
+    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default", {})
     put(store, "docs/a.md", *(f"the {meant} is here" for _, meant in pairs(TYPOS)))
     put(store, "docs/b.md", *(f"filler{number:03} text" for number in range(300)))
-    lexical, corrected = store.lexical, 0
+    lexical, corrected = store.words, 0
     for mistyped, meant in pairs(TYPOS):
         form = forms_of(
             [mistyped], lambda w: lexical.frequencies(w)[1], lexical.similar_words, lambda _: False

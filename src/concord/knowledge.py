@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Self
 from concord.core.config import Settings, load_settings
 from concord.core.errors import BadValue, KBError
 from concord.parts import Parts, check_lasting
+from concord.store.contract import Select, document_by_id
 from concord.types import Answer, Document, Feedback, Opinion, Request, Source, Trust, silent
 
 if TYPE_CHECKING:
     from concord.core.protocols import Embedder, Progress
     from concord.core.reports import Backup, DocumentSlice, Removal, SourceSummary, Stats, SyncReport
-    from concord.core.storage import Store
     from concord.index.notes import Imported, KeptNote, Note, NoteTools, RemovedNote
     from concord.measuring import Measuring
     from concord.ops.backfill import Backfill
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from concord.reading.pages import Page
     from concord.search.explain import Explanation
     from concord.search.pipeline import Progressive
+    from concord.store.contract import Store
     from concord.syncing import Scope, Syncing
 
 
@@ -134,7 +135,7 @@ class KnowledgeBase:
         """
         from concord.search.request import as_texts
 
-        known = self.store.catalog.sources()
+        known = self.store.catalog.snapshot().sources
         chosen = [self._named(name) for name in as_texts("names", names)] or known
         return [self._syncing.sync_and_report(source, embed=embed, progress=progress) for source in chosen]
 
@@ -182,7 +183,7 @@ class KnowledgeBase:
         from concord.ops.doctor import summary
 
         catalog = self.store.catalog
-        return [summary(catalog, source) for source in catalog.sources()]
+        return [summary(catalog, source) for source in catalog.snapshot().sources]
 
     def source(self, name: str) -> SourceSummary:
         """Return one source with its counts.
@@ -203,11 +204,11 @@ class KnowledgeBase:
     @property
     def generation(self) -> int:
         """A number that grows with every change to what is indexed."""
-        return self.store.catalog.generation()
+        return self.store.catalog.snapshot().generation
 
     def document(self, document_id: str) -> Document | None:
         """Return a document by its id; None when there is none."""
-        return self.store.catalog.document(document_id)
+        return document_by_id(self.store.catalog, document_id)
 
     def document_named(self, reference: str) -> Document:
         """Return the document that a citation, a path or an id stands for.
@@ -223,7 +224,7 @@ class KnowledgeBase:
     def documents(self, name: str | None = None) -> Iterator[Document]:
         """Yield documents by path, all or one source's."""
         source = self._named(name) if name else None
-        yield from self.store.catalog.documents(source.id if source else None)
+        yield from self.store.catalog.documents(Select(source_id=source.id if source else None))
 
     def search(self, text: str, *, wait_for_model: bool = True, **options: Any) -> Answer:
         """Search. Options are the fields of `Request`: mode, top, tags, type, source, path, threshold …
@@ -454,7 +455,7 @@ class KnowledgeBase:
 
         done = backfill(self._note_tools(), self.embedder, progress)
         self.parts.after_embedding()
-        self.store.tend(progress)
+        self.store.maintain(progress)
         return done
 
     def migrate(
@@ -500,7 +501,7 @@ class KnowledgeBase:
         from concord.ops.vector_move import VectorMoveTools, move_vectors
 
         check_lasting(self.settings["vectors.url"])
-        tools = VectorMoveTools(self.parts.outside, self.parts.outside_at)
+        tools = VectorMoveTools(self.parts.outside, self.parts.clear_vectors)
         return move_vectors(self.store, tools, self.embedder, progress)
 
     def doctor(self, *, fix: bool = False, progress: Progress = silent) -> Diagnosis:
@@ -532,4 +533,4 @@ class KnowledgeBase:
     def _named(self, name: str) -> Source:
         from concord.index.sources import find_source
 
-        return find_source(name, self.store.catalog.sources())
+        return find_source(name, self.store.catalog.snapshot().sources)

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from concord.core import plugins
 from concord.core.config import Settings
 from concord.core.errors import Action, BadValue, Hint, NotFound, Unavailable, UsageError
 from concord.core.values import check_org
-from concord.types import Identity, Space
+from concord.types import Home, Identity, Model
 
 if TYPE_CHECKING:
     from concord.core.protocols import Embedder, FileReader
-    from concord.core.storage import Store
-    from concord.core.vector_storage import OutsideVectors
     from concord.index.reading import ReadLimits
+    from concord.store.contract import OutsideVectors, Store
 
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
 NONE = "none"  # the provider's name where nothing is to be embedded
@@ -113,14 +113,15 @@ class Parts:
     def _open_store(self) -> Store:
         url, outside = self.settings.store_url, self.settings["vectors.url"]
         store: Store = plugins.load("backends", _scheme("store.url", url)).open(url, self.org, self.settings)
-        if self._must_exist and not store.is_begun:
+        if self._must_exist and not store.place.is_begun:
             self._refuse_likely_slip(store)
         if not outside:
             return store
-        from concord.outside_vectors import StoreWithOutsideVectors  # late: most stores keep their own
+        with_vectors: Store = self._outside_kind(outside)(store, outside, self.org, self.settings)
+        return with_vectors
 
-        kind = plugins.load("vectors", _scheme("vectors.url", outside))
-        return StoreWithOutsideVectors(store, kind(store, outside, self.org, self.settings))
+    def _outside_kind(self, url: str) -> Any:
+        return plugins.load("vectors", _scheme("vectors.url", url))
 
     def _refuse_likely_slip(self, store: Store) -> None:
         """Refuse an empty store that is probably named by mistake; a new user's default store is not.
@@ -128,7 +129,7 @@ class Parts:
         Raises:
             NotFound: a flag names the store, a setting names the organisation, or others have data there.
         """
-        others = store.others()
+        others = store.place.others
         is_named = self.settings.origin("store.url") == "flag" or self.settings.origin("org") != "default"
         if not others and not is_named:
             return
@@ -143,21 +144,13 @@ class Parts:
 
     @property
     def outside(self) -> OutsideVectors | None:
-        """The vectors that are kept outside; None where the store keeps its own."""
-        from concord.outside_vectors import StoreWithOutsideVectors
+        """The store, if it keeps vectors outside; None where they are in the store itself."""
+        opened: Any = self.store
+        return opened if self.settings["vectors.url"] else None
 
-        store = self.store
-        return store.outside if isinstance(store, StoreWithOutsideVectors) else None
-
-    def outside_at(self, home: str) -> OutsideVectors:
-        """Open a home where vectors of this store were kept before; the caller closes it."""
-        from concord.outside_vectors import StoreWithOutsideVectors
-
-        store = self.store
-        inner = store.inner if isinstance(store, StoreWithOutsideVectors) else store
-        kind = plugins.load("vectors", _scheme("vectors.url", home))
-        outside: OutsideVectors = kind.at_home(inner, home, self.org, self.settings)
-        return outside
+    def clear_vectors(self, home: Home) -> None:
+        """Delete the vectors of this store in a place where they were kept before."""
+        self._outside_kind(home.url).clear(self.store, home, self.org, self.settings)
 
     @property
     def embedder(self) -> Embedder | None:
@@ -167,12 +160,12 @@ class Parts:
         """
         if self.settings["embed.provider"] == NONE:
             return None
-        return self.embedder_of(self._active_space())
+        return self.embedder_of(self.store.catalog.snapshot().active)
 
     def recipe(self) -> Mapping[str, Any]:
         """Return the settings that open this store's model."""
         is_none = self.settings["embed.provider"] == NONE
-        return self._recipe(None if is_none else self._active_space())
+        return self._recipe(None if is_none else self.store.catalog.snapshot().active)
 
     def tokenizer(self) -> Embedder:
         """Return the embedder whose tokens chunks are measured in; words, if no model is configured."""
@@ -189,40 +182,41 @@ class Parts:
     @property
     def is_warm(self) -> bool:
         """Whether a search needs no model to be loaded first."""
-        return self.settings["embed.provider"] == NONE or self.has_model(self._active_space())
+        return self.settings["embed.provider"] == NONE or self.has_model(self.store.catalog.snapshot().active)
 
     def warm(self) -> None:
         """Load the model, and the client of a vector store outside, where anything has been embedded."""
-        if self.store.vectors.identity() is not None and self.embedder is not None:
+        if self.store.catalog.snapshot().active is not None and self.embedder is not None:
             self.embedder.warm()
             if self.outside:
                 self.outside.warm()
 
     def after_embedding(self) -> None:
         """Store the recipe that opens the model, and keep the cache within its limit."""
-        space = self._active_space()
-        if space and not space.recipe and (made := self.embedder) and made.identity == space.identity:
+        active = self.store.catalog.snapshot().active
+        if active and not active.recipe and (made := self.embedder) and made.identity == active.identity:
             from concord.ops.models import recipe_for
 
-            self.store.spaces.add(space.identity, recipe_for(*(self.settings[key] for key in RECIPE)))
+            with suppress(Unavailable):  # a vector store that is down: the recipe is stored the next time
+                self.store.models.add(active.identity, recipe_for(*(self.settings[key] for key in RECIPE)))
         self.store.cache.trim(int(self.settings["cache.max_mb"] * 1_000_000))
 
-    def embedder_of(self, space: Space | None) -> Embedder:
-        """Return the embedder of a space; without a space, the one that is configured."""
-        recipe, dimension = self._recipe(space), space.identity.dimension if space else 0
-        name = self.embedder_name(space)
+    def embedder_of(self, model: Model | None) -> Embedder:
+        """Return the embedder of a model that is added; without one, that of the settings."""
+        recipe, dimension = self._recipe(model), model.identity.dimension if model else 0
+        name = self.embedder_name(model)
         embedder: Embedder = self.once(name, lambda: self.new_embedder(recipe, dimension))
         self.forget_others(_EMBEDDER, name)
         return embedder
 
-    def embedder_name(self, space: Space | None) -> str:
-        """Return the name under which the embedder of a space is kept here; it follows from its recipe."""
-        recipe = self._recipe(space)
+    def embedder_name(self, model: Model | None) -> str:
+        """Return the name under which a model's embedder is kept here; it follows from its recipe."""
+        recipe = self._recipe(model)
         return " ".join([_EMBEDDER, *(str(recipe.get(key, "")) for key in RECIPE)])
 
-    def has_model(self, space: Space | None) -> bool:
-        """Whether the model of a space is loaded."""
-        opened = self._opened.get(self.embedder_name(space))
+    def has_model(self, model: Model | None) -> bool:
+        """Whether a model is loaded."""
+        opened = self._opened.get(self.embedder_name(model))
         return opened is not None and bool(opened.is_warm)  # asking for it would import its runtime
 
     def new_embedder(self, recipe: Mapping[str, Any], dimension: int = 0) -> Embedder:
@@ -237,16 +231,9 @@ class Parts:
         made: Embedder = plugins.load("embedders", provider)(options, self.settings.paths)
         return made
 
-    def _active_space(self) -> Space | None:
-        """Return the space that searches use; None also if the vector store is down."""
-        try:
-            return self.store.spaces.active()
-        except Unavailable:
-            return None
-
-    def _recipe(self, space: Space | None) -> Mapping[str, Any]:
-        """Return the settings that open a space's model: those stored with it, or else the current ones."""
-        return (space and space.recipe) or {key: self.settings[key] for key in RECIPE}
+    def _recipe(self, model: Model | None) -> Mapping[str, Any]:
+        """Return the settings that open a model: those stored with it, or else the current ones."""
+        return (model and model.recipe) or {key: self.settings[key] for key in RECIPE}
 
     @property
     def reader(self) -> FileReader:

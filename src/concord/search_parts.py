@@ -14,11 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.core import plugins
-from concord.core.errors import Action, BadValue, Hint, KBError, Unavailable
+from concord.core.errors import Action, BadValue, Hint, KBError
 from concord.parts import NONE, Parts
 from concord.search.legs import is_built_in
 from concord.search.tools import Tools
-from concord.types import ChunkId, Degraded, Identity, Leg, Request, Space
+from concord.types import ChunkId, Degraded, Identity, Leg, Model, Request
 
 if TYPE_CHECKING:
     from concord.core.protocols import Embedder, Reranker, Semantic, Strategy
@@ -48,12 +48,9 @@ class Searching:
         tools = self.for_words()
         if (request.mode or self._settings["search.mode"]) == "fts5":
             return tools
-        try:
-            glance = self._parts.store.glance()
-        except Unavailable as fault:
-            return replace(tools, reranker=self.reranker, absent=Degraded("semantic", fault.message))
-        tools = replace(tools, snapshot=glance)
-        meaning = self._meaning(glance.space, wait_for_model)
+        snapshot = self._parts.store.catalog.snapshot()
+        tools = replace(tools, snapshot=snapshot)
+        meaning = self._meaning(snapshot.active, wait_for_model)
         if meaning is COLD:
             return replace(tools, absent=COLD)  # an answer at once: it waits for no reranker's model either
         if isinstance(meaning, Degraded):
@@ -96,7 +93,7 @@ class Searching:
 
     def _words(self) -> list[Strategy]:
         """Return the strategies that look for words."""
-        index, once = self._parts.store.lexical, self._parts.once
+        index, once = self._parts.store.words, self._parts.once
         exact: Strategy = once("exact", lambda: plugins.load("strategies", "fts_exact")(index))
         relaxed: Strategy = once("relaxed", lambda: plugins.load("strategies", "fts_relaxed")(index))
         return [exact, relaxed, *self._further("lexical", "words", lambda kind: kind(index))]
@@ -117,45 +114,41 @@ class Searching:
 
     def _asked_meaning(self) -> Meaning | Degraded:
         """Return the semantic strategy as of now, or why there is none."""
-        try:
-            space = self._parts.store.spaces.active()
-        except Unavailable as fault:
-            return Degraded("semantic", fault.message)
-        return self._meaning(space, wait_for_model=True)
+        return self._meaning(self._parts.store.catalog.snapshot().active, wait_for_model=True)
 
-    def _meaning(self, space: Space | None, wait_for_model: bool) -> Meaning | Degraded:
-        """Return the semantic strategy for the active space, or why there is none."""
+    def _meaning(self, model: Model | None, wait_for_model: bool) -> Meaning | Degraded:
+        """Return the semantic strategy for the active model, or why there is none."""
         if self._settings["embed.provider"] == NONE:
             return Degraded("semantic", "no embedding provider is configured")
-        if space is not None and not wait_for_model and not self._parts.has_model(space):
+        if model is not None and not wait_for_model and not self._parts.has_model(model):
             return COLD
-        if space is None and not self._parts.store.catalog.counts().documents:
+        if model is None and not self._parts.store.catalog.count().documents:
             return Degraded("semantic", Hint(Action.ADD, "nothing is indexed yet: {add}"))
-        if space is None:
+        if model is None:
             return Degraded("semantic", Hint(Action.SYNC, "nothing has been embedded yet: {sync}"))
-        return self._meaning_of(space)
+        return self._meaning_of(model)
 
-    def _meaning_of(self, space: Space) -> Meaning | Degraded:
+    def _meaning_of(self, model: Model) -> Meaning | Degraded:
         try:
-            embedder = self._parts.embedder_of(space)
+            embedder = self._parts.embedder_of(model)
             mine = embedder.identity
         except KBError as fault:
-            if not space.recipe:  # it is the user's own configuration that is wrong
+            if not model.recipe:  # it is the user's own configuration that is wrong
                 raise
             return Degraded("semantic", fault.message)
-        if space.identity != mine:
-            return Degraded("semantic", f"the index was built with {space.identity.name}, not {mine.name}")
+        if model.identity != mine:
+            return Degraded("semantic", f"the index was built with {model.identity.name}, not {mine.name}")
         further = self._further(
             "semantic",
-            self._model_name(space),
-            lambda kind: kind(self._parts.store.spaces.of(space.identity), embedder),
+            self._model_name(model),
+            lambda kind: kind(self._parts.store.models.index(model.identity), embedder),
         )
-        return Meaning(self._semantic(space, embedder), space.identity, further)
+        return Meaning(self._semantic(model, embedder), model.identity, further)
 
-    def _semantic(self, space: Space, embedder: Embedder) -> Semantic:
+    def _semantic(self, model: Model, embedder: Embedder) -> Semantic:
         """Return the strategy that is bound to one model: to its embedder and to its vectors."""
-        name = f"{_SEMANTIC} {self._model_name(space)}"
-        semantic: Semantic = self._parts.once(name, lambda: self._new_semantic(space.identity, embedder))
+        name = f"{_SEMANTIC} {self._model_name(model)}"
+        semantic: Semantic = self._parts.once(name, lambda: self._new_semantic(model.identity, embedder))
         self._parts.forget_others(_SEMANTIC, name)
         return semantic
 
@@ -165,15 +158,15 @@ class Searching:
         if self._parts.outside:
             self._parts.outside.warm()  # now, so that no search's deadline pays for it
         semantic: Semantic = plugins.load("strategies", "semantic")(
-            self._parts.store.spaces.of(identity),
+            self._parts.store.models.index(identity),
             embedder,
             retry_s=self._settings["search.retry_s"],
             late_s=max(LATE_S, self._settings["search.deadline_ms"] / 1000),
         )
         return semantic
 
-    def _model_name(self, space: Space) -> str:
-        return f"{self._parts.embedder_name(space)} {space.identity}"
+    def _model_name(self, model: Model) -> str:
+        return f"{self._parts.embedder_name(model)} {model.identity}"
 
     def _further(
         self, leg: Leg, bound_to: str, make: Callable[[Callable[..., Strategy]], Strategy]

@@ -82,13 +82,13 @@ class Syncing:
         report = sync(source, tools, lock_wait_s=wait_s, changed=changed)
         if report.embedded or report.reused:
             self._parts.after_embedding()
-        self._parts.store.tend(progress)
+        self._parts.store.maintain(progress)
         return report
 
     def ensure(self, path: Path, *, embed: bool, progress: Progress) -> Scope:
         """Index a path if it is new or changed, and return the scope to search it by."""
         catalog = self._parts.store.catalog
-        source = holder(path, catalog.sources())
+        source = holder(path, catalog.snapshot().sources)
         if source is not None:
             self._sync_if_stale(source, embed=embed, progress=progress)
             inside = glob_under(source, path)
@@ -102,7 +102,7 @@ class Syncing:
         """Keep sources current, all or those of the chosen ids, until `stop` is set."""
         tools = WatchTools(
             sources=lambda: [
-                one for one in self._parts.store.catalog.sources() if not chosen or one.id in chosen
+                one for one in self._parts.store.catalog.snapshot().sources if not chosen or one.id in chosen
             ],
             sync=lambda source, paths: self._try_sync(source, embed=embed, changed=paths),
             own_folders=self._own_folders(),
@@ -119,7 +119,7 @@ class Syncing:
 
     def _own_folders(self) -> list[str]:
         """Return the folders that a sync writes to: if these were watched, it would never end."""
-        path, paths = self._parts.store.path, self._parts.settings.paths
+        path, paths = self._parts.store.place.path, self._parts.settings.paths
         return [paths.data, paths.cache, *([os.path.dirname(path)] if path else [])]
 
     def _sync_if_stale(self, source: Source, *, embed: bool, progress: Progress) -> None:
@@ -143,17 +143,17 @@ class Syncing:
 
     def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
         started = time.monotonic()
-        self._parts.store.ledger.own()
+        self._parts.store.outbox.own()
         done = embed_pending(
             self._parts.store, self._parts.embedder if embed else None, progress, source_id=source.id
         )
         self._parts.after_embedding()
-        self._parts.store.tend(progress)
+        self._parts.store.maintain(progress)
         catalog = self._parts.store.catalog
         report = SyncReport(
             source,
-            unchanged=catalog.counts(source.id).documents,
-            generation=catalog.generation(),
+            unchanged=catalog.count(source.id).documents,
+            generation=catalog.snapshot().generation,
             took_s=time.monotonic() - started,
         )
         return with_embedding(report, done)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Any, Literal, NamedTuple, get_args
 
 from msgspec import Struct, field
@@ -248,23 +247,13 @@ class Identity(Struct, frozen=True):
         return f"{self.provider}/{self.model}"
 
 
-class Space(Struct, frozen=True):
-    """The vectors of one model. A store may keep several; searches use the active one."""
+class Model(Struct, frozen=True):
+    """A model that a store keeps vectors of. There may be several; searches use the active one."""
 
     identity: Identity
     recipe: Mapping[str, Json]  # the settings that open its embedder again; never a secret
     is_active: bool
     was_active: bool = True  # searches use it or have used it: going back to it needs no trial
-
-
-class Glance(Struct, frozen=True):
-    """All that a search has to know before it begins."""
-
-    generation: int
-    sources: Sequence[Source]  # by name
-    space: Space | None = None  # the active one
-    types: AbstractSet[DocumentType] | None = None  # all types that documents have; None if not known
-    has_superseded: bool = True  # whether any document is superseded; True if not known
 
 
 class Home(Struct, frozen=True):
@@ -382,7 +371,6 @@ class Scored(Struct, frozen=True, gc=False):
 
     chunk_id: ChunkId
     score: float
-    vector: Vector = b""  # empty unless the engine has sent it along
 
 
 class RankedList(Struct, frozen=True):

@@ -119,12 +119,12 @@ EXCEPTIONS: Mapping[str, Callable[[Any], JsonObject]] = {
     "ModelResult.query_ms": _rounded("query_ms", 3),
     "ModelState.pending": lambda state: {
         "pending": state.pending,
-        "url": state.space.recipe.get("embed.url") or None,
+        "url": state.model.recipe.get("embed.url") or None,
     },
-    "ModelState.space": lambda state: {
-        "name": state.space.identity.name,
-        **_fields(state.space.identity),
-        "active": state.space.is_active,
+    "ModelState.model": lambda state: {
+        "name": state.model.identity.name,
+        **_fields(state.model.identity),
+        "active": state.model.is_active,
     },
     "Refit.calibration": lambda refit: {"file": str(refit.path), "model": refit.calibration.model},
     "Refit.foreign": lambda refit: {"foreign": refit.foreign, "feedback": refit.feedback},

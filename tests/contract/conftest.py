@@ -12,11 +12,11 @@ import pytest
 
 from concord.core import plugins
 from concord.core.config import load_settings
-from concord.core.storage import Store
 from concord.parts import Parts
-from concord.store.old_names import OldSQLiteStore
+from concord.store.contract import Models, Store, VectorIndex
 from concord.store.sqlite.in_memory import WORTH_KEEPING
-from concord.types import Scored
+from concord.store.sqlite.store import SQLiteStore
+from concord.types import Identity, Scored
 from support.postgres_server import fresh_org, server_url
 
 URLS: dict[str, Callable[[Path], str]] = {
@@ -43,27 +43,29 @@ INDEXED = "sqlite+codes"
 class SearchedVectors:
     """Vectors that are searched so often that they are kept in memory."""
 
-    def __init__(self, store: OldSQLiteStore) -> None:
-        self._store = store
+    def __init__(self, inner: VectorIndex) -> None:
+        self._inner = inner
 
     def search(self, *question: Any, **options: Any) -> list[Scored]:
         for _ in range(WORTH_KEEPING):
-            self._store.vectors.search(*question, **options)
-        return self._store.vectors.search(*question, **options)
+            self._inner.search(*question, **options)
+        return self._inner.search(*question, **options)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._store.vectors, name)
+        return getattr(self._inner, name)
 
 
-class SearchedStore:
-    """A store with such vectors."""
+class SearchedModels:
+    """Models with such vectors."""
 
-    def __init__(self, store: OldSQLiteStore) -> None:
-        self._store = store
-        self.vectors = SearchedVectors(store)
+    def __init__(self, inner: Models) -> None:
+        self._inner = inner
+
+    def index(self, identity: Identity) -> VectorIndex:
+        return SearchedVectors(self._inner.index(identity))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+        return getattr(self._inner, name)
 
 
 @pytest.fixture(scope="session")
@@ -97,7 +99,9 @@ def opened_outside(name: str, folder: Path, request: pytest.FixtureRequest) -> S
 
 def opened_with_codes(folder: Path) -> Store:
     settings = {"vectors.index_from": 1}
-    return SearchedStore(OldSQLiteStore.open(URLS["sqlite"](folder), fresh_org(), settings))
+    store = SQLiteStore.open(URLS["sqlite"](folder), fresh_org(), settings)
+    store.models = SearchedModels(store.models)
+    return store
 
 
 def opened_as(name: str, folder: Path, request: pytest.FixtureRequest) -> Store:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from hashlib import sha256
 from typing import Any
 
 from concord.core.reports import Finding
-from concord.core.storage import Store
+from concord.store.contract import Store, TextHash, VectorIndex
 from concord.types import ChunkId, Document, Filter, Identity, Piece, Source, Vector
 
 EVERYTHING = Filter()
@@ -47,9 +49,9 @@ def pieces(*texts: str | Piece) -> list[Piece]:
 def put(store: Store, path: str, *texts: str | Piece, **fields: Any) -> list[ChunkId]:
     """Store a document made of these texts, and its source when there is none; return the chunk ids."""
     made = document(path, **fields)
-    if made.source_id not in {known.id for known in store.catalog.sources()}:
+    if made.source_id not in {known.id for known in store.catalog.snapshot().sources}:
         store.catalog.put_source(source(made.source_id))
-    return store.catalog.put_document(made, pieces(*texts))
+    return store.catalog.put_documents([(made, pieces(*texts))])[0]
 
 
 def faults(store: Store) -> list[Finding]:
@@ -63,7 +65,36 @@ def unit(*numbers: float) -> Vector:
     return array("f", [number / length for number in numbers]).tobytes()
 
 
-def embed(store: Store, vectors: Sequence[tuple[ChunkId, Vector]]) -> int:
+def active_model(store: Store) -> Identity | None:
+    """Return which model searches use."""
+    model = store.catalog.snapshot().active
+    return model.identity if model else None
+
+
+def file_of(store: Store) -> str:
+    """Return the file that a store is kept in."""
+    path = store.place.path
+    assert path is not None
+    return path
+
+
+def vectors_of(store: Store) -> VectorIndex:
+    """Return the index of the model that searches use; before the first, that of the tiny one."""
+    return store.models.index(active_model(store) or IDENTITY)
+
+
+def writing(store: Store, wait_s: float = 1) -> AbstractContextManager[None]:
+    """Hold the right to change vectors that are kept outside."""
+    return store.lock("vectors kept elsewhere", "changing the vectors", wait_s=wait_s)
+
+
+def keyed(pairs: Iterable[tuple[ChunkId, Vector]]) -> Iterator[tuple[ChunkId, TextHash, Vector]]:
+    """Give vectors keys of their own, as if each chunk had another text."""
+    for chunk_id, vector in pairs:
+        yield chunk_id, sha256(b"%d " % chunk_id + vector).digest(), vector
+
+
+def embed(store: Store, pairs: Iterable[tuple[ChunkId, Vector]]) -> int:
     """Store vectors of the tiny model."""
-    store.vectors.prepare(IDENTITY)
-    return store.vectors.put(vectors)
+    store.models.add(IDENTITY, {})
+    return store.models.index(IDENTITY).put(keyed(pairs))

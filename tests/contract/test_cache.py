@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from concord.core.reports import CacheUsage
-from concord.core.storage import Store
+from concord.store.contract import Store
 from contract.stored import IDENTITY, put, unit
 
 
@@ -18,61 +18,64 @@ def key(text: str) -> bytes:
 
 @pytest.mark.promise("004.cache")
 def test_a_vector_is_known_by_its_text_and_by_who_made_it(store: Store):
-    store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0), key("b"): unit(0, 1, 0, 0)})
+    store.models.index(IDENTITY).remember({key("a"): unit(1, 0, 0, 0), key("b"): unit(0, 1, 0, 0)})
     asked = [key("a"), key("b"), key("c"), key("a")]
-    assert store.cache.get(IDENTITY, asked) == {key("a"): unit(1, 0, 0, 0), key("b"): unit(0, 1, 0, 0)}
+    assert store.models.index(IDENTITY).cached(asked) == {
+        key("a"): unit(1, 0, 0, 0),
+        key("b"): unit(0, 1, 0, 0),
+    }
     for field in ("provider", "model", "prefix_version", "metric"):
-        assert store.cache.get(replace(IDENTITY, **{field: "other"}), asked) == {}
-    assert store.cache.get(replace(IDENTITY, dimension=8), asked) == {}
+        assert store.models.index(replace(IDENTITY, **{field: "other"})).cached(asked) == {}
+    assert store.models.index(replace(IDENTITY, dimension=8)).cached(asked) == {}
 
 
 def test_a_vector_put_again_replaces_the_old_one(store: Store):
-    store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0)})
-    store.cache.put(IDENTITY, {key("a"): unit(0, 1, 0, 0)})
-    assert store.cache.get(IDENTITY, [key("a")]) == {key("a"): unit(0, 1, 0, 0)}
+    store.models.index(IDENTITY).remember({key("a"): unit(1, 0, 0, 0)})
+    store.models.index(IDENTITY).remember({key("a"): unit(0, 1, 0, 0)})
+    assert store.models.index(IDENTITY).cached([key("a")]) == {key("a"): unit(0, 1, 0, 0)}
 
 
 def test_two_embedders_do_not_disturb_each_other(store: Store):
     other = replace(IDENTITY, model="other")
-    store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0)})
-    store.cache.put(other, {key("a"): unit(0, 1, 0, 0)})
-    assert store.cache.get(IDENTITY, [key("a")]) == {key("a"): unit(1, 0, 0, 0)}
-    assert store.cache.get(other, [key("a")]) == {key("a"): unit(0, 1, 0, 0)}
+    store.models.index(IDENTITY).remember({key("a"): unit(1, 0, 0, 0)})
+    store.models.index(other).remember({key("a"): unit(0, 1, 0, 0)})
+    assert store.models.index(IDENTITY).cached([key("a")]) == {key("a"): unit(1, 0, 0, 0)}
+    assert store.models.index(other).cached([key("a")]) == {key("a"): unit(0, 1, 0, 0)}
 
 
 def test_removing_a_source_leaves_what_is_cached(store: Store):
     put(store, "docs/a.md", "text")
-    store.cache.put(IDENTITY, {key("text"): unit(1, 0, 0, 0)})
+    store.models.index(IDENTITY).remember({key("text"): unit(1, 0, 0, 0)})
     store.catalog.remove_source("docs")
-    assert store.cache.get(IDENTITY, [key("text")]) == {key("text"): unit(1, 0, 0, 0)}
+    assert store.models.index(IDENTITY).cached([key("text")]) == {key("text"): unit(1, 0, 0, 0)}
 
 
 def test_nothing_asked_is_nothing_found(store: Store):
-    store.cache.put(IDENTITY, {})
-    assert store.cache.get(IDENTITY, []) == {}
+    store.models.index(IDENTITY).remember({})
+    assert store.models.index(IDENTITY).cached([]) == {}
 
 
 @pytest.mark.promise("E.cache.hit-rate")
 def test_what_was_known_and_what_had_to_be_made_is_counted(store: Store):
     assert store.cache.usage() == CacheUsage(0, 0, 0, 0)
     assert store.cache.usage().hit_rate is None
-    assert store.cache.get(IDENTITY, [key("a")]) == {}
-    store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0), key("b"): unit(0, 1, 0, 0)})
-    store.cache.get(IDENTITY, [key("a"), key("c")])
+    assert store.models.index(IDENTITY).cached([key("a")]) == {}
+    store.models.index(IDENTITY).remember({key("a"): unit(1, 0, 0, 0), key("b"): unit(0, 1, 0, 0)})
+    store.models.index(IDENTITY).cached([key("a"), key("c")])
     assert store.cache.usage() == CacheUsage(entries=2, size_bytes=32, hits=1, misses=2)
     assert store.cache.usage().hit_rate == pytest.approx(1 / 3)
-    store.cache.put(IDENTITY, {key("a"): unit(0, 1, 0, 0)})
+    store.models.index(IDENTITY).remember({key("a"): unit(0, 1, 0, 0)})
     assert store.cache.usage().entries == 2
 
 
 @pytest.mark.promise("E.cache.eviction")
 def test_the_least_recently_used_are_forgotten_first(store: Store):
     for name in "abcd":
-        store.cache.put(IDENTITY, {key(name): unit(1, 0, 0, 0)})
-    store.cache.get(IDENTITY, [key("a")])
+        store.models.index(IDENTITY).remember({key(name): unit(1, 0, 0, 0)})
+    store.models.index(IDENTITY).cached([key("a")])
     assert store.cache.trim(4 * 16) == 0
     assert store.cache.trim(2 * 16 + 15) == 2
-    assert set(store.cache.get(IDENTITY, list(map(key, "abcd")))) == {key("a"), key("d")}
+    assert set(store.models.index(IDENTITY).cached(list(map(key, "abcd")))) == {key("a"), key("d")}
     assert store.cache.usage().size_bytes == 32
     assert store.cache.trim(0) == 2
     assert store.cache.usage().entries == 0
@@ -81,10 +84,10 @@ def test_the_least_recently_used_are_forgotten_first(store: Store):
 def test_all_that_is_remembered_can_be_listed_the_least_recently_used_first(store: Store):
     other = replace(IDENTITY, model="other")
     assert list(store.cache.entries()) == []
-    store.cache.put(IDENTITY, {key("a"): unit(1, 0, 0, 0)})
-    store.cache.put(other, {key("a"): unit(0, 0, 1, 0)})
-    store.cache.put(IDENTITY, {key("b"): unit(0, 1, 0, 0)})
-    store.cache.get(IDENTITY, [key("a")])
+    store.models.index(IDENTITY).remember({key("a"): unit(1, 0, 0, 0)})
+    store.models.index(other).remember({key("a"): unit(0, 0, 1, 0)})
+    store.models.index(IDENTITY).remember({key("b"): unit(0, 1, 0, 0)})
+    store.models.index(IDENTITY).cached([key("a")])
     assert list(store.cache.entries()) == [
         (other, key("a"), unit(0, 0, 1, 0)),
         (IDENTITY, key("b"), unit(0, 1, 0, 0)),

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.core.errors import BadValue, NotFound, StoreBusy
-from concord.core.storage import Store
+from concord.store.contract import Select, Store, document_by_id, documents_at
 from concord.types import Counts, FileState, Piece, Word
-from contract.stored import EVERYTHING, document, embed, faults, pieces, put, source, unit
+from contract.stored import EVERYTHING, IDENTITY, document, embed, faults, pieces, put, source, unit, vectors_of
 
 
 def found(store: Store, word: str) -> list[int]:
-    return [scored.chunk_id for scored in store.lexical.search(Word(word), EVERYTHING, 100)]
+    return [scored.chunk_id for scored in store.words.search(Word(word), EVERYTHING, 100)]
 
 
 def test_sources_come_back_whole_and_by_name(store: Store):
@@ -25,13 +25,13 @@ def test_sources_come_back_whole_and_by_name(store: Store):
     notes = source("notes", path=None, kind="notes", synced_at=2.5)
     store.catalog.put_source(zoo)
     store.catalog.put_source(notes)
-    assert store.catalog.sources() == [notes, zoo]
+    assert store.catalog.snapshot().sources == [notes, zoo]
 
 
 def test_putting_a_source_again_replaces_it_and_keeps_its_documents(store: Store):
     ids = put(store, "docs/a.md", "hello")
     store.catalog.put_source(source("docs", name="Manual", synced_at=9.0))
-    assert [known.name for known in store.catalog.sources()] == ["Manual"]
+    assert [known.name for known in store.catalog.snapshot().sources] == ["Manual"]
     assert list(store.catalog.read(ids)) == ids
 
 
@@ -40,7 +40,7 @@ def test_two_sources_cannot_share_a_name_or_prefix(store: Store, field: str):
     store.catalog.put_source(source("docs"))
     with pytest.raises(BadValue):
         store.catalog.put_source(source("other", **{field: "docs"}))
-    assert [known.id for known in store.catalog.sources()] == ["docs"]
+    assert [known.id for known in store.catalog.snapshot().sources] == ["docs"]
 
 
 def test_a_document_comes_back_whole(store: Store):
@@ -59,32 +59,32 @@ def test_a_document_comes_back_whole(store: Store):
         superseded_by="d2",
         indexed_at=1.25,
     )
-    store.catalog.put_document(whole, pieces("text"))
-    assert store.catalog.document("d1") == whole
-    assert store.catalog.document("d2") is None
+    store.catalog.put_documents([(whole, pieces("text"))])[0]
+    assert document_by_id(store.catalog, "d1") == whole
+    assert document_by_id(store.catalog, "d2") is None
 
 
 def test_a_tag_given_twice_is_one_tag(store: Store):
     put(store, "docs/a.md", "x", tags=("ops", "web", "ops"))
-    stored = store.catalog.document("docs/a.md")
+    stored = document_by_id(store.catalog, "docs/a.md")
     assert stored
     assert stored.tags == ("ops", "web")
 
 
 def test_a_document_needs_a_source_that_exists(store: Store):
     with pytest.raises(NotFound):
-        store.catalog.put_document(document(), pieces("x"))
-    assert store.catalog.counts() == Counts(0, 0, 0, 0)
+        store.catalog.put_documents([(document(), pieces("x"))])[0]
+    assert store.catalog.count() == Counts(0, 0, 0, 0)
 
 
 def test_two_documents_cannot_have_one_path(store: Store):
     ids = put(store, "docs/a.md", "first")
-    generation = store.catalog.generation()
+    generation = store.catalog.snapshot().generation
     with pytest.raises(BadValue):
-        store.catalog.put_document(document("docs/a.md", id="other"), pieces("second"))
-    assert [chunk.id for chunk in store.catalog.chunks_of("docs/a.md")] == ids
+        store.catalog.put_documents([(document("docs/a.md", id="other"), pieces("second"))])[0]
+    assert [chunk.id for chunk in store.catalog.chunks("docs/a.md")] == ids
     assert found(store, "second") == []
-    assert store.catalog.generation() == generation
+    assert store.catalog.snapshot().generation == generation
 
 
 def test_chunks_come_back_in_order_with_all_their_places(store: Store):
@@ -94,20 +94,20 @@ def test_chunks_come_back_in_order_with_all_their_places(store: Store):
         Piece("", 11, 11, 9, 9, heading=("",)),
     ]
     ids = put(store, "docs/a.md", *written)
-    chunks = store.catalog.chunks_of("docs/a.md")
+    chunks = store.catalog.chunks("docs/a.md")
     assert [chunk.id for chunk in chunks] == ids
     assert [chunk.index for chunk in chunks] == [0, 1, 2]
     assert [
         Piece(c.text, c.start, c.end, c.start_line, c.end_line, c.page, c.heading, c.last_page)
         for c in chunks
     ] == written
-    assert store.catalog.chunks_of("docs/none.md") == []
+    assert store.catalog.chunks("docs/none.md") == []
 
 
 def test_a_piece_that_stays_and_moves_has_its_new_places(store: Store):
     (first,) = put(store, "docs/a.md", Piece("one", 0, 3, 1, 1, page=1, last_page=1))
     (again,) = put(store, "docs/a.md", Piece("one", 9, 12, 5, 6, page=2, last_page=3))
-    (chunk,) = store.catalog.chunks_of("docs/a.md")
+    (chunk,) = store.catalog.chunks("docs/a.md")
     assert (again, chunk.start, chunk.end_line, chunk.pages) == (first, 9, 6, (2, 3))
 
 
@@ -128,8 +128,8 @@ def test_a_changed_piece_gets_a_new_id_and_the_others_keep_id_place_and_vector(s
     after = put(store, "docs/a.md", "new", "alpha", "delta", "gamma")
     assert (after[1], after[3]) == (before[0], before[2])
     assert set(after).isdisjoint({before[1]})
-    assert set(store.vectors.fetch([*before, *after])) == {before[0], before[2]}
-    assert [chunk.index for chunk in store.catalog.chunks_of("docs/a.md")] == [0, 1, 2, 3]
+    assert set(vectors_of(store).fetch([*before, *after])) == {before[0], before[2]}
+    assert [chunk.index for chunk in store.catalog.chunks("docs/a.md")] == [0, 1, 2, 3]
     assert found(store, "beta") == []
     assert found(store, "delta") == [after[2]]
 
@@ -161,16 +161,16 @@ def test_new_tags_alone_keep_the_chunks_and_are_searchable(store: Store):
     embed(store, [(before[0], unit(1, 0, 0, 0))])
     after = put(store, "docs/a.md", "text", tags=("staging",))
     assert after == before
-    assert set(store.vectors.fetch(after)) == set(after)
+    assert set(vectors_of(store).fetch(after)) == set(after)
     assert (found(store, "ops"), found(store, "staging")) == ([], after)
 
 
 def test_updating_a_document_changes_what_its_chunks_are_found_by(store: Store):
     ids = put(store, "docs/a.md", "text", "more text", title="Old", tags=("ops",))
     moved = document("docs/b.md", id="docs/a.md", title="New", tags=("web",), superseded_by=None, size=7)
-    store.catalog.update_document(moved)
-    assert store.catalog.document("docs/a.md") == moved
-    assert [chunk.id for chunk in store.catalog.chunks_of("docs/a.md")] == ids
+    store.catalog.update_documents([moved])
+    assert document_by_id(store.catalog, "docs/a.md") == moved
+    assert [chunk.id for chunk in store.catalog.chunks("docs/a.md")] == ids
     assert (found(store, "old"), found(store, "ops")) == ([], [])
     assert (found(store, "new"), found(store, "web")) == (ids, ids)
 
@@ -178,23 +178,23 @@ def test_updating_a_document_changes_what_its_chunks_are_found_by(store: Store):
 def test_updating_a_document_keeps_the_vectors_of_its_chunks_where_its_title_stays(store: Store):
     ids = put(store, "docs/a.md", "text", "more text", title="Same", tags=("ops",))
     embed(store, [(ids[0], unit(1, 0, 0, 0))])
-    store.catalog.update_document(document("docs/b.md", id="docs/a.md", title="Same", tags=("web",)))
-    assert set(store.vectors.fetch(ids)) == {ids[0]}
+    store.catalog.update_documents([document("docs/b.md", id="docs/a.md", title="Same", tags=("web",))])
+    assert set(vectors_of(store).fetch(ids)) == {ids[0]}
 
 
 def test_updating_several_documents_is_updating_each(store: Store):
     ids = [put(store, f"docs/{n}.md", f"text {n}", "shared", tags=("ops",)) for n in range(3)]
     embed(store, [(ids[0][0], unit(1, 0, 0, 0))])
-    before = store.catalog.generation()
+    before = store.catalog.snapshot().generation
     changed = [document("docs/0.md", tags=("web",)), document("docs/1.md", title="New", tags=("ops", "web"))]
     store.catalog.update_documents(changed)
-    assert [store.catalog.document(one.id) for one in changed] == changed
+    assert [document_by_id(store.catalog, one.id) for one in changed] == changed
     assert sorted(found(store, "web")) == ids[0] + ids[1]
     assert sorted(found(store, "ops")) == ids[1] + ids[2]
     assert sorted(found(store, "new")) == ids[1]
-    assert store.lexical.frequencies(["ops", "web", "shared"]) == (6, {"ops": 4, "web": 4, "shared": 3})
-    assert set(store.vectors.fetch(ids[0])) == {ids[0][0]}
-    assert store.catalog.generation() > before
+    assert store.words.frequencies(["ops", "web", "shared"]) == (6, {"ops": 4, "web": 4, "shared": 3})
+    assert set(vectors_of(store).fetch(ids[0])) == {ids[0][0]}
+    assert store.catalog.snapshot().generation > before
     assert faults(store) == []
 
 
@@ -202,7 +202,7 @@ def test_of_several_documents_none_is_updated_when_one_is_gone(store: Store):
     put(store, "docs/a.md", "text", tags=("ops",))
     with pytest.raises(NotFound):
         store.catalog.update_documents([document("docs/a.md", tags=("web",)), document("docs/gone.md")])
-    known = store.catalog.document("docs/a.md")
+    known = document_by_id(store.catalog, "docs/a.md")
     assert known is not None
     assert known.tags == ("ops",)
 
@@ -210,7 +210,7 @@ def test_of_several_documents_none_is_updated_when_one_is_gone(store: Store):
 def test_updating_a_document_that_is_gone_is_refused(store: Store):
     store.catalog.put_source(source("docs"))
     with pytest.raises(NotFound):
-        store.catalog.update_document(document())
+        store.catalog.update_documents([document()])
 
 
 def test_deleting_documents_takes_their_chunks_words_and_vectors_and_no_others(store: Store):
@@ -218,8 +218,8 @@ def test_deleting_documents_takes_their_chunks_words_and_vectors_and_no_others(s
     embed(store, [(a[0], unit(1, 0, 0, 0)), (b[0], unit(0, 1, 0, 0))])
     assert store.catalog.delete_documents(["docs/a.md", "docs/none.md"]) == 1
     assert found(store, "shared") == b
-    assert set(store.vectors.fetch([*a, *b])) == set(b)
-    assert store.catalog.counts() == Counts(1, 1, 1, 1)
+    assert set(vectors_of(store).fetch([*a, *b])) == set(b)
+    assert store.catalog.count() == Counts(1, 1, 1, 1)
     assert store.catalog.delete_documents(["docs/a.md"]) == 0
 
 
@@ -228,11 +228,11 @@ def test_removing_a_source_takes_all_that_came_from_it_and_nothing_else(store: S
     ids = [put(store, f"docs/{n}.md", "shared text", "more") for n in range(5)]
     kept = put(store, "wiki/a.md", "shared text")
     embed(store, [(chunk_id, unit(1, 0, 0, 0)) for chunk_id in [*sum(ids, []), *kept]])
-    assert store.vectors.delete_source("docs") == 10
+    assert vectors_of(store).delete_source("docs") == 10
     assert store.catalog.remove_source("docs") == 5
-    assert [known.id for known in store.catalog.sources()] == ["wiki"]
+    assert [known.id for known in store.catalog.snapshot().sources] == ["wiki"]
     assert found(store, "shared") == kept
-    assert store.catalog.counts() == Counts(1, 1, 1, 1)
+    assert store.catalog.count() == Counts(1, 1, 1, 1)
     assert store.catalog.remove_source("docs") == 0
 
 
@@ -240,14 +240,14 @@ def test_removing_a_source_takes_vectors_that_nobody_deleted_before(store: Store
     ids = put(store, "docs/a.md", "text")
     embed(store, [(ids[0], unit(1, 0, 0, 0))])
     store.catalog.remove_source("docs")
-    assert store.vectors.fetch(ids) == {}
-    assert store.vectors.search(unit(1, 0, 0, 0), EVERYTHING, 5) == []
+    assert vectors_of(store).fetch(ids) == {}
+    assert vectors_of(store).search(unit(1, 0, 0, 0), EVERYTHING, 5) == []
 
 
 @pytest.mark.promise("000.remove.no-vectors")
 def test_removing_a_source_without_vectors_reports_none(store: Store):
     put(store, "docs/a.md", "text")
-    assert store.vectors.delete_source("docs") == 0
+    assert vectors_of(store).delete_source("docs") == 0
     assert store.catalog.remove_source("docs") == 1
 
 
@@ -263,8 +263,8 @@ def test_documents_come_in_order_of_path_and_of_one_source_when_asked(store: Sto
     for path in ("wiki/b.md", "docs/z.md", "docs/a.md"):
         put(store, path, "x")
     assert [d.path for d in store.catalog.documents()] == ["docs/a.md", "docs/z.md", "wiki/b.md"]
-    assert [d.path for d in store.catalog.documents("docs")] == ["docs/a.md", "docs/z.md"]
-    assert list(store.catalog.documents("none")) == []
+    assert [d.path for d in store.catalog.documents(Select(source_id="docs"))] == ["docs/a.md", "docs/z.md"]
+    assert list(store.catalog.documents(Select(source_id="none"))) == []
 
 
 def test_documents_can_be_changed_while_they_are_walked(store: Store):
@@ -272,7 +272,7 @@ def test_documents_can_be_changed_while_they_are_walked(store: Store):
         put(store, f"docs/{n}.md", "x")
     for each in store.catalog.documents():
         store.catalog.delete_documents([each.id])
-    assert store.catalog.counts().documents == 0
+    assert store.catalog.count().documents == 0
 
 
 def test_a_walk_over_documents_may_be_left_early(store: Store):
@@ -285,11 +285,14 @@ def test_a_walk_over_documents_may_be_left_early(store: Store):
 def test_an_exact_path_wins_over_paths_that_end_in_it(store: Store):
     for path in ("docs/a.md", "docs/x/a.md", "docs/ba.md", "docs/x/docs/a.md"):
         put(store, path, "x")
-    at = store.catalog.documents_at
-    assert [d.path for d in at("docs/a.md")] == ["docs/a.md"]
-    assert [d.path for d in at("a.md")] == ["docs/a.md", "docs/x/a.md", "docs/x/docs/a.md"]
-    assert [d.path for d in at("x/a.md")] == ["docs/x/a.md"]
-    assert [d.path for d in at("%.md")] == []
+
+    def at(path: str) -> list[str]:
+        return [document.path for document in documents_at(store.catalog, path)]
+
+    assert at("docs/a.md") == ["docs/a.md"]
+    assert at("a.md") == ["docs/a.md", "docs/x/a.md", "docs/x/docs/a.md"]
+    assert at("x/a.md") == ["docs/x/a.md"]
+    assert at("%.md") == []
 
 
 def test_counts_are_of_everything_or_of_one_source(store: Store):
@@ -297,17 +300,17 @@ def test_counts_are_of_everything_or_of_one_source(store: Store):
     put(store, "docs/b.md", "z")
     put(store, "wiki/a.md", "w")
     embed(store, [(docs[0], unit(1, 0, 0, 0))])
-    assert store.catalog.counts() == Counts(2, 3, 4, 1)
-    assert store.catalog.counts("docs") == Counts(1, 2, 3, 1)
-    assert store.catalog.counts("wiki") == Counts(1, 1, 1, 0)
-    assert store.catalog.counts("none") == Counts(0, 0, 0, 0)
+    assert store.catalog.count() == Counts(2, 3, 4, 1)
+    assert store.catalog.count("docs") == Counts(1, 2, 3, 1)
+    assert store.catalog.count("wiki") == Counts(1, 1, 1, 0)
+    assert store.catalog.count("none") == Counts(0, 0, 0, 0)
 
 
 def test_the_generation_grows_with_every_change_of_content_and_with_nothing_else(store: Store):
-    seen = [store.catalog.generation()]
+    seen = [store.catalog.snapshot().generation]
 
     def grew() -> bool:
-        seen.append(store.catalog.generation())
+        seen.append(store.catalog.snapshot().generation)
         return seen[-1] > seen[-2]
 
     store.catalog.put_source(source("docs"))
@@ -317,7 +320,7 @@ def test_the_generation_grows_with_every_change_of_content_and_with_nothing_else
     embed(store, [(ids[0], unit(1, 0, 0, 0))])
     store.catalog.read(ids)
     assert not grew()
-    store.catalog.update_document(document("docs/a.md", title="New"))
+    store.catalog.update_documents([document("docs/a.md", title="New")])
     assert grew()
     store.catalog.delete_documents(["docs/a.md"])
     assert grew()
@@ -328,12 +331,12 @@ def test_the_generation_grows_with_every_change_of_content_and_with_nothing_else
 
 
 def test_a_source_is_synced_by_one_at_a_time(store: Store):
-    with store.catalog.sync_lock("docs", wait_s=0):
-        with pytest.raises(StoreBusy, match="syncing"), store.catalog.sync_lock("docs", wait_s=0):
+    with store.lock("docs", "syncing this source", wait_s=0):
+        with pytest.raises(StoreBusy, match="syncing"), store.lock("docs", "syncing this source", wait_s=0):
             pytest.fail("the lock was given twice")
-        with store.catalog.sync_lock("wiki", wait_s=0):
+        with store.lock("wiki", "syncing this source", wait_s=0):
             pass
-    with store.catalog.sync_lock("docs", wait_s=0):
+    with store.lock("docs", "syncing this source", wait_s=0):
         pass
 
 
@@ -343,10 +346,10 @@ def test_who_waits_for_a_sync_gets_its_turn(store: Store):
 
     def second() -> None:
         waiting.set()
-        with store.catalog.sync_lock("docs", wait_s=30):
+        with store.lock("docs", "syncing this source", wait_s=30):
             turns.append("second")
 
-    with store.catalog.sync_lock("docs", wait_s=0):
+    with store.lock("docs", "syncing this source", wait_s=0):
         thread = threading.Thread(target=second)
         thread.start()
         assert waiting.wait(30)
@@ -356,9 +359,9 @@ def test_who_waits_for_a_sync_gets_its_turn(store: Store):
 
 
 def test_a_failed_sync_frees_its_source(store: Store):
-    with pytest.raises(RuntimeError), store.catalog.sync_lock("docs", wait_s=0):
+    with pytest.raises(RuntimeError), store.lock("docs", "syncing this source", wait_s=0):
         raise RuntimeError
-    with store.catalog.sync_lock("docs", wait_s=0):
+    with store.lock("docs", "syncing this source", wait_s=0):
         pass
 
 
@@ -381,7 +384,7 @@ def test_many_threads_may_read_and_write_at_once(store: Store):
     for thread in threads:
         thread.join(60)
     assert failures == []
-    assert store.catalog.counts() == Counts(1, 20, 40, 0)
+    assert store.catalog.count() == Counts(1, 20, 40, 0)
 
 
 TEXTS = st.sampled_from(["alpha beta", "beta gamma", "gamma", "delta delta", ""])
@@ -409,28 +412,29 @@ def apply(store: Store, change: tuple[Any, ...]) -> object:
         path, texts, title, tags = rest
         return put(store, path, *texts, title=title, tags=tags)
     if kind == "update":
-        old = store.catalog.document(rest[0])
+        old = document_by_id(store.catalog, rest[0])
         if old:
-            store.catalog.update_document(replace(old, title=rest[1]))
+            store.catalog.update_documents([replace(old, title=rest[1])])
         return bool(old)
     if kind == "delete":
         return store.catalog.delete_documents(rest)
     if kind == "remove":
-        return store.vectors.delete_source(rest[0]), store.catalog.remove_source(rest[0])
-    waiting = store.vectors.pending(0, rest[0])
+        return vectors_of(store).delete_source(rest[0]), store.catalog.remove_source(rest[0])
+    waiting = vectors_of(store).pending(0, rest[0])
     return waiting, embed(store, [(each.chunk_id, unit(each.chunk_id, 1, 1, 0)) for each in waiting])
 
 
 def state(store: Store) -> object:
     """Return all that can be asked of a store."""
     documents = list(store.catalog.documents())
-    chunks = [store.catalog.chunks_of(each.id) for each in documents]
+    chunks = [store.catalog.chunks(each.id) for each in documents]
     ids = [chunk.id for each in chunks for chunk in each]
     words = {
         word: found(store, word) for word in ("alpha", "beta", "gamma", "delta", "ops", "web", "one", "three")
     }
-    nearest = [scored.chunk_id for scored in store.vectors.search(unit(3, 1, 1, 0), EVERYTHING, 3)]
-    return documents, chunks, store.vectors.fetch(ids), words, nearest, store.catalog.counts()
+    store.models.add(IDENTITY, {})
+    nearest = [scored.chunk_id for scored in vectors_of(store).search(unit(3, 1, 1, 0), EVERYTHING, 3)]
+    return documents, chunks, vectors_of(store).fetch(ids), words, nearest, store.catalog.count()
 
 
 @given(st.lists(CHANGES, min_size=1, max_size=12))
@@ -449,38 +453,38 @@ def test_any_history_leaves_the_same_state_as_in_the_reference(
 def test_a_memo_is_kept_for_as_long_as_its_source(store: Store):
     put(store, "docs/a.md", "text")
     put(store, "other/a.md", "text")
-    assert store.catalog.memo("docs") == ""
-    store.catalog.put_memo("docs", "first ☂")
-    store.catalog.put_memo("other", "theirs")
-    store.catalog.put_memo("docs", "second ☂")
-    assert (store.catalog.memo("docs"), store.catalog.memo("other")) == ("second ☂", "theirs")
+    assert store.catalog.sync_state("docs") == ""
+    store.catalog.put_sync_state("docs", "first ☂")
+    store.catalog.put_sync_state("other", "theirs")
+    store.catalog.put_sync_state("docs", "second ☂")
+    assert (store.catalog.sync_state("docs"), store.catalog.sync_state("other")) == ("second ☂", "theirs")
     store.catalog.remove_source("docs")
-    assert (store.catalog.memo("docs"), store.catalog.memo("other")) == ("", "theirs")
+    assert (store.catalog.sync_state("docs"), store.catalog.sync_state("other")) == ("", "theirs")
 
 
 def test_a_memo_changes_nothing_that_can_be_searched(store: Store):
     put(store, "docs/a.md", "text")
-    before = store.catalog.generation()
-    store.catalog.put_memo("docs", "something to remember")
-    assert store.catalog.generation() == before
+    before = store.catalog.snapshot().generation
+    store.catalog.put_sync_state("docs", "something to remember")
+    assert store.catalog.snapshot().generation == before
 
 
 def test_a_memo_about_a_source_that_is_gone_is_not_kept(store: Store):
-    store.catalog.put_memo("gone", "something to remember")
-    assert store.catalog.memo("gone") == ""
+    store.catalog.put_sync_state("gone", "something to remember")
+    assert store.catalog.sync_state("gone") == ""
 
 
 def test_documents_stored_together_are_as_if_stored_one_by_one(store: Store):
     put(store, "docs/a.md", "old text", "kept text", title="A")
-    vectors = store.catalog.chunks_of("docs/a.md")
+    vectors = store.catalog.chunks("docs/a.md")
     documents = [document("docs/a.md", title="A"), document("docs/b.md", tags=("ops",))]
     store.catalog.put_documents(
         (one, pieces("new text", "kept text") if one.id == "docs/a.md" else pieces("other text"))
         for one in documents
     )
     assert [d.path for d in store.catalog.documents()] == ["docs/a.md", "docs/b.md"]
-    assert [c.text for c in store.catalog.chunks_of("docs/a.md")] == ["new text", "kept text"]
-    assert store.catalog.chunks_of("docs/a.md")[1].id == vectors[1].id
+    assert [c.text for c in store.catalog.chunks("docs/a.md")] == ["new text", "kept text"]
+    assert store.catalog.chunks("docs/a.md")[1].id == vectors[1].id
     assert (found(store, "old"), len(found(store, "text"))) == ([], 3)
     store.catalog.put_documents([])
 
@@ -490,20 +494,20 @@ def test_indexing_anew_changes_nothing_that_is_indexed_as_it_would_be_now(store:
     ids = put(store, "docs/a.md", "alpha", "beta", title="T", tags=("ops",))
     put(store, "docs/b.md", "alpha")
     embed(store, [(ids[0], unit(1, 0, 0, 0))])
-    before = store.lexical.search(Word("alpha"), EVERYTHING, 9)
-    assert store.catalog.reindex(["docs/a.md", "docs/b.md", "none"]) == 0
-    assert store.lexical.search(Word("alpha"), EVERYTHING, 9) == before
-    assert store.catalog.counts().vectors == 1
+    before = store.words.search(Word("alpha"), EVERYTHING, 9)
+    assert store.catalog.reindex_words(["docs/a.md", "docs/b.md", "none"]) == 0
+    assert store.words.search(Word("alpha"), EVERYTHING, 9) == before
+    assert store.catalog.count().vectors == 1
 
 
 def test_tags_are_embedded_with_notes_and_with_nothing_else(store: Store):
     (note,) = put(store, "notes/a", "a text", type="note", tags=("ops", "red"))
     (page,) = put(store, "docs/a.md", "a text", tags=("ops",))
-    tags = {waiting.chunk_id: waiting.tags for waiting in store.vectors.pending(0, 10)}
+    tags = {waiting.chunk_id: waiting.tags for waiting in vectors_of(store).pending(0, 10)}
     assert tags == {note: ("ops", "red"), page: ()}
     embed(store, [(note, unit(1, 0, 0, 0)), (page, unit(0, 1, 0, 0))])
     put(store, "docs/a.md", "a text", tags=("other",))
     put(store, "notes/a", "a text", type="note", tags=("ops", "red"))
-    assert store.vectors.pending(0, 10) == []
+    assert vectors_of(store).pending(0, 10) == []
     put(store, "notes/a", "a text", type="note", tags=("ops",))
-    assert [waiting.tags for waiting in store.vectors.pending(0, 10)] == [("ops",)]
+    assert [waiting.tags for waiting in vectors_of(store).pending(0, 10)] == [("ops",)]

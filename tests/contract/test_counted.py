@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concord.core.storage import Store
+from concord.store.contract import Store
 from concord.types import Filter
 from contract.stored import put
 

@@ -6,7 +6,7 @@ import random
 
 from msgspec.structs import replace
 
-from concord.core.storage import Store
+from concord.store.contract import Store
 from concord.types import Access, Feedback
 from contract.stored import faults, put
 
@@ -66,10 +66,10 @@ def test_opinions_outlive_their_documents(store: Store):
 
 def test_nothing_of_the_journal_counts_as_a_change_to_what_is_searched(store: Store):
     put(store, "docs/a.md", "one")
-    before = store.catalog.generation()
+    before = store.catalog.snapshot().generation
     store.journal.record_access(["docs/a.md"], 100.0)
     store.journal.record_feedback(Feedback("docs/a.md", "docs/a.md:1-1", "good", "one", 1.0))
-    assert store.catalog.generation() == before
+    assert store.catalog.snapshot().generation == before
 
 
 def test_a_store_that_nobody_harmed_has_nothing_wrong(store: Store):

@@ -7,7 +7,7 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from concord.core.storage import Store
+from concord.store.contract import Store
 from concord.text.names import asked_names
 from concord.types import ChunkId, Filter, Piece
 from contract.stored import EVERYTHING, document, pieces, put
@@ -17,7 +17,7 @@ QUERY = "query\n\n  --csv   Print rows of commas.\n"
 
 
 def called(store: Store, *tokens: str, filter: Filter = EVERYTHING, limit: int = 9) -> list[ChunkId]:
-    return [scored.chunk_id for scored in store.lexical.search_names(tokens, filter, limit)]
+    return [scored.chunk_id for scored in store.words.search_names(tokens, filter, limit)]
 
 
 def test_a_chunk_is_found_by_its_names_and_by_nothing_that_only_looks_like_one(store: Store):
@@ -44,10 +44,10 @@ def test_a_score_is_the_sum_of_what_each_name_tells(store: Store):
     def idf(n: int) -> float:
         return math.log((10 - n + 0.5) / (n + 0.5))
 
-    scored = store.lexical.search_names(["--csv", "--pk", "--pk", "--none"], EVERYTHING, 9)
+    scored = store.words.search_names(["--csv", "--pk", "--pk", "--none"], EVERYTHING, 9)
     assert [one.chunk_id for one in scored] == [a, b]
     assert [one.score for one in scored] == pytest.approx([idf(2) + idf(1), idf(2)])
-    assert store.lexical.name_frequencies(["--csv", "--pk", "cli --csv", "--none"]) == {
+    assert store.words.name_frequencies(["--csv", "--pk", "cli --csv", "--none"]) == {
         "--csv": 2,
         "--pk": 1,
         "cli --csv": 2,
@@ -57,7 +57,7 @@ def test_a_score_is_the_sum_of_what_each_name_tells(store: Store):
 
 def test_a_name_that_most_chunks_have_still_counts_a_little(store: Store):
     same = put(store, "docs/cli.md", QUERY, QUERY, QUERY)
-    scored = store.lexical.search_names(["--csv"], EVERYTHING, 9)
+    scored = store.words.search_names(["--csv"], EVERYTHING, 9)
     assert [one.chunk_id for one in scored] == same
     assert all(0 < one.score < 0.001 for one in scored)
 
@@ -82,7 +82,7 @@ def test_names_go_with_their_chunks(store: Store):
     assert called(store, "--pk") == []
     store.catalog.delete_documents(["docs/cli.md"])
     assert called(store, "--csv") == []
-    assert store.lexical.name_frequencies(["--csv"]) == {"--csv": 0}
+    assert store.words.name_frequencies(["--csv"]) == {"--csv": 0}
     put(store, "docs/cli.md", QUERY)
     store.catalog.remove_source("docs")
     assert called(store, "--csv") == []
@@ -90,11 +90,11 @@ def test_names_go_with_their_chunks(store: Store):
 
 def test_a_chunk_is_called_after_the_name_that_its_file_has_now(store: Store):
     (a,) = put(store, "docs/tar.md", QUERY)
-    store.catalog.update_document(document("docs/zip.md", id="docs/tar.md"))
+    store.catalog.update_documents([document("docs/zip.md", id="docs/tar.md")])
     assert called(store, "tar --csv") == []
     assert called(store, "zip --csv") == [a]
     moved = replace(document("docs/cat.md"), id="docs/tar.md")
-    assert store.catalog.put_document(moved, pieces(QUERY)) == [a]
+    assert store.catalog.put_documents([(moved, pieces(QUERY))])[0] == [a]
     assert called(store, "cat --csv") == [a]
 
 
@@ -102,8 +102,8 @@ def test_columns_are_kept_also_of_a_chunk_that_moves(store: Store):
     whole, part = Piece("a", 0, 1, 1, 1), Piece("b", 2, 3, 1, 1, start_column=3, end_column=3)
     put(store, "docs/a.json", whole, part)
     put(store, "docs/a.json", replace(part, start_column=7, end_column=7))
-    (kept,) = store.catalog.chunks_of("docs/a.json")
+    (kept,) = store.catalog.chunks("docs/a.json")
     assert (kept.start_column, kept.end_column) == (7, 7)
     put(store, "docs/a.json", whole)
-    (kept,) = store.catalog.chunks_of("docs/a.json")
+    (kept,) = store.catalog.chunks("docs/a.json")
     assert (kept.start_column, kept.end_column) == (None, None)

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.core.storage import Store
+from concord.store.contract import Store, document_by_id
 from concord.types import AnyOf, Filter, Word
 from contract.anywhere import rivals_anywhere  # noqa: F401
-from contract.stored import IDENTITY, put, unit
+from contract.stored import IDENTITY, keyed, put, unit, vectors_of
 
 PATHS = ("docs/a.md", "docs/sub/b.md", "wiki/a.md")
 WORDS = ("red", "green", "blue")
@@ -58,24 +58,24 @@ def _put(store: Store, path: str, texts: list[str], tags: tuple[str, ...]) -> No
 
 
 def _tag(store: Store, path: str, tags: tuple[str, ...]) -> None:
-    if known := store.catalog.document(path):
-        store.catalog.update_document(replace(known, tags=tags))
+    if known := document_by_id(store.catalog, path):
+        store.catalog.update_documents([replace(known, tags=tags)])
 
 
 def _supersede(store: Store, path: str, by: str) -> None:
-    known = store.catalog.document(path)
-    if known and store.catalog.document(by) and path != by:
-        store.catalog.update_document(replace(known, superseded_by=by))
+    known = document_by_id(store.catalog, path)
+    if known and document_by_id(store.catalog, by) and path != by:
+        store.catalog.update_documents([replace(known, superseded_by=by)])
 
 
 def _embed(store: Store, most: int) -> None:
-    store.vectors.prepare(IDENTITY)
-    waiting = store.vectors.pending(0, most)
-    store.vectors.put((one.chunk_id, _meaning(one.text)) for one in waiting)
+    store.models.add(IDENTITY, {})
+    waiting = vectors_of(store).pending(0, most)
+    vectors_of(store).put(keyed((one.chunk_id, _meaning(one.text)) for one in waiting))
 
 
 def _remove(store: Store, source: str) -> None:
-    store.vectors.delete_source(source)
+    vectors_of(store).delete_source(source)
     store.catalog.remove_source(source)
 
 
@@ -96,11 +96,12 @@ def _meaning(text: str) -> bytes:
 def _answers(store: Store) -> list[Any]:
     """Return all that can be asked of a store, in words that do not depend on its ids."""
     words = AnyOf(tuple(map(Word, WORDS)))
-    by_words = [_named(store, store.lexical.search(words, filter, 99)) for filter in FILTERS]
+    by_words = [_named(store, store.words.search(words, filter, 99)) for filter in FILTERS]
+    store.models.add(IDENTITY, {})
     near = unit(1, 2, 3, 1)
-    by_meaning = [_named(store, store.vectors.search(near, filter, 99)) for filter in FILTERS]
+    by_meaning = [_named(store, vectors_of(store).search(near, filter, 99)) for filter in FILTERS]
     documents = [(known.path, known.tags, known.superseded_by) for known in store.catalog.documents()]
-    return [by_words, by_meaning, documents, store.catalog.counts(), len(store.vectors.pending(0, 99))]
+    return [by_words, by_meaning, documents, store.catalog.count(), len(vectors_of(store).pending(0, 99))]
 
 
 def _named(store: Store, scored: list[Any]) -> list[tuple[str, int, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concord.core.storage import Store
+from concord.store.contract import Select, Store, document_by_id
 from concord.types import Filter
 from contract.stored import document, put
 
@@ -24,8 +24,11 @@ def test_a_document_knows_what_it_superseded(store: Store):
     put(store, "docs/a.md", "one", superseded_by="docs/c.md")
     put(store, "docs/b.md", "two", superseded_by="docs/c.md")
     put(store, "docs/c.md", "three")
-    assert [d.path for d in store.catalog.superseded("docs/c.md")] == ["docs/a.md", "docs/b.md"]
-    assert store.catalog.superseded("docs/a.md") == []
+    assert [d.path for d in list(store.catalog.documents(Select(superseded_by="docs/c.md")))] == [
+        "docs/a.md",
+        "docs/b.md",
+    ]
+    assert list(store.catalog.documents(Select(superseded_by="docs/a.md"))) == []
 
 
 @pytest.mark.promise("002.supersede")
@@ -40,7 +43,7 @@ def test_deleting_the_last_of_a_chain_brings_the_one_before_it_back(store: Store
 def test_deleting_the_middle_of_a_chain_joins_its_ends(store: Store):
     chain(store)
     store.catalog.delete_documents(["more/b.md"])
-    assert store.catalog.document("docs/a.md") == document("docs/a.md", superseded_by="docs/c.md")
+    assert document_by_id(store.catalog, "docs/a.md") == document("docs/a.md", superseded_by="docs/c.md")
     assert current(store) == {"docs/c.md"}
 
 
@@ -69,8 +72,8 @@ def test_documents_that_supersede_each_other_do_not_hide_the_one_that_is_left(st
 def test_what_a_note_was_made_of_is_kept_with_it(store: Store):
     fields = {"content": "  as typed\n", "highlights": ["a", "ü"], "summary": None}
     put(store, "docs/a.md", "as typed", fields=fields)
-    assert store.catalog.document("docs/a.md") == document("docs/a.md", fields=fields)
-    ((_, read),) = store.catalog.read([store.catalog.chunks_of("docs/a.md")[0].id]).values()
+    assert document_by_id(store.catalog, "docs/a.md") == document("docs/a.md", fields=fields)
+    ((_, read),) = store.catalog.read([store.catalog.chunks("docs/a.md")[0].id]).values()
     assert read.fields == fields
 
 

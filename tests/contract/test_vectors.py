@@ -8,43 +8,28 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from concord.core.errors import BadValue, ModelMismatch
-from concord.core.storage import Store
+from concord.store.contract import Store
 from concord.types import Filter, Pending, Piece
 from contract.anywhere import rivals_anywhere, store_anywhere  # noqa: F401
-from contract.stored import EVERYTHING, IDENTITY, embed, put, unit
+from contract.stored import EVERYTHING, IDENTITY, embed, keyed, put, unit, vectors_of
 
 NORTH, EAST = unit(1, 0, 0, 0), unit(0, 1, 0, 0)
 
 
 def ids(store: Store, vector: bytes, filter: Filter = EVERYTHING, limit: int = 100) -> list[int]:
-    return [scored.chunk_id for scored in store.vectors.search(vector, filter, limit)]
+    return [scored.chunk_id for scored in vectors_of(store).search(vector, filter, limit)]
 
 
 @pytest.mark.promise("001.vec.cosine")
 def test_the_nearest_vector_comes_first_and_scores_its_cosine(store: Store):
     a, b, c, d = put(store, "docs/a.md", "a", "b", "c", "d")
     embed(store, [(a, EAST), (b, NORTH), (c, unit(1, 1, 0, 0)), (d, unit(-1, 0, 0, 0))])
-    scored = store.vectors.search(NORTH, EVERYTHING, 10)
+    scored = vectors_of(store).search(NORTH, EVERYTHING, 10)
     assert [each.chunk_id for each in scored] == [b, c, a, d]
     assert [each.score for each in scored] == pytest.approx([1, 0.5**0.5, 0, -1], abs=1e-6)
     assert all(each.score <= 1 for each in scored)
-
-
-def test_vectors_come_along_for_whom_they_are_wanted_or_not_at_all(store: Store):
-    a, b, c = put(store, "docs/a.md", "a", "b", "c")
-    given = {a: EAST, b: NORTH, c: unit(1, 1, 0, 0)}
-    embed(store, list(given.items()))
-    assert not any(one.vector for one in store.vectors.search(NORTH, EVERYTHING, 2))
-    along = store.vectors.search(NORTH, EVERYTHING, 2, with_vectors=True)
-    assert [one.chunk_id for one in along] == [b, c]
-    for one in along:
-        assert array("f", one.vector).tolist() in (
-            [],
-            pytest.approx(array("f", given[one.chunk_id]).tolist()),
-        )
 
 
 def test_ties_go_by_id_also_where_the_list_ends(store: Store):
@@ -64,38 +49,12 @@ def test_no_more_than_the_limit_comes_back(store: Store):
 
 def test_before_the_first_vector_nothing_is_found(store: Store):
     a = put(store, "docs/a.md", "a")
-    assert store.vectors.identity() is None
+    with pytest.raises(ModelMismatch):
+        ids(store, NORTH)
+    assert vectors_of(store).fetch(a) == {}
+    store.models.add(IDENTITY, {})
     assert ids(store, NORTH) == []
-    assert store.vectors.fetch(a) == {}
-    store.vectors.prepare(IDENTITY)
-    assert ids(store, NORTH) == []
-    assert store.vectors.fetch(a) == {}
-
-
-def test_the_index_remembers_its_embedder(store: Store):
-    store.vectors.prepare(IDENTITY)
-    store.vectors.prepare(IDENTITY)
-    assert store.vectors.identity() == IDENTITY
-
-
-@pytest.mark.parametrize(
-    "change", [{"provider": "p"}, {"model": "m"}, {"dimension": 8}, {"prefix_version": "v2"}], ids=str
-)
-@pytest.mark.promise("design.index-remembers-its-embedder")
-def test_vectors_of_another_embedder_are_refused_while_there_are_any(store: Store, change: dict[str, Any]):
-    (a,) = put(store, "docs/a.md", "a")
-    embed(store, [(a, NORTH)])
-    other = replace(IDENTITY, **change)
-    with pytest.raises(ModelMismatch) as refusal:
-        store.vectors.prepare(other)
-    assert refusal.value.hint
-    assert store.vectors.identity() == IDENTITY
-    store.vectors.delete_source("docs")
-    store.vectors.prepare(other)
-    assert store.vectors.identity() == other
-    made = unit(*[1.0] * other.dimension)
-    assert store.vectors.put([(a, made)]) == 1
-    assert ids(store, made) == [a]
+    assert vectors_of(store).fetch(a) == {}
 
 
 @pytest.mark.parametrize(
@@ -114,48 +73,48 @@ def test_vectors_of_another_embedder_are_refused_while_there_are_any(store: Stor
 )
 def test_a_broken_vector_is_refused_with_all_that_came_with_it(store: Store, broken: bytes):
     a, b = put(store, "docs/a.md", "a", "b")
-    store.vectors.prepare(IDENTITY)
+    store.models.add(IDENTITY, {})
     with pytest.raises(BadValue):
-        store.vectors.put([(a, NORTH), (b, broken)])
-    assert store.catalog.counts().vectors == 0
+        vectors_of(store).put(keyed([(a, NORTH), (b, broken)]))
+    assert store.catalog.count().vectors == 0
     with pytest.raises(BadValue):
-        store.vectors.search(broken, EVERYTHING, 3)
+        vectors_of(store).search(broken, EVERYTHING, 3)
 
 
 def test_vectors_need_an_embedder_first(store: Store):
     (a,) = put(store, "docs/a.md", "a")
     with pytest.raises(BadValue):
-        store.vectors.put([(a, NORTH)])
+        vectors_of(store).put(keyed([(a, NORTH)]))
 
 
 def test_a_vector_put_again_replaces_the_old_one(store: Store):
     (a,) = put(store, "docs/a.md", "a")
     assert embed(store, [(a, NORTH)]) == 1
     assert embed(store, [(a, EAST)]) == 1
-    assert store.vectors.fetch([a]) == {a: EAST}
-    assert store.catalog.counts().vectors == 1
+    assert vectors_of(store).fetch([a]) == {a: EAST}
+    assert store.catalog.count().vectors == 1
 
 
 def test_a_vector_whose_chunk_has_gone_is_passed_over(store: Store):
     a, b = put(store, "docs/a.md", "a", "b")
-    store.vectors.prepare(IDENTITY)
+    store.models.add(IDENTITY, {})
     put(store, "docs/a.md", "b")
-    assert store.vectors.put([(a, NORTH), (b, NORTH)]) == 1
+    assert vectors_of(store).put(keyed([(a, NORTH), (b, NORTH)])) == 1
     assert ids(store, NORTH) == [b]
 
 
 def test_vectors_may_come_from_a_generator(store: Store):
     stored = put(store, "docs/a.md", "a", "b")
-    store.vectors.prepare(IDENTITY)
-    assert store.vectors.put((chunk_id, NORTH) for chunk_id in stored) == 2
+    store.models.add(IDENTITY, {})
+    assert vectors_of(store).put(keyed((chunk_id, NORTH) for chunk_id in stored)) == 2
 
 
 def test_fetching_returns_exactly_what_was_put(store: Store):
     a, b = put(store, "docs/a.md", "a", "b")
     made = unit(0.1, 0.2, -0.3, 0.4)
     embed(store, [(a, made)])
-    assert store.vectors.fetch([a, b, 999, a]) == {a: made}
-    assert store.vectors.fetch([]) == {}
+    assert vectors_of(store).fetch([a, b, 999, a]) == {a: made}
+    assert vectors_of(store).fetch([]) == {}
 
 
 @pytest.mark.promise("004.embed.backfill")
@@ -167,26 +126,26 @@ def test_chunks_without_a_vector_are_pending_in_order_with_all_that_is_embedded(
         Pending(b, "T", (), "two"),
         Pending(c, "Untitled", (), "three"),
     )
-    assert store.vectors.pending(0, 10) == [one, two, three]
-    assert store.vectors.pending(a, 1) == [two]
-    assert store.vectors.pending(0, 10, "wiki") == [three]
+    assert vectors_of(store).pending(0, 10) == [one, two, three]
+    assert vectors_of(store).pending(a, 1) == [two]
+    assert vectors_of(store).pending(0, 10, "wiki") == [three]
     assert (
-        store.vectors.pending(0, 10, "none")
-        == store.vectors.pending(c, 10)
-        == store.vectors.pending(0, 0)
+        vectors_of(store).pending(0, 10, "none")
+        == vectors_of(store).pending(c, 10)
+        == vectors_of(store).pending(0, 0)
         == []
     )
     embed(store, [(b, NORTH)])
-    assert store.vectors.pending(0, 10) == [one, three]
+    assert vectors_of(store).pending(0, 10) == [one, three]
 
 
 def test_deleting_a_sources_vectors_makes_its_chunks_pending_again_and_leaves_the_others(store: Store):
     a, b = put(store, "docs/a.md", "a", "b")
     (c,) = put(store, "wiki/c.md", "c")
     embed(store, [(a, NORTH), (c, NORTH)])
-    assert store.vectors.delete_source("docs") == 1
-    assert store.vectors.delete_source("docs") == store.vectors.delete_source("none") == 0
-    assert [each.chunk_id for each in store.vectors.pending(0, 10)] == [a, b]
+    assert vectors_of(store).delete_source("docs") == 1
+    assert vectors_of(store).delete_source("docs") == vectors_of(store).delete_source("none") == 0
+    assert [each.chunk_id for each in vectors_of(store).pending(0, 10)] == [a, b]
     assert ids(store, NORTH) == [c]
 
 
@@ -247,7 +206,7 @@ def test_the_nearest_are_those_of_the_reference(
             for n in range(len(points))
         ]
         embed(store, [(chunk_id, unit(*point)) for chunk_id, point in zip(stored, points, strict=True)])
-        found.append(store.vectors.search(unit(*query), filter, limit))
+        found.append(vectors_of(store).search(unit(*query), filter, limit))
     expected, scored = found
     assert [each.score for each in scored] == pytest.approx([each.score for each in expected], abs=1e-5)
     assert scored == sorted(scored, key=lambda each: (-each.score, each.chunk_id))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.core.errors import BadValue
-from concord.core.storage import Store
+from concord.store.contract import Select, Store, document_by_id, documents_at
 from concord.types import Access, Chunk, Document, Feedback, FileState, Filter, Pending, Piece, Source
-from contract.stored import document, pieces, put, source
+from contract.stored import document, pieces, put, source, vectors_of
 
 HALF = "half \ud800 a character"
 ODD = st.text(alphabet="\0\x1b0ea/*é💥", max_size=6)
@@ -57,7 +57,7 @@ often = settings(max_examples=40)
 
 
 def emptied(store: Store) -> Store:
-    for known in store.catalog.sources():
+    for known in store.catalog.snapshot().sources:
         store.catalog.remove_source(known.id)
     return store
 
@@ -67,13 +67,13 @@ def emptied(store: Store) -> Store:
 def test_a_source_and_its_memo_are_read_back_whatever_they_are_called(store: Store, given: Source, memo: str):
     catalog = emptied(store).catalog
     catalog.put_source(given)
-    assert catalog.sources() == [given]
+    assert catalog.snapshot().sources == [given]
     catalog.put_source(replace(given, trust="untrusted"))
-    catalog.put_memo(given.id, memo)
-    assert catalog.memo(given.id) == memo
-    assert catalog.counts(given.id).sources == 1
+    catalog.put_sync_state(given.id, memo)
+    assert catalog.sync_state(given.id) == memo
+    assert catalog.count(given.id).sources == 1
     catalog.remove_source(given.id)
-    assert catalog.sources() == []
+    assert catalog.snapshot().sources == []
 
 
 @given(DOCUMENTS, PIECES)
@@ -83,21 +83,21 @@ def test_a_document_and_its_chunks_are_read_back_whatever_is_written_in_them(
 ):
     catalog = emptied(store).catalog
     catalog.put_source(source(given.source_id))
-    (chunk_id,) = catalog.put_document(given, [piece])
+    (chunk_id,) = catalog.put_documents([(given, [piece])])[0]
     chunk = Chunk(chunk_id, given.id, 0, piece.text, 0, 9, 1, 2, heading=piece.heading)
-    assert catalog.put_document(given, [piece]) == [chunk_id]  # it is known again
-    assert catalog.document(given.id) == given
-    assert catalog.documents_at(given.path) == [given]
-    assert list(catalog.documents()) == list(catalog.documents(given.source_id)) == [given]
+    assert catalog.put_documents([(given, [piece])])[0] == [chunk_id]  # it is known again
+    assert document_by_id(catalog, given.id) == given
+    assert documents_at(catalog, given.path) == [given]
+    assert list(catalog.documents()) == list(catalog.documents(Select(source_id=given.source_id))) == [given]
     assert catalog.read([chunk_id]) == {chunk_id: (chunk, given)}
-    assert catalog.chunks_of(given.id) == [chunk]
+    assert catalog.chunks(given.id) == [chunk]
     state = FileState(given.id, given.path, 0, 0, given.file_hash, given.content_hash, given.indexed_at)
     assert catalog.file_states(given.source_id) == {given.path: state}
-    assert catalog.counts(given.source_id).chunks == 1
+    assert catalog.count(given.source_id).chunks == 1
     waiting = Pending(chunk_id, given.title, piece.heading, piece.text, given.tags)
-    assert store.vectors.pending(0, 9, given.source_id) == [waiting]
-    assert store.vectors.count_pending(given.source_id) == 1
-    assert catalog.reindex([given.id]) == 0
+    assert vectors_of(store).pending(0, 9, given.source_id) == [waiting]
+    assert vectors_of(store).count_pending(given.source_id) == 1
+    assert catalog.reindex_words([given.id]) == 0
     assert catalog.delete_documents([given.id]) == 1
     assert list(catalog.documents()) == []
 
@@ -112,14 +112,14 @@ def test_what_is_changed_or_superseded_is_read_back_whatever_is_written_in_it(
     kept = replace(other, id=other.id + "2", path=other.path + "2", source_id=one.source_id)
     catalog.put_documents([(one, pieces("one")), (kept, pieces("two"))])
     changed = replace(one, path=one.path + "\0", tags=("a\0", *other.tags), superseded_by=kept.id)
-    catalog.update_document(changed)
-    assert catalog.document(one.id) == changed
-    assert catalog.superseded(kept.id) == [changed]
+    catalog.update_documents([changed])
+    assert document_by_id(catalog, one.id) == changed
+    assert list(catalog.documents(Select(superseded_by=kept.id))) == [changed]
     store.journal.record_access([one.id], 5.0)
     assert store.journal.accesses([one.id, kept.id]) == {one.id: Access(1, 5.0)}
     store.journal.put_accesses({one.id: Access(7, 9.5)})
     assert store.journal.accesses([one.id]) == {one.id: Access(7, 9.5)}
-    assert store.ledger.matching(Filter(tags=("a\0",), include_superseded=True), 9) == [one.id]
+    assert store.catalog.matching(Filter(tags=("a\0",), include_superseded=True), 9) == [one.id]
     assert catalog.count_documents(Filter(source_id=one.source_id)) == 1
     assert catalog.remove_source(one.source_id) == 2
 
@@ -137,7 +137,7 @@ def test_a_filter_by_path_lets_the_same_through(rivals: tuple[Store, Store], pat
     for one in rivals:
         put(one, "docs/a\0b.md", "text")
         put(one, "docs/ab.md", "text")
-        found.append(sorted(one.ledger.matching(Filter(path=path), 9) or []))
+        found.append(sorted(one.catalog.matching(Filter(path=path), 9) or []))
     assert found[0] == found[1]
 
 
@@ -145,37 +145,42 @@ def test_a_filter_by_path_lets_the_same_through(rivals: tuple[Store, Store], pat
 def test_what_is_looked_up_under_an_odd_name_is_not_there(store: Store, name: str):
     put(store, "docs/a.md", "text")
     catalog = store.catalog
-    assert catalog.document(name) is None
-    assert catalog.documents_at(name) == catalog.superseded(name) == list(catalog.documents(name)) == []
-    assert catalog.chunks_of(name) == []
-    assert store.vectors.pending(0, 9, name) == []
-    assert catalog.memo(name) == ""
+    assert document_by_id(catalog, name) is None
+    assert (
+        documents_at(catalog, name)
+        == list(catalog.documents(Select(superseded_by=name)))
+        == list(catalog.documents(Select(source_id=name)))
+        == []
+    )
+    assert catalog.chunks(name) == []
+    assert vectors_of(store).pending(0, 9, name) == []
+    assert catalog.sync_state(name) == ""
     assert store.journal.accesses([name]) == {}
     assert catalog.count_documents(Filter(source_id=name)) == catalog.count_documents(Filter(path=name)) == 0
     assert catalog.delete_documents([name]) == catalog.remove_source(name) == 0
     store.journal.record_access([name], 1.0)
 
 
-def _source(field: str, value: Any) -> Callable[[Store], None]:
+def _source(field: str, value: Any) -> Callable[[Store], object]:
     return lambda store: store.catalog.put_source(source(**{field: value}))
 
 
-def _document(field: str, value: Any) -> Callable[[Store], None]:
+def _document(field: str, value: Any) -> Callable[[Store], object]:
     made = replace(document("docs/new.md"), **{field: value})
     return lambda store: store.catalog.put_documents([(made, pieces("text"))])
 
 
-def _piece(field: str, value: Any) -> Callable[[Store], None]:
+def _piece(field: str, value: Any) -> Callable[[Store], object]:
     piece = replace(pieces("text")[0], **{field: value})
     return lambda store: store.catalog.put_documents([(document(), [piece])])
 
 
-def _opinion(field: str) -> Callable[[Store], None]:
+def _opinion(field: str) -> Callable[[Store], object]:
     given = replace(Feedback("docs/b.md", "docs/b.md:1", "good", "query", 1.0), **{field: HALF})
     return lambda store: store.journal.record_feedback(given)
 
 
-REFUSED: dict[str, Callable[[Store], None]] = {
+REFUSED: dict[str, Callable[[Store], object]] = {
     **{f"source.{field}": _source(field, HALF) for field in ("id", "name", "path", "prefix")},
     **{f"source.{field}": _source(field, (HALF,)) for field in ("patterns", "tags")},
     **{f"document.{field}": _document(field, HALF) for field in ("id", "path", "title")},
@@ -184,19 +189,23 @@ REFUSED: dict[str, Callable[[Store], None]] = {
     "document.tags": _document("tags", (HALF,)),
     "piece.text": _piece("text", HALF),
     "piece.heading": _piece("heading", (HALF,)),
-    "memo": lambda store: store.catalog.put_memo("docs", HALF),
+    "memo": lambda store: store.catalog.put_sync_state("docs", HALF),
     **{f"feedback.{field}": _opinion(field) for field in ("document_id", "citation", "query")},
 }
 
 
 def _all(store: Store) -> tuple[Any, ...]:
-    found = store.catalog.sources(), list(store.catalog.documents()), store.catalog.memo("docs")
-    return *found, store.journal.feedback(), store.catalog.chunks_of("docs/a.md")
+    found = (
+        store.catalog.snapshot().sources,
+        list(store.catalog.documents()),
+        store.catalog.sync_state("docs"),
+    )
+    return *found, store.journal.feedback(), store.catalog.chunks("docs/a.md")
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgresql", "json"], indirect=True)
 @pytest.mark.parametrize("act", REFUSED.values(), ids=list(REFUSED))
-def test_half_a_character_is_refused_and_nothing_changes(store: Store, act: Callable[[Store], None]):
+def test_half_a_character_is_refused_and_nothing_changes(store: Store, act: Callable[[Store], object]):
     put(store, "docs/a.md", "before")
     before = _all(store)
     with pytest.raises(BadValue, match="not valid Unicode|half a character") as refusal:

@@ -34,7 +34,7 @@ def reasons(answer: Answer) -> dict[str, str]:
 @pytest.mark.promise("000.degrade.semantic")
 def test_without_a_vector_store_words_answer_and_the_answer_says_so(frail: KnowledgeBase):
     before = frail.search("deploy", mode="fts5")
-    FrailStore.last.vectors.is_down = True
+    FrailStore.last.frail.is_down = True
     answer = frail.search("deploy")
     assert reasons(answer) == {"semantic": "the vector store does not answer"}
     assert [hit.citation for hit in answer.hits] == [hit.citation for hit in before.hits]
@@ -127,7 +127,7 @@ def test_without_words_there_is_an_error_and_no_answer(frail: KnowledgeBase):
     def down(*_: object, **__: object) -> None:
         raise BackendDown("the index of words is gone", hint="mend it")
 
-    FrailStore.last.lexical.search = down
+    FrailStore.last.words.search = down  # type: ignore[method-assign, assignment]
     for mode in ("auto", "hybrid", "fts5"):
         with pytest.raises(BackendDown, match="by words") as failure:
             frail.search("deploy", mode=mode)

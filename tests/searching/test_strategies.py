@@ -34,7 +34,7 @@ def test_the_strategies_run_side_by_side(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(plugins.TABLES["embedders"], "meeting", "searching.test_strategies:Meeting")
     with opened("memory", tmp_path, embed__provider="meeting", search__deadline_ms=60_000.0) as kb:
         kb.add(plant(tmp_path / "docs"))
-        lexical = kb.store.lexical
+        lexical = kb.store.words
         search = lexical.search
 
         def meet(*args: Any, **options: Any) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 import apsw
 
 import concord
-from concord.store.old_names import OldSQLiteStore
+from concord.store.sqlite.store import SQLiteStore
+from contract.stored import vectors_of
 
 KB = (sys.executable, "-c", "import sys; from concord.cli.main import main; sys.exit(main())")
 BOUND_S = 120.0  # a process that takes longer is a failed test, not a hung one
@@ -81,7 +82,7 @@ def assert_sound(path: Path) -> None:
 
 def state(path: Path) -> dict[str, Any]:
     """Return all that a store says of its documents, but for the ids and times that differ every time."""
-    store = OldSQLiteStore.open(f"sqlite://{path}", "default")
+    store = SQLiteStore.open(f"sqlite://{path}", "default")
     try:
         return {
             document.path: (
@@ -96,8 +97,8 @@ def state(path: Path) -> dict[str, Any]:
                 ],
             )
             for document in store.catalog.documents()
-            for chunks in [store.catalog.chunks_of(document.id)]
-            for vectors in [store.vectors.fetch([chunk.id for chunk in chunks])]
+            for chunks in [store.catalog.chunks(document.id)]
+            for vectors in [vectors_of(store).fetch([chunk.id for chunk in chunks])]
         }
     finally:
         store.close()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from concord.store.postgres.old_names import OldPostgresStore as PostgresStore
+    from concord.store.postgres.store import PostgresStore
 
 _ORGS = count(1)
 # Waiting for a disk is no part of any promise here. What was written outlives the server, not the machine.
@@ -116,7 +116,7 @@ def walks(store: PostgresStore) -> int:
 
     Each of a store's connections keeps its counts to itself until it is told to hand them over.
     """
-    connections = store.new._connections
+    connections = store._connections
     with ExitStack() as held:
         for _ in range(connections._pool.get_stats()["pool_size"]):
             held.enter_context(connections.session()).execute("SELECT pg_stat_force_next_flush()")
@@ -126,12 +126,12 @@ def walks(store: PostgresStore) -> int:
 
 def asked(store: PostgresStore, statement: str) -> Any:
     """Return the value that a statement gives in the schema of a store."""
-    with store.new._connections.session() as connection:
+    with store._connections.session() as connection:
         row = connection.execute(statement).fetchone()
         return row[0] if row else None
 
 
 def in_schema(store: PostgresStore, statement: str) -> None:
     """Run a statement in the schema of a store."""
-    with store.new._connections.session() as connection:
+    with store._connections.session() as connection:
         connection.execute(statement)

@@ -13,16 +13,15 @@ from concord.core.config import Paths
 from concord.core.errors import BackendDown, EmbedderDown
 from concord.core.protocols import FileBeingRead, FileReader, Progress
 from concord.core.reports import SyncReport
-from concord.core.storage import Catalog, EmbeddingCache, Journal, LexicalIndex, Store
-from concord.core.vector_storage import VectorIndex, VectorSpaces
 from concord.embed.hashing import HashingEmbedder
 from concord.extract.reader import SandboxedReader
 from concord.index.reading import ReadLimits
 from concord.index.sources import register
 from concord.index.sync import SyncTools, sync
-from concord.store.old_names import OldMemoryStore
+from concord.store.contract import Models, Store, VectorIndex, documents_at
+from concord.store.memory import MemoryStore
 from concord.text.chunk import ChunkSize
-from concord.types import Chunk, Extracted, Glance, Source, Vector
+from concord.types import Chunk, Extracted, Identity, Source, Vector
 from support.folders import NOWHERE
 
 SIZE = ChunkSize.for_target(40, overlap=0)
@@ -70,73 +69,47 @@ class RecordingEmbedder(HashingEmbedder):
         return super().embed_documents(texts)
 
 
-class FrailVectors:
-    """A vector index that can be down; everything else it leaves to a real one."""
+class FrailModels:
+    """Models whose vectors can be down; what is asked of them while they are not is left to real ones."""
 
-    def __init__(self, inner: VectorIndex) -> None:
+    def __init__(self, inner: Models) -> None:
         self.inner = inner
         self.is_down = False
 
+    def index(self, identity: Identity) -> VectorIndex:
+        return FrailIndex(self.inner.index(identity), self)
+
     def __getattr__(self, name: str) -> Any:
+        self.ask()
+        return getattr(self.inner, name)
+
+    def ask(self) -> None:
         if self.is_down:
             raise BackendDown("the vector store does not answer", hint="start it")
-        return getattr(self.inner, name)
 
 
-class FrailSpaces:
-    """Spaces that are down when a vector index is."""
+class FrailIndex:
+    """The vectors of such a model."""
 
-    def __init__(self, inner: VectorSpaces, vectors: FrailVectors) -> None:
+    def __init__(self, inner: VectorIndex, models: FrailModels) -> None:
         self.inner = inner
-        self.vectors = vectors
+        self.models = models
 
     def __getattr__(self, name: str) -> Any:
-        if self.vectors.is_down:
-            raise BackendDown("the vector store does not answer", hint="start it")
+        self.models.ask()
         return getattr(self.inner, name)
 
 
-@dataclass
-class FrailStore:
+class FrailStore(MemoryStore):
     """A store in memory whose vectors can be down."""
 
-    catalog: Catalog
-    lexical: LexicalIndex
-    vectors: Any
-    spaces: Any
-    cache: EmbeddingCache
-    journal: Journal
-    ledger: Any
-    path: None = None
-    last: Any = None
+    last: FrailStore
 
-    def glance(self) -> Glance:
-        return Glance(self.catalog.generation(), self.catalog.sources(), self.spaces.active())
-
-    @classmethod
-    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> FrailStore:
-        whole = OldMemoryStore.open(url, org)
-        vectors = FrailVectors(whole.vectors)
-        made = cls(
-            whole.catalog,
-            whole.lexical,
-            vectors,
-            FrailSpaces(whole.spaces, vectors),
-            whole.cache,
-            whole.journal,
-            whole.ledger,
-        )
-        cls.last = made
-        return made
-
-    def tend(self, progress: Progress) -> None:
-        """Do nothing."""
-
-    def index_state(self) -> None:
-        """Return nothing: each vector is compared."""
-
-    def close(self) -> None:
-        """Do nothing."""
+    def __init__(self) -> None:
+        super().__init__()
+        self.frail = FrailModels(self.models)
+        self.models = self.frail
+        FrailStore.last = self
 
 
 def opened(url: str) -> Store:
@@ -162,7 +135,7 @@ class SyncBench:
 
     def sync(self, source: Source | None = None, changed: Sequence[str] = ()) -> SyncReport:
         """Sync a source, or the only one; all of it, or what changed."""
-        source = source or self.store.catalog.sources()[0]
+        source = source or self.store.catalog.snapshot().sources[0]
         tools = SyncTools(
             store=self.store,
             reader=self.reader,
@@ -182,10 +155,10 @@ class SyncBench:
         return [document.path for document in self.store.catalog.documents()]
 
     def chunks(self, path: str) -> list[Chunk]:
-        return self.store.catalog.chunks_of(self.document(path).id)
+        return self.store.catalog.chunks(self.document(path).id)
 
     def document(self, path: str) -> Any:
-        (found,) = self.store.catalog.documents_at(path)
+        (found,) = documents_at(self.store.catalog, path)
         return found
 
 

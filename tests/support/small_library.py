@@ -18,6 +18,7 @@ from concord.search.request import options_of
 from concord.search.tools import Tools
 from concord.search.understand import understand
 from concord.types import Candidate, Chunk, ChunkId, Document, Passage, Query, Ranked, Request
+from contract.stored import vectors_of
 
 # A busy machine must not fail a test.
 UNHURRIED = {"search__prefix_ms": 60_000, "search__partial_ms": 60_000}
@@ -74,8 +75,8 @@ def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> Tools:
     """Return what a search of a knowledge base works with, and a calibration."""
     store = kb.store
     assert kb.embedder is not None
-    semantic = Semantic(store.vectors, kb.embedder)
-    strategies: list[Strategy] = [ExactWords(store.lexical), RelaxedWords(store.lexical), semantic]
+    semantic = Semantic(vectors_of(store), kb.embedder)
+    strategies: list[Strategy] = [ExactWords(store.words), RelaxedWords(store.words), semantic]
     return Tools(store, strategies, kb.settings, "default", semantic, calibration)
 
 

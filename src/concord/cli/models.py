@@ -149,9 +149,9 @@ def _list(flags: Flags, *, as_json: bool) -> None:
 
 def _rows(states: list[ModelState]) -> Iterator[tuple[str, ...]]:
     for number, state in enumerate(states, 1):
-        identity = state.space.identity
-        used = "active" if state.space.is_active else "before" if state.space.was_active else "never"
-        url = str(state.space.recipe.get("embed.url", ""))
+        identity = state.model.identity
+        used = "active" if state.model.is_active else "before" if state.model.was_active else "never"
+        url = str(state.model.recipe.get("embed.url", ""))
         counts = (f"{identity.dimension:,}", f"{state.vectors:,}", f"{state.pending:,}")
         yield (str(number), identity.name, *counts, used, url)
 

@@ -17,11 +17,11 @@ TABLES: dict[str, dict[str, str]] = {
         "hashing": "concord.embed.hashing:HashingEmbedder",
     },
     "backends": {
-        "sqlite": "concord.store.old_names:OldSQLiteStore",
-        "memory": "concord.store.old_names:OldMemoryStore",
-        "postgresql": "concord.store.postgres.old_names:OldPostgresStore",
-        "postgres": "concord.store.postgres.old_names:OldPostgresStore",
-        "json": "concord.store.old_names:OldJsonStore",
+        "sqlite": "concord.store.sqlite.store:SQLiteStore",
+        "memory": "concord.store.memory:MemoryStore",
+        "postgresql": "concord.store.postgres.store:PostgresStore",
+        "postgres": "concord.store.postgres.store:PostgresStore",
+        "json": "concord.store.json_file:JsonStore",
     },
     "locations": {  # how a store reads its URL, to check one without opening anything; a store may have none
         "sqlite": "concord.store.sqlite.location:locate",
@@ -30,9 +30,9 @@ TABLES: dict[str, dict[str, str]] = {
         "json": "concord.store.json_file:locate",
     },
     "vectors": {  # kept outside the store, by the scheme of `vectors.url`
-        "http": "concord.backends.qdrant.outside:QdrantOutsideVectors",
-        "https": "concord.backends.qdrant.outside:QdrantOutsideVectors",
-        "qdrant-local": "concord.backends.qdrant.outside:QdrantOutsideVectors",
+        "http": "concord.store.qdrant.store:QdrantStore",
+        "https": "concord.store.qdrant.store:QdrantStore",
+        "qdrant-local": "concord.store.qdrant.store:QdrantStore",
     },
     "extractors": {
         "markdown": "concord.extract.text:MarkdownExtractor",

@@ -21,10 +21,10 @@ from msgspec import Struct, field, to_builtins
 from concord import __version__
 from concord.core import plugins
 from concord.core.errors import Action, Hint, Unreadable
-from concord.core.storage import Catalog
 from concord.files.freshness import is_settled, may_be_another
 from concord.files.opening import open_of_source
 from concord.files.walk import Found, Skipped, walk_source
+from concord.store.contract import Catalog
 from concord.types import FileState, Source
 
 Entry = list[int | str]  # the state of a file, then why it holds no text
@@ -157,7 +157,7 @@ def is_unchanged(source: Source, catalog: Catalog, max_bytes: int) -> bool:
     Raises:
         Unreadable: the source is gone, cannot be read or has lost its disk.
     """
-    memo, known = read_memo(catalog.memo(source.id)), catalog.file_states(source.id)
+    memo, known = read_memo(catalog.sync_state(source.id)), catalog.file_states(source.id)
     check_disk(source, known, memo)
     textless = Textless(memo)
     for found in walk_source(source, max_bytes):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from concord.core.errors import BadValue
 from concord.core.reports import Failure, PartlyRead, SyncReport, partly_read
-from concord.core.storage import Catalog
+from concord.store.contract import Catalog
 from concord.types import Document, Piece, Source
 
 # Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
@@ -87,7 +87,7 @@ def _stored_one_by_one(group: Sequence[Prepared], catalog: Catalog) -> Stored:
     documents, failed = list[Prepared](), list[Failure]()
     for one in group:
         try:
-            catalog.put_document(one.document, one.pieces)
+            catalog.put_documents([(one.document, one.pieces)])
             documents.append(one)
         except BadValue as fault:
             failed.append(Failure(one.document.path, fault.message))

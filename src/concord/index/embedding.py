@@ -13,13 +13,20 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from concord.core.batches import batched
-from concord.core.errors import ModelMismatch, StoreError, TextsRefused, Unavailable, wrong_dimension
+from concord.core.errors import (
+    Action,
+    Hint,
+    ModelMismatch,
+    StoreError,
+    TextsRefused,
+    Unavailable,
+    wrong_dimension,
+)
 from concord.core.protocols import Embedder, Progress
 from concord.core.reports import SyncReport
-from concord.core.storage import Store
-from concord.core.vector_storage import VectorIndex
+from concord.store.contract import Store, VectorIndex
 from concord.text.document import embeddable_text
-from concord.types import FLOAT_BYTES, ChunkId, Pending, Vector
+from concord.types import FLOAT_BYTES, ChunkId, Identity, Pending, Vector
 
 EMBED_WINDOW = 2048  # chunks sorted by length together, so that a batch wastes little on padding
 EMBED_BATCH = 64  # chunks embedded and committed together: what an interruption loses at most
@@ -72,19 +79,19 @@ def embed_pending(
     Raises:
         ModelMismatch: the store holds another model's vectors, which no next time would change.
     """
-    counts = store.catalog.counts(source_id)  # the catalog knows even while a vector store is down
+    counts = store.catalog.count(source_id)  # the catalog knows even while a vector store is down
     pending = counts.chunks - counts.vectors
     if embedder is None or pending <= 0:
         return EmbeddingReport(pending=pending)
     try:
-        return embed_space(store, embedder, progress, source_id=source_id, pending=pending)
+        return embed_by_model(store, embedder, progress, source_id=source_id, pending=pending)
     except ModelMismatch:
         raise
     except StoreError as fault:
         return EmbeddingReport(pending=pending, degraded=fault.message)
 
 
-def embed_space(
+def embed_by_model(
     store: Store,
     embedder: Embedder,
     progress: Progress,
@@ -92,57 +99,89 @@ def embed_space(
     source_id: str | None = None,
     pending: int | None = None,
 ) -> EmbeddingReport:
-    """Give every chunk a vector of this embedder that has none yet, whichever space is active.
+    """Give every chunk a vector of this embedder that has none yet, whichever model is active.
 
     Raises:
-        ModelMismatch: the store holds another model's vectors and has no space for this one.
+        ModelMismatch: the store holds another model's vectors, and this one has not been added.
     """
     done, overflowed = EmbeddingReport(pending=pending or 0), embedder.overflowed
     try:
-        space = store.spaces.of(embedder.identity)
-        space.prepare(embedder.identity)
-        done = done._replace(pending=space.count_pending(source_id))
-        for batch in _batches(space, source_id):
-            done = _count(done, len(batch), *_embed(batch, store, space, embedder))
+        index = ready_index(store, embedder.identity)
+        done = done._replace(pending=index.count_pending(source_id))
+        for batch in _batches(index, source_id):
+            done = _count(done, len(batch), *_embed(batch, index, embedder))
             finished = done.embedded + done.reused
             progress("embed", finished, finished + done.pending)
         if done.pending:  # unless another process has given them theirs meanwhile
-            done = done._replace(pending=space.count_pending(source_id))
+            done = done._replace(pending=index.count_pending(source_id))
     except Unavailable as fault:
         done = done._replace(degraded=fault.message)
     return done._replace(overflowed=embedder.overflowed - overflowed)
 
 
-def vectors_for(texts: Iterable[str], store: Store, embedder: Embedder) -> BatchVectors:
+def ready_index(store: Store, identity: Identity) -> VectorIndex:
+    """Return the index of a model, which is added if it is the first or if the active one has no vectors.
+
+    Raises:
+        ModelMismatch: the store holds another model's vectors, and this one has not been added.
+    """
+    snapshot = store.catalog.snapshot()
+    active, added = snapshot.active, {model.identity: model.recipe for model in snapshot.models}
+    if active and identity not in added and store.catalog.count().vectors:
+        raise ModelMismatch(
+            f"the index holds vectors of {_described(active.identity)}, not of {_described(identity)}",
+            hint=Hint(
+                Action.MODELS_ADD,
+                "choose that model again, or build the new one's vectors beside them: {models_add}",
+            ),
+        )
+    store.models.add(identity, added.get(identity, {}))  # also if it is known: a server may have lost it
+    if active and identity not in added:
+        store.models.activate(identity)
+        store.models.drop(active.identity)
+    return store.models.index(identity)
+
+
+def _described(identity: Identity) -> str:
+    return f"{identity.provider}/{identity.model} ({identity.dimension} dimensions)"
+
+
+def vectors_for(texts: Iterable[str], index: VectorIndex, embedder: Embedder) -> BatchVectors:
     """Return the vectors of texts by their keys, making and caching those that are not known."""
     wanted = {text_key(text): text for text in texts}
-    known = store.cache.get(embedder.identity, list(wanted))
+    known = index.cached(list(wanted))
     fresh = {key: text for key, text in wanted.items() if key not in known}
     made, refused = _made(fresh, embedder) if fresh else ({}, None)
-    store.cache.put(embedder.identity, made)
+    index.remember(made)
     return BatchVectors({**known, **made}, len(made), refused)
 
 
-def _batches(space: VectorIndex, source_id: str | None) -> Iterator[list[tuple[ChunkId, str]]]:
+def _batches(index: VectorIndex, source_id: str | None) -> Iterator[list[tuple[ChunkId, str]]]:
     """Yield the pending chunks with their embeddable texts, texts of like length together."""
     after = 0
-    while window := space.pending(after, EMBED_WINDOW, source_id):
+    while window := index.pending(after, EMBED_WINDOW, source_id):
         after = window[-1].chunk_id
-        texts = sorted(map(_text, window), key=lambda pair: len(pair[1]))
+        texts = sorted(((pending.chunk_id, embedded_text(pending)) for pending in window), key=_length)
         yield from batched(texts, EMBED_BATCH)
 
 
-def _text(pending: Pending) -> tuple[ChunkId, str]:
-    return pending.chunk_id, embeddable_text(pending.title, pending.heading, pending.text, pending.tags)
+def embedded_text(pending: Pending) -> str:
+    """Return what is embedded for a chunk."""
+    return embeddable_text(pending.title, pending.heading, pending.text, pending.tags)
+
+
+def _length(text: tuple[ChunkId, str]) -> int:
+    return len(text[1])
 
 
 def _embed(
-    batch: Sequence[tuple[ChunkId, str]], store: Store, space: VectorIndex, embedder: Embedder
+    batch: Sequence[tuple[ChunkId, str]], index: VectorIndex, embedder: Embedder
 ) -> tuple[int, BatchVectors]:
     """Store a vector for each chunk of a batch; return how many were stored, and the vectors."""
-    result = vectors_for((text for _, text in batch), store, embedder)
+    result = vectors_for((text for _, text in batch), index, embedder)
     keys = {chunk_id: text_key(text) for chunk_id, text in batch}
-    space.put((chunk_id, result.vectors[key]) for chunk_id, key in keys.items() if key in result.vectors)
+    made = result.vectors
+    index.put((chunk_id, key, made[key]) for chunk_id, key in keys.items() if key in made)
     return sum(key in result.vectors for key in keys.values()), result
 
 

@@ -20,12 +20,12 @@ from msgspec.structs import replace
 from concord.core.batches import batched
 from concord.core.errors import Action, BadValue, Hint, NotFound
 from concord.core.protocols import Embedder
-from concord.core.storage import Catalog, Store
 from concord.files.freshness import storable_ns
 from concord.index.batch import WHOLE_DOCUMENTS
 from concord.index.sources import notes_source
 from concord.reading.locate import find_document, joined
 from concord.search.request import as_texts
+from concord.store.contract import Catalog, Select, Store, document_by_id
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean, without_lone_surrogates
 from concord.text.document import NoteText, note_text
@@ -94,9 +94,9 @@ def save_note(note: Note, tools: NoteTools, *, supersedes: str | None = None) ->
     old = None if supersedes is None else find_document(supersedes, catalog)
     source = notes_source(catalog)
     document = _described(KeptNote(secrets.token_hex(8), note, time.time()), text, source)
-    catalog.put_document(document, _pieces(text, tools))
+    catalog.put_documents([(document, _pieces(text, tools))])
     if old:
-        catalog.update_document(replace(_newest(old, catalog), superseded_by=document.id))
+        catalog.update_documents([replace(_newest(old, catalog), superseded_by=document.id)])
     return document
 
 
@@ -108,7 +108,7 @@ def edit_note(document_id: str, changes: Mapping[str, Json], tools: NoteTools) -
         BadValue: it is not a note, or nothing would be left of it.
     """
     catalog = tools.store.catalog
-    old = catalog.document(document_id)
+    old = document_by_id(catalog, document_id)
     if old is None:
         raise NotFound(
             f"there is no note {document_id!r}", hint=Hint(Action.LIST_NOTES, "{list_notes} gives the ids")
@@ -120,9 +120,9 @@ def edit_note(document_id: str, changes: Mapping[str, Json], tools: NoteTools) -
     note = _with_lists(replace(_as_given(note_of(old, catalog)), **changes))
     text = _text(note)
     kept = KeptNote(old.id, note, time.time(), old.superseded_by)
-    source = next(source for source in catalog.sources() if source.id == old.source_id)
+    source = next(source for source in catalog.snapshot().sources if source.id == old.source_id)
     document = replace(_described(kept, text, source), path=old.path)
-    catalog.put_document(document, _pieces(text, tools))
+    catalog.put_documents([(document, _pieces(text, tools))])
     return document
 
 
@@ -139,16 +139,16 @@ def remove_note(reference: str, store: Store) -> RemovedNote:
         raise BadValue(
             f"{document.path} is a file, not a note", hint=Hint(Action.SYNC, "delete the file and run {sync}")
         )
-    older = [] if document.superseded_by else catalog.superseded(document.id)
+    older = [] if document.superseded_by else [*catalog.documents(Select(superseded_by=document.id))]
     catalog.delete_documents([document.id])
-    store.tend(silent)
-    return RemovedNote(document, [replace(one, superseded_by=None) for one in older])
+    store.maintain(silent)
+    return RemovedNote(document, [replace(document, superseded_by=None) for document in older])
 
 
 def note_of(document: Document, catalog: Catalog) -> Note:
     """Return the fields of a kept note; if they are not stored, as in old stores, its text is its content."""
     fields = document.fields
-    content = fields.get("content") if fields else joined(catalog.chunks_of(document.id))
+    content = fields.get("content") if fields else joined(catalog.chunks(document.id))
     return Note(
         content=content or "",
         title=document.title,
@@ -163,9 +163,9 @@ def note_of(document: Document, catalog: Catalog) -> Note:
 
 def kept_notes(catalog: Catalog) -> Iterator[KeptNote]:
     """Yield every note by path, superseded ones too."""
-    for source in catalog.sources():
+    for source in catalog.snapshot().sources:
         if source.kind == "notes":
-            for document in catalog.documents(source.id):
+            for document in catalog.documents(Select(source_id=source.id)):
                 changed_at = document.mtime_ns / 1e9
                 yield KeptNote(document.id, note_of(document, catalog), changed_at, document.superseded_by)
 
@@ -180,7 +180,7 @@ def store_notes(notes: Sequence[KeptNote], tools: NoteTools) -> Imported:
     """
     catalog = tools.store.catalog
     texts = {kept.id: _text(kept.note) for kept in notes}  # all of them first: half an import helps nobody
-    known = {d.id: _replaceable(d) for note_id in texts if (d := catalog.document(note_id))}
+    known = {kept.id: _replaceable(kept) for kept in catalog.documents(Select(ids=[*texts]))}
     source = notes_source(catalog)
     made = {kept.id: _described(kept, texts[kept.id], source) for kept in notes}
     made = {id: _placed(document, known.get(id), made, catalog) for id, document in made.items()}
@@ -196,7 +196,7 @@ def history(document: Document, catalog: Catalog) -> list[Document]:
     newest = _newest(document, catalog)
     found, waiting = {newest.id: newest}, [newest]
     while waiting:
-        for older in catalog.superseded(waiting.pop().id):
+        for older in list(catalog.documents(Select(superseded_by=waiting.pop().id))):
             if older.id not in found:
                 found[older.id] = older
                 waiting.append(older)
@@ -213,7 +213,7 @@ def _newest(document: Document, catalog: Catalog) -> Document:
     """Return the end of the chain that a document is in."""
     seen = {document.id}
     while document.superseded_by and document.superseded_by not in seen:
-        newer = catalog.document(document.superseded_by)
+        newer = document_by_id(catalog, document.superseded_by)
         if newer is None:
             break
         document = newer
@@ -303,7 +303,7 @@ def _placed(document: Document, known: Document | None, others: Container[str], 
     Otherwise the note would be hidden for good.
     """
     newer = document.superseded_by
-    is_there = newer is not None and (newer in others or catalog.document(newer) is not None)
+    is_there = newer is not None and (newer in others or document_by_id(catalog, newer) is not None)
     path, source_id = (known.path, known.source_id) if known else (document.path, document.source_id)
     return replace(document, path=path, source_id=source_id, superseded_by=newer if is_there else None)
 

@@ -12,11 +12,11 @@ import stat
 from collections.abc import Collection
 from typing import NamedTuple
 
-from concord.core.storage import Catalog
 from concord.files.ignore import IGNORE_FILES
 from concord.files.walk import Found
 from concord.index.sources import path_filter
-from concord.types import Document, FileState, Filter, Source
+from concord.store.contract import Catalog, Select
+from concord.types import FileState, Filter, Source
 
 MOST = 32  # paths; to look up more of them is no quicker than a walk
 
@@ -37,7 +37,7 @@ def saved_files(
     saved = []
     for path in sorted(paths):
         relative = os.path.relpath(path, source.path).replace(os.sep, "/")
-        document = _document(source.path_of(relative), catalog)
+        document = next(iter(list(catalog.documents(Select(path=source.path_of(relative))))), None)
         status = _status(path)
         if document is None and status is None and not _mattered(relative, source, catalog):
             continue
@@ -53,10 +53,6 @@ def _mattered(relative: str, source: Source, catalog: Catalog) -> bool:
         return True
     below = path_filter(source.path_of(relative), is_folder=True)
     return catalog.count_documents(Filter(source_id=source.id, path=below, include_superseded=True)) > 0
-
-
-def _document(path: str, catalog: Catalog) -> Document | None:
-    return next((document for document in catalog.documents_at(path) if document.path == path), None)
 
 
 def _status(path: str) -> os.stat_result | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from concord.core.protocols import Progress
-    from concord.core.storage import Catalog, Store
+    from concord.store.contract import Catalog, Store
 
 
 NOTES_NAME = "notes"
@@ -112,6 +112,7 @@ def _take_back(labels: set[str], source: Source, catalog: Catalog) -> None:
     """
     from concord.core.batches import batched  # late: only a change of tags needs them
     from concord.index.batch import UPDATED_AT_ONCE
+    from concord.store.contract import Select
 
     def kept(tags: Sequence[str]) -> tuple[str, ...]:
         return tuple(tag for tag in tags if tag not in labels)
@@ -120,7 +121,7 @@ def _take_back(labels: set[str], source: Source, catalog: Catalog) -> None:
         return
     changed = (
         replace(document, tags=kept(document.tags), mtime_ns=UNREAD, file_hash="")
-        for document in catalog.documents(source.id)
+        for document in catalog.documents(Select(source_id=source.id))
         if labels.intersection(document.tags)
     )
     for group in batched(changed, UPDATED_AT_ONCE):
@@ -212,13 +213,13 @@ def path_filter(path: str, *, is_folder: bool) -> str:
 def _stored(catalog: Catalog, wanted: Callable[[Sequence[Source]], Source]) -> Source:
     """Store the source that `wanted` makes of those there are; if another process is first, try again."""
     for left in reversed(range(TRIES)):
-        known = catalog.sources()
+        known = catalog.snapshot().sources
         source = wanted(known)
         try:
             if source not in known:
                 catalog.put_source(source)
         except BadValue:
-            if not left or known == catalog.sources():
+            if not left or known == catalog.snapshot().sources:
                 raise
         else:
             break
@@ -278,23 +279,25 @@ def remove(
         BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
     """
     if source.kind == "notes" and not force:
-        _refuse_to_lose(source, store.catalog.counts(source.id).documents)
+        _refuse_to_lose(source, store.catalog.count(source.id).documents)
+    from concord.index.lock import SYNCING  # late: a search of one source takes no lock
+
     # A sync under way would store what it still holds after everything else has been deleted.
-    with store.catalog.sync_lock(source.id, wait_s=wait_s):
+    with store.lock(source.id, SYNCING, wait_s=wait_s):
         progress("remove", 0, None)  # whoever does not want it any more after waiting can still say so
         vectors = _delete_vectors(store, source.id)
         documents = store.catalog.remove_source(source.id)
-    store.tend(silent)
+    store.maintain(silent)
     return Removal(source, documents, vectors)
 
 
 def _delete_vectors(store: Store, source_id: str) -> int:
     """Delete the vectors of a source, of every model; return how many there were."""
     try:
-        spaces = [store.spaces.of(space.identity) for space in store.spaces.all()]
-        return sum(space.delete_source(source_id) for space in spaces)
+        indexes = [store.models.index(model.identity) for model in store.catalog.snapshot().models]
+        return sum(index.delete_source(source_id) for index in indexes)
     except BackendDown as fault:
-        if not store.ledger.home().url:  # the store's own fault, and its own advice
+        if not store.outbox.home().url:  # the store's own fault, and its own advice
             raise
         # What a vector store advises is for those who search.
         raise BackendDown(fault.message, hint=_TRY_AGAIN) from fault

@@ -12,24 +12,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from concord.core.batches import batched
-from concord.core.storage import Catalog
 from concord.index.batch import UPDATED_AT_ONCE
+from concord.store.contract import Catalog, Select
 from concord.text.document import declares, successors
 from concord.types import Document, Source
 
 
 def settle_supersession(source: Source, catalog: Catalog) -> bool:
     """Mark documents as superseded, as the files of a source say; return whether any file says so."""
-    documents = list(catalog.documents(source.id))
+    documents = list(catalog.documents(Select(source_id=source.id)))
     wanted = successors(documents, source.prefix)
     for group in batched(_to_change(documents, wanted), UPDATED_AT_ONCE):
         # As they are now: somebody may have changed them since they were read, or superseded them by a note.
-        current = [(catalog.document(read.id), read, new) for read, new in group]
+        wanted_of = {read.id: (read.superseded_by, new) for read, new in group}
+        current = [
+            (document, *wanted_of[document.id]) for document in catalog.documents(Select([*wanted_of]))
+        ]
         catalog.update_documents(
             [
-                replace(one, superseded_by=new)
-                for one, read, new in current
-                if one and one.superseded_by == read.superseded_by
+                replace(document, superseded_by=new)
+                for document, old, new in current
+                if document.superseded_by == old
             ]
         )
     return any(declares(document.details) for document in documents)
@@ -41,9 +44,10 @@ def release_superseded(source: Source, catalog: Catalog, document_ids: Sequence[
     Deleting a document passes what it superseded on to its own successor. That may be a note, and no file
     could undo it.
     """
-    freed = [old for one in document_ids for old in catalog.superseded(one) if old.source_id == source.id]
+    superseded = (Select(source_id=source.id, superseded_by=document_id) for document_id in document_ids)
+    freed = [document for select in superseded for document in catalog.documents(select)]
     for group in batched(freed, UPDATED_AT_ONCE):
-        catalog.update_documents([replace(one, superseded_by=None) for one in group])
+        catalog.update_documents([replace(document, superseded_by=None) for document in group])
 
 
 def _to_change(

@@ -29,7 +29,6 @@ from concord.core.errors import (
 )
 from concord.core.protocols import Embedder, FileReader, Progress
 from concord.core.reports import SyncReport
-from concord.core.storage import Catalog, Store
 from concord.files.opening import read_unchanging
 from concord.files.state import (
     Memo,
@@ -48,6 +47,7 @@ from concord.index.lock import sync_lock
 from concord.index.reading import ReadFile, Reading, ReadLimits, new_document, renamed_title
 from concord.index.saved import Saved, saved_files
 from concord.index.supersession import release_superseded, settle_supersession
+from concord.store.contract import Catalog, Select, Store, document_by_id
 from concord.text.chunk import chunk
 from concord.text.document import declares
 from concord.types import Extracted, FileState, Filter, Piece, Source
@@ -81,7 +81,7 @@ def sync(
         StoreBusy: another process has been syncing the same source for too long.
     """
     started = time.monotonic()
-    with sync_lock(source.id, tools.store.catalog, tools.progress, lock_wait_s):
+    with sync_lock(source.id, tools.store, tools.progress, lock_wait_s):
         source = _as_stored(source, tools.store.catalog)
         run = _Run(source, tools)
         run.begin(saved_files(source, changed, tools.store.catalog, tools.limits.max_bytes))
@@ -101,7 +101,7 @@ def sync(
         embedding = _embed_source(source, tools)
     return replace(
         with_embedding(run.tally.report(synced), embedding),
-        generation=tools.store.catalog.generation(),
+        generation=tools.store.catalog.snapshot().generation,
         took_s=time.monotonic() - started,
     )
 
@@ -112,7 +112,7 @@ def _as_stored(source: Source, catalog: Catalog) -> Source:
     Raises:
         NotFound: it was removed.
     """
-    for stored in catalog.sources():
+    for stored in catalog.snapshot().sources:
         if stored.id == source.id:
             return stored
     raise NotFound(
@@ -121,8 +121,8 @@ def _as_stored(source: Source, catalog: Catalog) -> Source:
 
 
 def _embed_source(source: Source, tools: SyncTools) -> EmbeddingReport:
-    tools.store.ledger.own()  # before counting: in a copy of a store no vector has been sent anywhere yet
-    counts = tools.store.catalog.counts(source.id)
+    tools.store.outbox.own()  # before counting: in a copy of a store no vector has been sent anywhere yet
+    counts = tools.store.catalog.count(source.id)
     if counts.chunks == counts.vectors:
         return EmbeddingReport()
     return embed_pending(tools.store, tools.embedder(), tools.progress, source_id=source.id)
@@ -142,7 +142,7 @@ class _Run:
         self.known: dict[str, FileState] = {}  # indexed files by path; met ones are taken out
         self.is_first = False  # nothing of the source is indexed yet
         self.is_whole = True  # every file of the source is looked at
-        self.memo = read_memo(tools.store.catalog.memo(source.id))
+        self.memo = read_memo(tools.store.catalog.sync_state(source.id))
         self.mount = self.memo.mount  # where its disk is mounted
         self.textless = Textless(self.memo)
         self.new: list[Found] = []  # files that wait until it is known which others are gone
@@ -187,7 +187,7 @@ class _Run:
             return
         changed = (
             replace(document, tags=tuple(dict.fromkeys((*wanted, *document.tags))))
-            for document in catalog.documents(self.source.id)
+            for document in catalog.documents(Select(source_id=self.source.id))
             if not set(wanted) <= set(document.tags)
         )
         for group in batched(changed, UPDATED_AT_ONCE):
@@ -252,7 +252,7 @@ class _Run:
     def report_unmatched_patterns(self) -> None:
         """If the source's patterns match no file at all, report how many they leave out: probably a typo."""
         patterns, catalog = self.source.patterns, self.tools.store.catalog
-        if not patterns or not self.is_whole or catalog.counts(self.source.id).documents:
+        if not patterns or not self.is_whole or catalog.count(self.source.id).documents:
             return
         unlike = count_unlike(Path(self.source.path or ""), patterns, self.tools.limits.max_bytes)
         if unlike:
@@ -272,7 +272,7 @@ class _Run:
 
     def _put_memo(self, memo: Memo) -> None:
         self.memo = memo
-        self.tools.store.catalog.put_memo(self.source.id, write_memo(memo))
+        self.tools.store.catalog.put_sync_state(self.source.id, write_memo(memo))
 
     def _has_current_chunks(self, state: FileState) -> bool:
         """Whether a document was chunked as it would be now."""
@@ -361,7 +361,7 @@ class _Run:
             raise NotIndexable("no text")
         read, state, _ = reading
         document = new_document(self.source, read, extracted)
-        if state and (old := self.tools.store.catalog.document(state.document_id)):
+        if state and (old := document_by_id(self.tools.store.catalog, state.document_id)):
             document = replace(document, id=old.id, superseded_by=old.superseded_by)
         if not self.memo.declares and declares(document.details):
             # Before the document is stored: a run may be interrupted.
@@ -369,18 +369,18 @@ class _Run:
         self.group.add(Prepared(document, pieces, "changed" if state else "added"))
 
     def _keep_unchanged(self, state: FileState, read: ReadFile) -> None:
-        document = self.tools.store.catalog.document(state.document_id)
+        document = document_by_id(self.tools.store.catalog, state.document_id)
         if document and read.tells_more_than(state):
-            self.tools.store.catalog.update_document(replace(document, **read.state()))
+            self.tools.store.catalog.update_documents([replace(document, **read.state())])
         self.tally.counts["unchanged"] += 1
 
     def _rename(self, old: FileState, read: ReadFile) -> None:
-        document = self.tools.store.catalog.document(old.document_id)
+        document = document_by_id(self.tools.store.catalog, old.document_id)
         if document is None:
             return
         title = renamed_title(document.title, Path(old.path), read.found.path)
-        self.tools.store.catalog.update_document(
-            replace(document, path=read.path, title=title, **read.state())
+        self.tools.store.catalog.update_documents(
+            [replace(document, path=read.path, title=title, **read.state())]
         )
         self.known.pop(old.path, None)
         self.tally.counts["renamed"] += 1

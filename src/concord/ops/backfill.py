@@ -14,13 +14,12 @@ from typing import NamedTuple
 from concord.core.batches import batched
 from concord.core.errors import Unavailable
 from concord.core.protocols import Embedder, Progress
-from concord.core.storage import Catalog, Store
-from concord.core.vector_storage import VectorIndex
 from concord.index.batch import WHOLE_DOCUMENTS
-from concord.index.embedding import EMBED_BATCH, text_key, vectors_for
+from concord.index.embedding import EMBED_BATCH, ready_index, text_key, vectors_for
 from concord.index.notes import NoteTools, kept_notes, store_notes
+from concord.store.contract import Catalog, Store, VectorIndex
 from concord.text.document import embeddable_text, embedded_tags
-from concord.types import ChunkId, Document, Vector
+from concord.types import ChunkId, Document
 
 
 class _Labels(NamedTuple):
@@ -52,14 +51,18 @@ def backfill(tools: NoteTools, embedder: Embedder | None, progress: Progress) ->
     """
     started = time.monotonic()
     notes = _renewed_notes(tools)
-    store, labels = tools.store, {one.id: _labels(one) for one in tools.store.catalog.documents()}
-    done = Backfill(documents=len(labels), notes=notes, chunks=store.catalog.counts().chunks)
+    store, labels = (
+        tools.store,
+        {document.id: _labels(document) for document in tools.store.catalog.documents()},
+    )
+    done = Backfill(documents=len(labels), notes=notes, chunks=store.catalog.count().chunks)
     done = done._replace(reworded=_reindex_words(store.catalog, list(labels), progress))
     if embedder is None:
         done = done._replace(degraded="no embedding provider is configured")
     else:
         done = _reindex_vectors(store, embedder, labels, done, progress)
-    return done._replace(pending=store.vectors.count_pending(), took_s=time.monotonic() - started)
+    counts = store.catalog.count()
+    return done._replace(pending=counts.chunks - counts.vectors, took_s=time.monotonic() - started)
 
 
 def _renewed_notes(tools: NoteTools) -> int:
@@ -74,7 +77,7 @@ def _labels(document: Document) -> _Labels:
 def _reindex_words(catalog: Catalog, document_ids: list[str], progress: Progress) -> int:
     changed = done = 0
     for group in batched(document_ids, WHOLE_DOCUMENTS):
-        changed += catalog.reindex(group)
+        changed += catalog.reindex_words(group)
         done += len(group)
         progress("words", done, len(document_ids))
     return changed
@@ -85,11 +88,9 @@ def _reindex_vectors(
 ) -> Backfill:
     seen = 0
     try:
-        _forget_unknown(store)
-        space = store.spaces.of(embedder.identity)
-        space.prepare(embedder.identity)
+        index = ready_index(store, embedder.identity)
         for texts in batched(_texts(store.catalog, labels), EMBED_BATCH):
-            done = _revector(dict(texts), store, space, embedder, done)
+            done = _revector(dict(texts), index, embedder, done)
             seen += len(texts)
             progress("vectors", seen, done.chunks)
     except Unavailable as fault:
@@ -97,33 +98,23 @@ def _reindex_vectors(
     return done
 
 
-def _forget_unknown(store: Store) -> None:
-    """Delete vectors whose model is unknown: no query could be compared with them."""
-    if store.vectors.identity() is None:
-        for source in store.catalog.sources():
-            store.vectors.delete_source(source.id)
-
-
 def _texts(catalog: Catalog, labels: Mapping[str, _Labels]) -> Iterator[tuple[ChunkId, str]]:
     """Yield the embeddable texts of all chunks; documents may change or go meanwhile."""
     for document_id, (title, tags) in labels.items():
-        for chunk in catalog.chunks_of(document_id):
+        for chunk in catalog.chunks(document_id):
             yield chunk.id, embeddable_text(title, chunk.heading, chunk.text, tags)
 
 
 def _revector(
-    texts: Mapping[ChunkId, str], store: Store, space: VectorIndex, embedder: Embedder, done: Backfill
+    texts: Mapping[ChunkId, str], index: VectorIndex, embedder: Embedder, done: Backfill
 ) -> Backfill:
-    stored = space.fetch(list(texts))
-    result = vectors_for(texts.values(), store, embedder)
-    wanted: dict[ChunkId, Vector] = {
-        chunk_id: result.vectors[key]
-        for chunk_id, key in ((chunk_id, text_key(text)) for chunk_id, text in texts.items())
-        if key in result.vectors
-    }
-    differing = {chunk_id: vector for chunk_id, vector in wanted.items() if stored.get(chunk_id) != vector}
+    stored = index.fetch(list(texts))
+    result = vectors_for(texts.values(), index, embedder)
+    keys = ((chunk_id, text_key(text)) for chunk_id, text in texts.items())
+    wanted = [(chunk_id, key, result.vectors[key]) for chunk_id, key in keys if key in result.vectors]
+    differing = [row for row in wanted if stored.get(row[0]) != row[2]]
     if differing:
-        space.put(differing.items())
+        index.put(differing)
     return done._replace(
         unchanged=done.unchanged + len(wanted) - len(differing),
         reused=done.reused + max(0, len(differing) - result.made),

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import time
 
-from concord.core.errors import Action, BadValue, Hint, NotFound, UsageError
+from concord.core.errors import Action, BadValue, Hint, NotFound
 from concord.core.protocols import Progress
 from concord.core.reports import Backup
-from concord.core.storage import SelfCopying, Store
-from concord.outside_vectors import StoreWithOutsideVectors
+from concord.store.contract import Store
 
 
 def back_up(store: Store, path: str | os.PathLike[str], progress: Progress) -> Backup:
@@ -23,18 +22,8 @@ def back_up(store: Store, path: str | os.PathLike[str], progress: Progress) -> B
         BackendDown: the file cannot be written.
     """
     started = time.monotonic()
-    inner = store.inner if isinstance(store, StoreWithOutsideVectors) else store
-    if not isinstance(inner, SelfCopying):
-        raise UsageError(
-            "only a store in SQLite can be copied to a file while it is in use",
-            hint=Hint(
-                Action.MIGRATE_TO,
-                "{migrate_to} copies any store; PostgreSQL has pg_dump, for superusers and roles with"
-                " BYPASSRLS alone: docs/postgresql.md",
-                url="sqlite:///folder",
-            ),
-        )
-    if not inner.is_begun:
+    place = store.place
+    if not place.is_begun:
         raise NotFound(
             "there is nothing to copy: nothing was ever kept here",
             hint=Hint(Action.STORE, "check {store} and {org}"),
@@ -42,7 +31,7 @@ def back_up(store: Store, path: str | os.PathLike[str], progress: Progress) -> B
     target = os.path.realpath(os.path.expanduser(path))  # a link stays one
     if os.path.isdir(target):
         raise BadValue(f"{target} is a folder", hint=f"name a file: {os.path.join(target, 'kb-backup.db')}")
-    if inner.path and target == os.path.realpath(inner.path):
+    if place.path and target == os.path.realpath(place.path):
         raise BadValue(f"{target} is the store itself", hint="give the copy another name")
-    inner.backup(target, progress)
-    return Backup(target, os.path.getsize(target), store.catalog.counts(), time.monotonic() - started)
+    store.backup(target, progress)
+    return Backup(target, os.path.getsize(target), store.catalog.count(), time.monotonic() - started)

@@ -15,8 +15,8 @@ from msgspec.structs import asdict
 from concord.core.batches import batched
 from concord.core.errors import StoreError
 from concord.core.protocols import Progress
-from concord.core.storage import Store
 from concord.index.batch import WHOLE_DOCUMENTS
+from concord.store.contract import Store, document_by_id
 from concord.types import Access, Chunk, ChunkId, Counts, Document, Feedback, Identity, Vector
 
 SAME_DIRECTION = 1 - 1e-5  # a store may normalise a vector again, which changes its last bits
@@ -59,12 +59,12 @@ def verify(origin: Store, target: Store, journal: Copied, progress: Progress) ->
     Raises:
         StoreError: they differ.
     """
-    here, there = origin.catalog.counts(), target.catalog.counts()
+    here, there = origin.catalog.count(), target.catalog.count()
     if here != there:
         _differ(f"{_told(here)} here, {_told(there)} there")
-    known = {source.id: plain(source) for source in target.catalog.sources()}
+    known = {source.id: plain(source) for source in target.catalog.snapshot().sources}
     digest = hashlib.sha256()
-    for source in origin.catalog.sources():
+    for source in origin.catalog.snapshot().sources:
         if known.get(source.id) != plain(source):
             _differ(f"the source {source.name}")
         digest.update(_bytes(plain(source)))
@@ -92,8 +92,8 @@ def _verified(group: Sequence[Document], origin: Store, target: Store) -> bytes:
     for document, a, b in zip(group, here, there, strict=True):
         if a.checksum != b.checksum:
             _differ(document.path)
-    for space in origin.spaces.all():
-        _compare_vectors(space.identity, (origin, here), (target, there))
+    for model in origin.catalog.snapshot().models:
+        _compare_vectors(model.identity, (origin, here), (target, there))
     return b"".join(copy.checksum for copy in here)
 
 
@@ -104,15 +104,17 @@ def _compare_accesses(document_ids: Sequence[str], copied: Mapping[str, Access],
 
 
 def _compare_vectors(identity: Identity, *sides: tuple[Store, Sequence[_Copy]]) -> None:
-    """See that chunks in the same places have the same vectors, in one space."""
+    """See that chunks in the same places have the same vectors of a model."""
     ids = [[chunk_id for copy in copies for chunk_id in copy.chunk_ids] for _, copies in sides]
-    found = [store.spaces.of(identity).fetch(wanted) for (store, _), wanted in zip(sides, ids, strict=True)]
+    found = [
+        store.models.index(identity).fetch(wanted) for (store, _), wanted in zip(sides, ids, strict=True)
+    ]
     if not all(_is_same(found[0].get(a), found[1].get(b)) for a, b in zip(*ids, strict=True)):
         _differ(f"vectors of {identity.name}")
 
 
 def _read(document_id: str, store: Store) -> _Copy:
-    document, chunks = store.catalog.document(document_id), store.catalog.chunks_of(document_id)
+    document, chunks = document_by_id(store.catalog, document_id), store.catalog.chunks(document_id)
     fields = [plain(document) if document else None, *map(plain, chunks)]
     return _Copy(hashlib.sha256(_bytes(fields)).digest(), [chunk.id for chunk in chunks])
 

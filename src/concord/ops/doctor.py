@@ -17,12 +17,12 @@ from typing import NamedTuple
 from concord.core.errors import Action, Hint, KBError, Unreadable, joined
 from concord.core.protocols import Embedder, Progress
 from concord.core.reports import CheckName, FaultName, Finding, SourceSummary, Stats, SyncReport
-from concord.core.storage import Catalog, Store
 from concord.files.freshness import Files
 from concord.files.state import check_disk, read_memo
 from concord.files.walk import Skipped, walk_source
 from concord.index.embedding import embed_pending
-from concord.types import Document, Source
+from concord.store.contract import Catalog, Select, Store
+from concord.types import Document, Identity, Source
 
 LEAST_FREE_BYTES = 200_000_000  # plus the size of the store: rewriting it takes as much for a while
 LEAST_MEMORY_BYTES = 500_000_000  # a process with the bundled model and 100,000 chunks takes a fifth of it
@@ -88,16 +88,16 @@ def treat(findings: Sequence[Finding], tools: DoctorTools, progress: Progress) -
         for source in {document.source_id: source for source, document in _ghosts(store)}.values():
             with suppress(KBError):  # what it does not forget is found again
                 tools.sync(source)
-    counts = store.catalog.counts()
+    counts = store.catalog.count()
     if counts.chunks > counts.vectors and faults.isdisjoint(_UNFIT_EMBEDDER):
         embed_pending(store, tools.embedder(), progress)
-    store.tend(progress)
+    store.maintain(progress)
 
 
 def _open(tools: DoctorTools) -> Finding | None:
     """Whether the store opens at all."""
     try:
-        tools.store().catalog.generation()
+        tools.store().catalog.snapshot()
     except KBError as fault:
         return Finding("store", fault.message, fault.hint or "")
     return None
@@ -118,12 +118,12 @@ def _storage(tools: DoctorTools) -> Iterator[Finding]:
 def _sources(tools: DoctorTools) -> Iterator[Finding]:
     """Folders and files that cannot be read any more: whole sources, or parts of them."""
     catalog = tools.store().catalog
-    for source in catalog.sources():
+    for source in catalog.snapshot().sources:
         if source.path is None:
             continue
         try:
             closed = [*_closed(source, tools.max_bytes)]
-            check_disk(source, catalog.file_states(source.id), read_memo(catalog.memo(source.id)))
+            check_disk(source, catalog.file_states(source.id), read_memo(catalog.sync_state(source.id)))
         except Unreadable as fault:
             yield Finding("sources", joined(": ", source.name, fault.message), fault.hint or "")
             continue
@@ -160,29 +160,40 @@ def _files(tools: DoctorTools) -> Iterator[Finding]:
 
 
 def _ghosts(store: Store) -> Iterator[tuple[Source, Document]]:
-    sources = store.catalog.sources()
+    sources = store.catalog.snapshot().sources
     for source in sources:
         if source.path is not None:
-            files = Files([source], store.catalog.memo)
-            yield from ((source, d) for d in store.catalog.documents(source.id) if files.is_deleted(d))
+            files = Files([source], store.catalog.sync_state)
+            yield from (
+                (source, d)
+                for d in store.catalog.documents(Select(source_id=source.id))
+                if files.is_deleted(d)
+            )
 
 
 def _vectors(tools: DoctorTools) -> Iterator[Finding]:
     """Chunks that meaning cannot find."""
     store = tools.store()
-    if not store.ledger.is_empty():
-        store.vectors.fetch([0])  # raises where vectors are kept elsewhere than the settings say
-    counts = store.catalog.counts()
+    identity = _active(store)
+    if identity and not store.outbox.is_empty():
+        store.models.index(identity).fetch([0])  # raises where vectors are elsewhere than the settings say
+    counts = store.catalog.count()
     waiting = counts.chunks - counts.vectors
     if waiting > 0:
         said = f"{waiting:,} of {counts.chunks:,} chunks have no vector and are found by words alone"
         yield Finding("embedding", said, Hint(Action.SYNC, "{sync} embeds them, and so does {repair}"), True)
 
 
+def _active(store: Store) -> Identity | None:
+    """Return the identity of the model that searches use."""
+    active = store.catalog.snapshot().active
+    return active.identity if active else None
+
+
 def _provider(tools: DoctorTools) -> Iterator[Finding]:
     """Whether the embedder answers, as it should, and is the one that made the vectors."""
     embedder = tools.embedder()
-    theirs = tools.store().vectors.identity()
+    theirs = _active(tools.store())
     if embedder is None:
         if theirs is not None:
             hint = Hint(Action.WORDS_ONLY, "set embed.provider, or search with {words_only}")
@@ -220,7 +231,7 @@ def _machine(tools: DoctorTools) -> Iterator[Finding]:
 def _file(tools: DoctorTools) -> Path | None:
     """Return the file of a store that is one; None also for one that does not open."""
     try:
-        path = tools.store().path
+        path = tools.store().place.path
     except KBError:
         return None
     return None if path is None else Path(path)
@@ -251,24 +262,24 @@ CHECKS = (
 
 def summary(catalog: Catalog, source: Source) -> SourceSummary:
     """Return a source with its counts."""
-    return SourceSummary(source, catalog.counts(source.id))
+    return SourceSummary(source, catalog.count(source.id))
 
 
 def stats(store: Store, org: str, url: str) -> Stats:
     """Return the state of a knowledge base, which is kept at a URL."""
     catalog = store.catalog
-    counts, home = catalog.counts(), store.ledger.home().url
+    counts, home = catalog.count(), store.outbox.home().url
     pending = counts.chunks - counts.vectors
     return Stats(
         org=org,
         store=url,
-        size_bytes=_size(store.path) if store.path else None,
+        size_bytes=_size(store.place.path) if store.place.path else None,
         counts=counts,
         pending=pending,
-        identity=store.vectors.identity(),
+        identity=_active(store),
         cache=store.cache.usage(),
-        index=None if home else store.index_state(),  # another server has an index of its own
-        generation=catalog.generation(),
+        index=None if home else store.vector_index_state(),  # another server has an index of its own
+        generation=catalog.snapshot().generation,
         types=catalog.count_types(),
         feedback=Counter(one.opinion for one in store.journal.feedback()),
         vectors_home=home,

@@ -21,11 +21,13 @@ from msgspec.structs import asdict
 from concord.core.batches import batched
 from concord.core.errors import Action, BadValue, Hint, NotFound, ReadOnlyStore
 from concord.core.protocols import Progress
-from concord.core.storage import Store
 from concord.files.state import finished_at, finished_copy, unfinished_copy
 from concord.index.batch import is_full
+from concord.index.embedding import embedded_text, ready_index, text_key
+from concord.index.lock import SYNCING
 from concord.ops.compare import Copied, merged, plain, verify
 from concord.ops.vector_move import MOVED_AT_ONCE
+from concord.store.contract import Store
 from concord.types import Access, Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
 
 
@@ -52,32 +54,32 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         StoreError: the copy is not the same, because something changed meanwhile.
     """
     started = time.monotonic()
-    if origin.unique_id() == target.unique_id():
+    if origin.place.unique_id == target.place.unique_id:
         raise BadValue(
             "the target is this store itself",
             hint=Hint(Action.MIGRATE, "{migrate} alone moves the vectors of a store"),
         )
-    if not origin.catalog.sources():  # more likely a slip than a knowledge base
+    if not origin.catalog.snapshot().sources:  # more likely a slip than a knowledge base
         raise NotFound(
             "there is nothing to migrate: this store is empty",
             hint=Hint(Action.STORE, "check {store} and {org}"),
         )
     _drop_or_refuse_strangers(origin, target)
     with ExitStack() as held:
-        for source in origin.catalog.sources():
+        for source in origin.catalog.snapshot().sources:
             with suppress(ReadOnlyStore):  # on a read-only medium nobody syncs; who does elsewhere is noticed
-                held.enter_context(origin.catalog.sync_lock(source.id, wait_s=lock_wait_s))
-        _make_spaces(origin, target)  # first: it may refuse, and nothing must have changed then
+                held.enter_context(origin.lock(source.id, SYNCING, wait_s=lock_wait_s))
+        _add_models(origin, target)  # first: it may refuse, and nothing must have changed then
         copied = _copy_documents(origin, target, progress)
-        for space in origin.spaces.all():
-            _copy_vectors(space.identity, origin, target, progress)
+        for model in origin.catalog.snapshot().models:
+            _copy_vectors(model.identity, origin, target, progress)
         cached = _copy_cache(origin, target, progress)
         journal = _copy_journal(origin, target)
         checksum = verify(origin, target, journal, progress)
         _mark_finished(origin, target)
-    target.tend(progress)
-    left = "" if origin.ledger.is_empty() else origin.ledger.home().url
-    return Migration(target.catalog.counts(), cached, checksum, copied, time.monotonic() - started, left)
+    target.maintain(progress)
+    left = "" if origin.outbox.is_empty() else origin.outbox.home().url
+    return Migration(target.catalog.count(), cached, checksum, copied, time.monotonic() - started, left)
 
 
 def _drop_or_refuse_strangers(origin: Store, target: Store) -> None:
@@ -87,11 +89,11 @@ def _drop_or_refuse_strangers(origin: Store, target: Store) -> None:
         BadValue: it holds such a thing, or was edited, and is no unfinished copy.
     """
     is_unfinished = _is_unfinished_copy(origin, target)
-    known = {source.id for source in origin.catalog.sources()}
-    sources = [source for source in target.catalog.sources() if source.id not in known]
+    known = {source.id for source in origin.catalog.snapshot().sources}
+    sources = [source for source in target.catalog.snapshot().sources if source.id not in known]
     if sources and not is_unfinished:
         _refuse(sources[0].name)
-    if target.catalog.counts().documents:
+    if target.catalog.count().documents:
         here = {document.id for document in origin.catalog.documents()}
         documents = [document for document in target.catalog.documents() if document.id not in here]
         if documents and not is_unfinished:
@@ -126,7 +128,7 @@ def _refuse_edits(origin: Store, target: Store) -> None:
         if (opinion.query, opinion.document_id) not in known:
             _refuse_edited(f"there is an opinion on {opinion.citation!r}")
     finished = _finished_at(target)
-    if target.catalog.generation() in finished:
+    if target.catalog.snapshot().generation in finished:
         return
     there = {(type(one), one.id): plain(one) for one in _kept(target)}
     for one in _kept(origin):
@@ -145,28 +147,30 @@ def _refuse_edited(what: str) -> NoReturn:
 
 
 def _kept(store: Store) -> Iterator[Source | Document]:
-    yield from store.catalog.sources()
+    yield from store.catalog.snapshot().sources
     yield from store.catalog.documents()
 
 
 def _mark_unfinished(target: Store) -> None:
     """Write down that nobody but a migration has changed the target so far."""
-    for source in target.catalog.sources()[:1]:
-        target.catalog.put_memo(source.id, unfinished_copy(target.catalog.generation()))
+    for source in target.catalog.snapshot().sources[:1]:
+        target.catalog.put_sync_state(source.id, unfinished_copy(target.catalog.snapshot().generation))
 
 
 def _is_unfinished_copy(origin: Store, target: Store) -> bool:
     """Whether the target is what a migration from here has left, and nobody has changed it since."""
-    mark = unfinished_copy(target.catalog.generation())
-    there, here = ({source.id for source in store.catalog.sources()} for store in (target, origin))
-    return bool(there & here) and any(target.catalog.memo(source_id) == mark for source_id in there)
+    mark = unfinished_copy(target.catalog.snapshot().generation)
+    there, here = ({source.id for source in store.catalog.snapshot().sources} for store in (target, origin))
+    return bool(there & here) and any(target.catalog.sync_state(source_id) == mark for source_id in there)
 
 
 def _mark_finished(origin: Store, target: Store) -> None:
-    """Replace the mark in the target by the origin's memos of syncs, and note the target's generation."""
-    generation = target.catalog.generation()
-    for source in origin.catalog.sources():
-        target.catalog.put_memo(source.id, finished_copy(origin.catalog.memo(source.id), generation))
+    """Replace the mark in the target by the origin's sync states, and note the target's generation."""
+    generation = target.catalog.snapshot().generation
+    for source in origin.catalog.snapshot().sources:
+        target.catalog.put_sync_state(
+            source.id, finished_copy(origin.catalog.sync_state(source.id), generation)
+        )
 
 
 def _finished_at(target: Store) -> set[int]:
@@ -174,18 +178,20 @@ def _finished_at(target: Store) -> set[int]:
 
     Every source has a mark of its own, because a sync of the source overwrites it.
     """
-    marks = (finished_at(target.catalog.memo(source.id)) for source in target.catalog.sources())
+    marks = (
+        finished_at(target.catalog.sync_state(source.id)) for source in target.catalog.snapshot().sources
+    )
     return {generation for generation in marks if generation is not None}
 
 
 def _copy_documents(origin: Store, target: Store, progress: Progress) -> int:
     """Copy sources, then the documents that are new or different; return how many."""
     _mark_unfinished(target)  # first: a finished copy that this run changes is not one that was edited
-    for source in origin.catalog.sources():
+    for source in origin.catalog.snapshot().sources:
         target.catalog.put_source(source)
         _mark_unfinished(target)
     there = {document.id: plain(document) for document in target.catalog.documents()}
-    total, copied = origin.catalog.counts().documents - len(there), 0
+    total, copied = origin.catalog.count().documents - len(there), 0
     missing = (one for one in origin.catalog.documents() if there.get(one.id) != plain(one))
     for group in _groups(missing, origin):
         target.catalog.put_documents(group)
@@ -198,7 +204,7 @@ def _copy_documents(origin: Store, target: Store, progress: Progress) -> int:
 def _groups(documents: Iterable[Document], origin: Store) -> Iterator[list[tuple[Document, list[Piece]]]]:
     group: list[tuple[Document, list[Piece]]] = []
     for document in documents:
-        group.append((document, [_piece(chunk) for chunk in origin.catalog.chunks_of(document.id)]))
+        group.append((document, [_piece(chunk) for chunk in origin.catalog.chunks(document.id)]))
         if is_full([pieces for _, pieces in group]):
             yield group
             group = []
@@ -211,31 +217,31 @@ def _piece(chunk: Chunk) -> Piece:
     return Piece(**{name: fields[name] for name in Piece.__struct_fields__})
 
 
-def _make_spaces(origin: Store, target: Store) -> None:
-    """Make the spaces there that are here, and let searches use the same one.
+def _add_models(origin: Store, target: Store) -> None:
+    """Add the models there that are here, and let searches use the same one.
 
     Raises:
         ModelMismatch: there are vectors of a model that is not known here.
     """
-    active = origin.spaces.active()
-    if active is None:
+    snapshot = origin.catalog.snapshot()
+    if snapshot.active is None:
         return
-    target.vectors.prepare(active.identity)
-    for space in origin.spaces.all():
-        target.spaces.add(space.identity, space.recipe)
-    target.spaces.activate(active.identity)
+    ready_index(target, snapshot.active.identity)
+    for model in snapshot.models:
+        target.models.add(model.identity, model.recipe)
+    target.models.activate(snapshot.active.identity)
 
 
 def _copy_vectors(identity: Identity, origin: Store, target: Store, progress: Progress) -> None:
-    """Copy the vectors of one space to the chunks of the target that have none."""
-    mine, theirs = origin.spaces.of(identity), target.spaces.of(identity)
-    theirs.prepare(identity)
+    """Copy the vectors of one model to the chunks of the target that have none."""
+    mine, theirs = origin.models.index(identity), target.models.index(identity)
     after, done, total = 0, 0, theirs.count_pending()
     while window := theirs.pending(after, MOVED_AT_ONCE):
         after = window[-1].chunk_id
         here = _counterparts([waiting.chunk_id for waiting in window], origin, target)
-        found = mine.fetch(list(here.values()))
-        theirs.put((there, found[one]) for there, one in here.items() if one in found)
+        vectors = mine.fetch(list(here.values()))
+        keys = {waiting.chunk_id: text_key(embedded_text(waiting)) for waiting in window}
+        theirs.put((there, keys[there], vectors[own]) for there, own in here.items() if own in vectors)
         done += len(window)
         progress("moving", done, total)
 
@@ -246,7 +252,7 @@ def _counterparts(chunk_ids: Sequence[ChunkId], origin: Store, target: Store) ->
     mine = {
         (document_id, chunk.index): chunk.id
         for document_id in {document_id for document_id, _ in places.values()}
-        for chunk in origin.catalog.chunks_of(document_id)
+        for chunk in origin.catalog.chunks(document_id)
     }
     return {there: mine[place] for there, place in places.items() if place in mine}
 
@@ -263,9 +269,9 @@ def _copy_cache(origin: Store, target: Store, progress: Progress) -> int:
 
 
 def _remember(identity: Identity, vectors: Mapping[bytes, Vector], target: Store) -> None:
-    known = target.cache.get(identity, list(vectors))
-    if missing := {key: vector for key, vector in vectors.items() if key not in known}:
-        target.cache.put(identity, missing)
+    index = target.models.index(identity)
+    known = index.cached(list(vectors))
+    index.remember({key: vector for key, vector in vectors.items() if key not in known})
 
 
 def _copy_journal(origin: Store, target: Store) -> Copied:

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from concord.core.errors import BadValue
 from concord.core.protocols import Embedder, Progress
-from concord.core.storage import Catalog
-from concord.core.vector_storage import VectorIndex
+from concord.store.contract import Catalog, VectorIndex, documents_at
 from concord.text.cuts import sentence_starts
 from concord.types import Chunk, ChunkId, Filter, Identity
 
@@ -87,7 +86,7 @@ def known_items(catalog: Catalog) -> list[KnownItem]:
     documents = [document.id for document in catalog.documents() if document.superseded_by is None]
     each = -(-QUERIES // max(1, len(documents)))  # of a few documents, several passages each
     step = max(1, len(documents) // QUERIES)
-    items = [item for one in documents[::step] for item in _of_document(catalog.chunks_of(one), each)]
+    items = [item for one in documents[::step] for item in _of_document(catalog.chunks(one), each)]
     return items[:QUERIES]
 
 
@@ -109,8 +108,8 @@ def recorded_items(path: Path, catalog: Catalog) -> list[KnownItem]:
 
 
 def _chunks_at(catalog: Catalog, path: str) -> frozenset[ChunkId]:
-    documents = catalog.documents_at(path)
-    return frozenset(chunk.id for document in documents for chunk in catalog.chunks_of(document.id))
+    documents = documents_at(catalog, path)
+    return frozenset(chunk.id for document in documents for chunk in catalog.chunks(document.id))
 
 
 def _of_document(chunks: Sequence[Chunk], wanted: int) -> Iterator[KnownItem]:

@@ -14,8 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from concord.core.errors import Action, BadValue, EmbedderDown, Hint, NotFound, joined
 from concord.core.protocols import Embedder, Progress
-from concord.core.storage import Store
-from concord.index.embedding import EmbeddingReport, embed_space
+from concord.index.embedding import EmbeddingReport, embed_by_model
 from concord.ops.model_trial import (
     Contender,
     KnownItem,
@@ -24,7 +23,8 @@ from concord.ops.model_trial import (
     known_items,
     recorded_items,
 )
-from concord.types import Identity, Space, silent
+from concord.store.contract import Store
+from concord.types import Identity, Model, silent
 
 OpenEmbedder = Callable[[Mapping[str, Any], int], Embedder]  # recipe, dimension or 0 → an embedder to close
 _LOCK = "models"  # no source has this id: theirs are random
@@ -33,7 +33,7 @@ _LOCK = "models"  # no source has this id: theirs are random
 class ModelState(NamedTuple):
     """A model whose vectors are kept."""
 
-    space: Space
+    model: Model
     vectors: int
     pending: int  # chunks without a vector of it
 
@@ -68,11 +68,11 @@ class Models:
 
     def list(self) -> list[ModelState]:
         """Return every model whose vectors are kept, in the order in which they were added."""
-        chunks = self._store.catalog.counts().chunks
+        chunks = self._store.catalog.count().chunks
         states = []
-        for space in self._store.spaces.all():
-            pending = self._store.spaces.of(space.identity).count_pending()
-            states.append(ModelState(space, chunks - pending, pending))
+        for model in self._store.catalog.snapshot().models:
+            pending = self._store.models.index(model.identity).count_pending()
+            states.append(ModelState(model, chunks - pending, pending))
         return states
 
     def add(self, provider: str, model: str = "", url: str = "", progress: Progress = silent) -> Built:
@@ -86,10 +86,10 @@ class Models:
         started = time.monotonic()
         with self._locked(), closing(self._opener(recipe, 0)) as embedder:
             identity = embedder.identity
-            self._store.spaces.add(identity, recipe)
-            embedding = embed_space(self._store, embedder, progress)
-        self._store.tend(progress)
-        active = self._store.spaces.active()
+            self._store.models.add(identity, recipe)
+            embedding = embed_by_model(self._store, embedder, progress)
+        self._store.maintain(progress)
+        active = self._store.catalog.snapshot().active
         is_active = active is not None and active.identity == identity
         return Built(identity, is_active, embedding, time.monotonic() - started)
 
@@ -105,7 +105,7 @@ class Models:
             BadValue: the name fits several.
             EmbedderDown: some chunks could not be embedded, and `force` was not given.
         """
-        started, target, before = time.monotonic(), self.find(name), self._store.spaces.active()
+        started, target, before = time.monotonic(), self.find(name), self._store.catalog.snapshot().active
         old = before.identity if before else None
         if target.is_active or before is None:
             return Switch(
@@ -117,7 +117,7 @@ class Models:
             if not force and not target.was_active:
                 trial = self._compared(before, target, queries, progress)
             if trial is None or not trial.is_worse:
-                self._store.spaces.activate(target.identity)
+                self._store.models.activate(target.identity)
                 self._completed(target, True, progress)  # what was stored while the others were embedded
         outcome: Literal["switched", "worse"] = "worse" if trial and trial.is_worse else "switched"
         return Switch(outcome, target.identity, old, trial, embedding, time.monotonic() - started)
@@ -130,7 +130,7 @@ class Models:
             BadValue: it is the one that searches use.
         """
         identity = self.find(name, by_part=False).identity
-        return identity, self._store.spaces.drop(identity)
+        return identity, self._store.models.drop(identity)
 
     def compare(
         self, first: str, second: str, *, queries: Path | None = None, progress: Progress = silent
@@ -144,38 +144,38 @@ class Models:
         """
         return self._compared(self.find(first), self.find(second), queries, progress)
 
-    def find(self, name: str, *, by_part: bool = True) -> Space:
+    def find(self, name: str, *, by_part: bool = True) -> Model:
         """Return a model by its name, with or without the provider, by its number, or by a part of its name.
 
         Raises:
             NotFound: none is called so.
             BadValue: several are.
         """
-        spaces = self._store.spaces.all()
-        fitting = _numbered(int(name), spaces) if name.isdecimal() else _named(name, spaces, by_part=by_part)
+        models = self._store.catalog.snapshot().models
+        fitting = _numbered(int(name), models) if name.isdecimal() else _named(name, models, by_part=by_part)
         if len(fitting) > 1:
-            several = ", ".join(space.identity.name for space in fitting)
+            several = ", ".join(model.identity.name for model in fitting)
             raise BadValue(
                 f"{name!r} fits several models: {several}",
                 hint=Hint(Action.MODELS_LIST, "{models_list} numbers them"),
             )
         if not fitting:
-            known = ", ".join(f"{one.identity.name} ({number})" for number, one in enumerate(spaces, 1))
+            known = ", ".join(f"{model.identity.name} ({number})" for number, model in enumerate(models, 1))
             hint = f"there are: {known or 'none yet'}"
             raise NotFound(f"there are no vectors of a model {name!r}", hint=hint)
         return fitting[0]
 
-    def _completed(self, target: Space, force: bool, progress: Progress) -> EmbeddingReport:
+    def _completed(self, target: Model, force: bool, progress: Progress) -> EmbeddingReport:
         """Embed what has no vector of the target yet.
 
         Raises:
             EmbedderDown: not all could be embedded, and `force` is not set.
         """
-        if not self._store.spaces.of(target.identity).count_pending():
+        if not self._store.models.index(target.identity).count_pending():
             return EmbeddingReport()
         with self._opened(target) as embedder:
-            done = embed_space(self._store, embedder, progress)
-        self._store.tend(progress)
+            done = embed_by_model(self._store, embedder, progress)
+        self._store.maintain(progress)
         if done.pending > done.refused and not force:
             raise EmbedderDown(
                 joined(
@@ -188,23 +188,23 @@ class Models:
         return done
 
     def _compared(
-        self, before: Space, after: Space, queries: Path | None, progress: Progress
+        self, before: Model, after: Model, queries: Path | None, progress: Progress
     ) -> ModelComparison:
         items: Sequence[KnownItem]
         catalog = self._store.catalog
         items = recorded_items(queries, catalog) if queries else known_items(catalog)
-        of = self._store.spaces.of
+        index = self._store.models.index
         with self._opened(before) as old, self._opened(after) as new:
             return compare(
-                Contender(old, of(before.identity)), Contender(new, of(after.identity)), items, progress
+                Contender(old, index(before.identity)), Contender(new, index(after.identity)), items, progress
             )
 
     @contextmanager
-    def _opened(self, space: Space) -> Iterator[Embedder]:
-        with closing(self._opener(space.recipe, space.identity.dimension)) as embedder:
-            if embedder.identity != space.identity:
+    def _opened(self, model: Model) -> Iterator[Embedder]:
+        with closing(self._opener(model.recipe, model.identity.dimension)) as embedder:
+            if embedder.identity != model.identity:
                 raise BadValue(
-                    f"the model is {embedder.identity.name} now, its vectors are of {space.identity.name}",
+                    f"the model is {embedder.identity.name} now, its vectors are of {model.identity.name}",
                     hint=Hint(Action.MODELS_ADD, "{models_add} builds vectors of the new one"),
                 )
             yield embedder
@@ -212,17 +212,17 @@ class Models:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep a second process from building the same vectors."""
-        with self._store.catalog.sync_lock(_LOCK, wait_s=self._lock_wait_s):
+        with self._store.lock(_LOCK, "building the vectors of a model", wait_s=self._lock_wait_s):
             yield
 
 
-def _numbered(number: int, spaces: Sequence[Space]) -> Sequence[Space]:
-    return spaces[number - 1 : number] if number else []
+def _numbered(number: int, models: Sequence[Model]) -> Sequence[Model]:
+    return models[number - 1 : number] if number else []
 
 
-def _named(name: str, spaces: Sequence[Space], *, by_part: bool) -> Sequence[Space]:
-    exact = [space for space in spaces if name in (space.identity.name, space.identity.model)]
-    return exact or [space for space in spaces if by_part and name and name in space.identity.name]
+def _named(name: str, models: Sequence[Model], *, by_part: bool) -> Sequence[Model]:
+    exact = [model for model in models if name in (model.identity.name, model.identity.model)]
+    return exact or [model for model in models if by_part and name and name in model.identity.name]
 
 
 def recipe_for(provider: str, model: str, url: str) -> dict[str, str]:

@@ -2,23 +2,19 @@
 
 Vectors are taken from the embedding cache, so that the old home need not answer. It still has vectors with
 their texts: they are deleted, by the key under which they were sent, once nothing is missing in the new home.
-A home that cannot be cleared now stays written down in the ledger, and every later run tries again.
+A home that cannot be cleared now stays in the outbox, and every later run tries again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 
 from msgspec import Struct
-from msgspec.structs import astuple
 
 from concord.core.errors import Action, BadValue, Hint, KBError
 from concord.core.protocols import Embedder, Progress
-from concord.core.storage import Store
-from concord.core.vector_storage import OutsideVectors
-from concord.index.embedding import EmbeddingReport, embed_pending, text_key
-from concord.text.document import embeddable_text
+from concord.index.embedding import EmbeddingReport, embed_pending, embedded_text, text_key
+from concord.store.contract import OutsideVectors, Store
 from concord.types import Home, Identity
 
 MOVED_AT_ONCE = 512  # vectors
@@ -44,7 +40,7 @@ class VectorMoveTools(Struct, frozen=True):
     """Where vectors are to be, and how to get to where they were."""
 
     new: OutsideVectors | None  # None: in the store itself
-    at: Callable[[str], OutsideVectors]
+    clear: Callable[[Home], None]  # delete what was sent there
 
 
 def move_vectors(
@@ -58,7 +54,7 @@ def move_vectors(
         BadValue: they are in the store itself, and nothing says that they are to be elsewhere.
         BackendDown: nobody answers in the new home; nothing has changed.
     """
-    if tools.new is None and not store.ledger.home().url and not store.ledger.left():
+    if tools.new is None and not store.outbox.home().url and not store.outbox.left():
         raise BadValue(
             "there is nothing to move: vectors are in the store itself, and vectors.url names no other place",
             hint=Hint(
@@ -69,60 +65,58 @@ def move_vectors(
             ),
         )
     _change_home(store, tools.new)
-    for space in store.spaces.all():
-        if not space.is_active:
-            _refill(space.identity, store)
+    for model in store.catalog.snapshot().models:
+        if not model.is_active:
+            _refill(model.identity, store)
     done = embed_pending(store, embedder, progress)
-    store.tend(progress)
+    store.maintain(progress)
     return VectorMove(done, tuple(_clear(store, tools)))
 
 
 def _change_home(store: Store, new: OutsideVectors | None) -> None:
-    ledger, url = store.ledger, new.home if new else ""
+    home, url = store.outbox.home(), new.home if new else ""
     if new:
-        for space in store.spaces.all():
-            new.reach(space.identity.dimension)
-        home = ledger.home()
+        for model in store.catalog.snapshot().models:
+            new.reach(model.identity.dimension)
         if home.url == url and not home.is_anothers:
-            new.tend()  # all is sent again, but what is gone from here would be there for ever
-            new.sweep()
-    if new or ledger.home().url:
-        ledger.move(url)
+            new.sweep()  # all is sent again, but what is gone from here would be there for ever
+    if new or home.url:
+        store.outbox.move(url)
 
 
 def _refill(identity: Identity, store: Store) -> None:
-    """Give the chunks of a space the vectors that the cache has for them; the others wait for its model."""
-    space, after = store.spaces.of(identity), 0
-    while window := space.pending(after, MOVED_AT_ONCE):
+    """Give chunks the vectors of a model that the cache has for them; the others wait for the model."""
+    index, after = store.models.index(identity), 0
+    while window := index.pending(after, MOVED_AT_ONCE):
         after = window[-1].chunk_id
-        keys = {one.chunk_id: text_key(embeddable_text(*astuple(one)[1:])) for one in window}
-        known = store.cache.get(identity, list(set(keys.values())))
-        space.put((chunk_id, known[key]) for chunk_id, key in keys.items() if key in known)
+        keys = {pending.chunk_id: text_key(embedded_text(pending)) for pending in window}
+        known = index.cached(list(set(keys.values())))
+        index.put((chunk_id, key, known[key]) for chunk_id, key in keys.items() if key in known)
 
 
 def _clear(store: Store, tools: VectorMoveTools) -> Iterator[LeftBehind]:
     """Delete what lies in homes that vectors were moved away from; yield those where that cannot be done."""
-    left = store.ledger.left()
+    left = store.outbox.left()
     missing = _missing(store, tools.new) if left else None
     for home in left:
         why = missing or (_ANOTHERS if home.is_anothers else _why_not_cleared(home, tools))
         if why:
             yield LeftBehind(home, why)
         if why in (None, _ANOTHERS):  # another store's are reported once: they may still be needed
-            store.ledger.forget(home)
+            store.outbox.forget(home)
 
 
 def _missing(store: Store, new: OutsideVectors | None) -> str | None:
     """Return why what was sent to the old home is still needed; None when all is in the new one."""
-    if any(store.spaces.of(space.identity).count_pending() for space in store.spaces.all()):
+    models = store.catalog.snapshot().models
+    if any(store.models.index(model.identity).count_pending() for model in models):
         return _UNFINISHED
-    return next((finding.message for finding in (new.check() if new else ())), None)
+    return next((finding.message for finding in (new.check_vectors() if new else ())), None)
 
 
 def _why_not_cleared(home: Home, tools: VectorMoveTools) -> str | None:
     try:
-        with closing(tools.at(home.url)) as outside:
-            outside.clear(home.key)
+        tools.clear(home)
     except KBError as fault:  # whatever it is, the vectors have moved
         return fault.message
     return None

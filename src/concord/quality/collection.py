@@ -16,8 +16,8 @@ from msgspec.structs import astuple, replace
 from concord.core.config import Resolved, Settings
 from concord.core.errors import BadValue, NotFound
 from concord.core.protocols import Embedder, Progress
-from concord.core.storage import Store
 from concord.index.reading import READER_VERSION
+from concord.store.contract import Store
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean, without_lone_surrogates
 from concord.types import Document, DocumentType, Extracted, Identity, Source
@@ -122,11 +122,11 @@ def index_collection(
         if old is None or old.content_hash != digest:
             extracted = _extracted(entry)
             document = Document(entry.id, source.id, path, extracted.type, entry.title, content_hash=digest)
-            store.catalog.put_document(document, chunk(extracted, tokenizer.token_starts, size))
+            store.catalog.put_documents([(document, chunk(extracted, tokenizer.token_starts, size))])
         progress("index", done, None)
     if known:
         store.catalog.delete_documents([state.document_id for state in known.values()])
-    if not store.catalog.counts().chunks:
+    if not store.catalog.count().chunks:
         raise BadValue(
             f"no document of {collection.folder} holds any text",
             hint='each line of corpus.jsonl has an "_id", a "text" and perhaps a "title"',

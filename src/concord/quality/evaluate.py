@@ -42,6 +42,7 @@ from concord.search.retrieve import retrieve
 from concord.search.scores import complete_scores
 from concord.search.tools import Tools
 from concord.search.understand import understand
+from concord.store.contract import document_by_id
 from concord.types import ChunkId, Feedback, Mode, Opinion, Request
 
 DEPTH = 100  # documents a query in a run: as deep as Recall@100 looks
@@ -104,15 +105,15 @@ def evaluate(
     kinds = sorted({outcome.type for outcome in outcomes})
     by_kind = {kind: [outcome for outcome in outcomes if outcome.type == kind] for kind in kinds}
     relevant = {id for query_id in collection.judged for id in collection.relevant(query_id)}
-    counts = tools.store.catalog.counts()
-    identity = tools.store.vectors.identity() if tools.similarity else None
+    counts = tools.store.catalog.count()
+    active = tools.store.catalog.snapshot().active if tools.similarity else None
     return Evaluation(
         name=collection.folder.name,
-        model=identity.name if identity else None,
+        model=active.identity.name if active else None,
         documents=counts.documents,
         chunks=counts.chunks,
         queries=len(outcomes),
-        missing=sum(tools.store.catalog.document(id) is None for id in relevant),
+        missing=sum(document_by_id(tools.store.catalog, id) is None for id in relevant),
         calibrated=tools.calibration is not None,
         runs=runs,
         measures={mode: measure(collection.qrels, run) for mode, run in runs.items()},
@@ -177,7 +178,7 @@ def _ask_deeply(
     runs: dict[str, Run] = {mode: {} for mode in MODES}
     outcomes: list[Outcome] = []
     judged = collection.judged
-    counts = tools.store.catalog.counts()
+    counts = tools.store.catalog.count()
     # A document may fill as many places as it has chunks.
     depth = min(MAX_TOP, math.ceil(DEPTH * ASKED * counts.chunks / max(1, counts.documents)))
     owners = Owners(tools)
@@ -208,7 +209,7 @@ def outcome_of(query_id: str, examined: Examined, judged: Mapping[str, int]) -> 
 def _orders(request: Request, examined: Examined, tools: Tools) -> dict[str, list[ChunkId]]:
     """Return each mode's order of the chunks that the strategies find if they are asked for many."""
     options, deadline = options_of(request, tools.settings), Deadline(UNHURRIED_MS)
-    query = understand(request, options, tools, tools.store.catalog.sources())
+    query = understand(request, options, tools, tools.store.catalog.snapshot().sources)
     candidates = complete_scores(retrieve(query, options.mode, tools, deadline), query, tools, deadline)
     lexical = [row for row in candidates.rows if row.lexical_rank]
     semantic = [row for row in candidates.rows if row.semantic_rank]
@@ -317,7 +318,9 @@ def review(tools: Tools) -> Review:
     places = []
     for query, opinions in _by_query(feedback).items():
         wanted = {
-            i for i, opinion in opinions.items() if opinion == "good" and tools.store.catalog.document(i)
+            i
+            for i, opinion in opinions.items()
+            if opinion == "good" and document_by_id(tools.store.catalog, i)
         }
         if wanted:
             hits = ask_one(query, tools).answer.hits

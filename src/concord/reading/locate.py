@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from concord.core.errors import Action, BadValue, Hint, NotFound, shown
 from concord.core.reports import DocumentSlice
-from concord.core.storage import Catalog
 from concord.files.freshness import Files
 from concord.index.sources import holder
+from concord.store.contract import Catalog, document_by_id, documents_at
 from concord.text.citations import Citation, citation_of, cite, extent, parse_citation, readings
 from concord.text.clean import encodable
 from concord.types import Chunk, Document, Filter, Source
@@ -43,15 +43,15 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = 
         BadValue: the name fits several documents, or the lines end before they begin.
     """
     document, citation, chunk_id = _resolve(reference, catalog)
-    chunks = catalog.chunks_of(document.id)
+    chunks = catalog.chunks(document.id)
     if not chunks:
         raise NotFound(f"{document.path} holds no text", hint=Hint(Action.SYNC, "{sync} may index it anew"))
     meant = list(range(len(chunks))) if whole else _meant(chunks, citation, chunk_id)
     if not meant:
         raise _nothing_there(reference, citation, document, chunks)
     first, last = max(0, meant[0] - context), min(len(chunks) - 1, meant[-1] + context)
-    source = next(s for s in catalog.sources() if s.id == document.source_id)
-    return Located(document, source, chunks, first, last, Files([source], catalog.memo))
+    source = next(s for s in catalog.snapshot().sources if s.id == document.source_id)
+    return Located(document, source, chunks, first, last, Files([source], catalog.sync_state))
 
 
 def find_document(reference: str, catalog: Catalog) -> Document:
@@ -125,7 +125,7 @@ def _resolve(
     reference = reference.strip()
     if reference != encodable(reference):  # bytes that are no text: nothing is kept under such a name
         raise NotFound(f"nothing indexed is called {shown(reference, MOST_SHOWN)}", hint=LISTED)
-    if document := catalog.document(reference):
+    if document := document_by_id(catalog, reference):
         return document, Citation(document.path), None
     is_chunk = are_numbers_chunks and reference.isdecimal() and len(reference) < 19
     if is_chunk and (read := catalog.read([int(reference)])):
@@ -158,16 +158,16 @@ def _check_order(reference: str, citation: Citation) -> None:
 
 def _documents_at(path: str, catalog: Catalog) -> list[Document]:
     """Find documents by citation path, by the end of one, or by where their file is."""
-    if documents := catalog.documents_at(path):
+    if documents := documents_at(catalog, path):
         return documents
     try:
         file = Path(path).expanduser().resolve()
     except (OSError, RuntimeError, ValueError):  # nobody's home, a loop of links, no name for a file at all
         return []
-    source = holder(file, catalog.sources())
+    source = holder(file, catalog.snapshot().sources)
     if source is None or source.path is None:
         return []
-    return catalog.documents_at(source.path_of(file.relative_to(source.path).as_posix()))
+    return documents_at(catalog, source.path_of(file.relative_to(source.path).as_posix()))
 
 
 def _only(documents: Sequence[Document], path: str) -> Document:

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from concord.core.errors import BadValue, NotFound
 from concord.core.reports import DocumentSlice
-from concord.core.storage import Catalog
 from concord.reading.budget import cut_to_bytes, utf8_length
 from concord.reading.locate import Located, gap, joined, locate, slice_of
+from concord.store.contract import Catalog
 from concord.text.citations import citation_of
 
 

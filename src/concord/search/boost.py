@@ -27,7 +27,7 @@ from concord.text.word_lists import significant
 from concord.types import Access, Passage, Query
 
 if TYPE_CHECKING:
-    from concord.core.storage import Journal
+    from concord.store.contract import Journal
 
 # Shares of the range of scores. The first two were chosen on collections of questions, which they hardly
 # change, and on pairs of rare words that had to be found where they stand together (`benchmarks lookup`).

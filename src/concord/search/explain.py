@@ -242,7 +242,7 @@ def _objections(chunk: Chunk, located: Located, filter: Filter, tools: Tools) ->
     probe = phrase_match(" ".join(chunk.text.split()[:PROBE_WORDS]))
 
     def passes(condition: Filter) -> bool:
-        found = tools.store.lexical.search(probe, condition, DEPTH) if probe else ()
+        found = tools.store.words.search(probe, condition, DEPTH) if probe else ()
         return any(scored.chunk_id == chunk.id for scored in found)
 
     if not passes(EVERYTHING):  # a text without words, or one that thousands share: nothing can be said

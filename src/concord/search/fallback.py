@@ -34,7 +34,7 @@ from concord.text.tokens import folded, pattern, stem
 from concord.types import Answer, Document, Leg, Match, Query, RankedList, Request, Without, Word
 
 if TYPE_CHECKING:
-    from concord.core.storage import Catalog, LexicalIndex
+    from concord.store.contract import Catalog, WordIndex
 
 STEPS = ("fts_prefix", "fts_partial")  # the names under which the steps find something
 SIMILAR_WORDS = 5  # that are asked for, for each word of the query
@@ -66,7 +66,7 @@ class _LooserWords(Struct):
 
     step: Step
     name: str
-    index: LexicalIndex
+    index: WordIndex
     match: Callable[[Query], Match | None]
     budget_ms: float
     leg: Leg = "lexical"
@@ -120,7 +120,7 @@ def _needs_words(candidates: Candidates, query: Query, options: Options, tools: 
 
 
 def _steps(request: Request, query: Query, tools: Tools) -> Iterator[_LooserWords]:
-    index, (prefix, partial) = tools.store.lexical, STEPS
+    index, (prefix, partial) = tools.store.words, STEPS
     prefix_ms, whole_ms = (_budget_ms(request, f"search.{step}_ms", tools) for step in ("prefix", "partial"))
     yield _LooserWords("prefix", prefix, index, _prefix_match, prefix_ms)
     deadline_ms = whole_ms * LOOKUP_SHARE
@@ -143,7 +143,7 @@ def _begun(word: str) -> Iterator[Match]:
         yield Word(root, prefix=True)
 
 
-def _partial_match(query: Query, index: LexicalIndex, budget_ms: float) -> Match | None:
+def _partial_match(query: Query, index: WordIndex, budget_ms: float) -> Match | None:
     """Return a match of the known words nearest to each of the query's, or else of the parts of it."""
     deadline = Deadline(budget_ms)
     found: list[Match] = []
@@ -172,7 +172,7 @@ def _nearest(word: str, like: Sequence[tuple[str, int]]) -> list[str]:
     return [known for known, edits in apart.items() if edits == least]
 
 
-def _known_parts(word: str, index: LexicalIndex) -> list[str]:
+def _known_parts(word: str, index: WordIndex) -> list[str]:
     """Return the longest known words within a word, if together they make up half of it."""
     plain = "".join(folded(word))
     size = len(plain)
@@ -200,7 +200,7 @@ def suggestions(
     words: Mapping[str, Sequence[str]] = {}
     if unknown_words(query):
         budget = _budget_ms(answer.request, "search.partial_ms", tools)
-        words = run_within(lambda: _suggested_words(query, tools.store.lexical), budget) or {}
+        words = run_within(lambda: _suggested_words(query, tools.store.words), budget) or {}
     meant = {word: known for word, like in words.items() if (known := _meant(word, like))}
     is_single = len(_WORD.findall(query.text)) == 1
     alone = [word for like in words.values() for word in like] if is_single else meant.values()
@@ -219,7 +219,7 @@ def _wants_suggestions(answer: Answer, query: Query, candidates: Candidates, fal
     return bool(query.chunks) and not (is_sound and (fallback.step or not lacks_words))
 
 
-def _suggested_words(query: Query, index: LexicalIndex) -> dict[str, list[str]]:
+def _suggested_words(query: Query, index: WordIndex) -> dict[str, list[str]]:
     """Return each word of the query that no chunk holds, with words like it that the filter lets through."""
     similar: SimilarWords = cache(lambda word: index.similar_words(word, SIMILAR_WORDS))
     return {
@@ -230,12 +230,12 @@ def _suggested_words(query: Query, index: LexicalIndex) -> dict[str, list[str]]:
     }
 
 
-def _is_found(word: str, query: Query, index: LexicalIndex) -> bool:
+def _is_found(word: str, query: Query, index: WordIndex) -> bool:
     match = word_match(word)
     return match is not None and bool(index.search(match, query.filter, 1))
 
 
-def _like(word: str, similar: SimilarWords, index: LexicalIndex) -> list[str]:
+def _like(word: str, similar: SimilarWords, index: WordIndex) -> list[str]:
     """Return known words like one; if none of them is what was meant, also those with two letters swapped.
 
     The index keeps stems, and swapping letters may change the stem: that of stetings is far from settings.
@@ -270,7 +270,7 @@ def _related_titles(query: Query, candidates: Candidates, catalog: Catalog) -> l
     """Return the titles of the documents that the best candidates are from."""
     scores = rrf_scores(candidates.rows, candidates.context.k)
     nearest = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], chunk_id))[:RELATED]
-    trusted = {source.id for source in catalog.sources() if source.trust == "trusted"}
+    trusted = {source.id for source in catalog.snapshot().sources if source.trust == "trusted"}
     read = catalog.read(nearest)
     documents = [read[chunk_id][1] for chunk_id in nearest if chunk_id in read]
     titles = (" ".join(document.title.split()) for document in documents if _is_shown(document, trusted))

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from concord.core.protocols import Embedder
-    from concord.core.storage import LexicalIndex
-    from concord.core.vector_storage import VectorIndex
+    from concord.store.contract import VectorIndex, WordIndex
 
 LEXICAL = ("fts_exact", "fts_relaxed")
 STRATEGIES = (*LEXICAL, "semantic")  # the order in which they are always named
@@ -50,7 +49,7 @@ class ExactWords:
     name = "fts_exact"
     leg: Leg = "lexical"
 
-    def __init__(self, index: LexicalIndex) -> None:
+    def __init__(self, index: WordIndex) -> None:
         self._index = index
 
     def search(self, query: Query) -> RankedList:
@@ -64,7 +63,7 @@ class RelaxedWords:
     name = "fts_relaxed"
     leg: Leg = "lexical"
 
-    def __init__(self, index: LexicalIndex) -> None:
+    def __init__(self, index: WordIndex) -> None:
         self._index = index
 
     def search(self, query: Query) -> RankedList:
@@ -73,8 +72,8 @@ class RelaxedWords:
         return RankedList(self.name, self.leg, _matching(self._index, query.loose, query, most))
 
 
-def _matching(index: LexicalIndex, match: Match | None, query: Query, limit: int) -> Sequence[Scored]:
-    return index.search(match, query.filter, limit, query.frequencies) if match else []
+def _matching(index: WordIndex, match: Match | None, query: Query, limit: int) -> Sequence[Scored]:
+    return index.search(match, query.filter, limit) if match else []
 
 
 class Semantic:
@@ -98,9 +97,7 @@ class Semantic:
 
     def _nearest(self, query: Query) -> Sequence[Scored]:
         vector = self._vectors.vector(query.meaning)
-        return self._index.search(
-            vector, query.filter, query.candidates, ef_search=query.ef_search, with_vectors=True
-        )
+        return self._index.search(vector, query.filter, query.candidates, ef_search=query.ef_search)
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""

@@ -152,7 +152,7 @@ def _on_lowered_effort(said: Said) -> str | None:
 def _why_empty(said: Said) -> str:
     """Return why there are no results: the first reason that holds."""
     query, catalog = said.query, said.tools.store.catalog
-    sources = catalog.sources()
+    sources = catalog.snapshot().sources
     if not query.chunks:
         return _nothing_stored(sources)
     if left_out := _all_left_out(said):
@@ -178,7 +178,7 @@ def _why_none_is_near(documents: int, said: Said) -> str:
     """Return why nothing was found where words of the query are there, or only meaning was asked."""
     catalog = said.tools.store.catalog
     lists = {ranked.strategy for ranked in said.candidates.lists}
-    if lists == {"semantic"} and not catalog.counts().vectors:
+    if lists == {"semantic"} and not catalog.count().vectors:
         return UNEMBEDDED
     has_superseded = catalog.count_documents(Filter(include_superseded=True)) > documents
     return MATCHES_SUPERSEDED if has_superseded else NOTHING

@@ -19,7 +19,7 @@ from concord.text.word_lists import word_list
 from concord.types import Chunk, ChunkId, Degraded, Document, Passage, Query, Ranked
 
 if TYPE_CHECKING:
-    from concord.core.storage import Store
+    from concord.store.contract import Store
 
 T = TypeVar("T")
 

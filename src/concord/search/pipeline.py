@@ -32,10 +32,10 @@ from concord.search.retrieve import retrieve
 from concord.search.scores import complete_scores
 from concord.search.tools import Tools
 from concord.search.understand import understand
-from concord.types import Answer, Degraded, Glance, Hit, Mode, Query, Request
+from concord.types import Answer, Degraded, Hit, Mode, Query, Request
 
 if TYPE_CHECKING:
-    from concord.core.storage import Catalog, Store
+    from concord.store.contract import Catalog, Store
 
 WAITING_SHARE = 0.5  # of the time that a search has, to wait for a generation: the rest is for searching
 FIRST_LOOK_S, LONGEST_LOOK_S = 0.002, 0.05  # between two looks: a commit takes milliseconds, a sync seconds
@@ -69,7 +69,7 @@ def examine(request: Request, tools: Tools) -> Examined:
     """Answer one request, and keep the evidence."""
     options = options_of(request, tools.settings)
     stages, deadline = Stages(), Deadline(options.deadline_ms)
-    snapshot = tools.snapshot or _snapshot_without_model(tools.store)
+    snapshot = tools.snapshot or tools.store.catalog.snapshot()
     with stages("understand"):
         query = understand(request, options, tools, snapshot.sources)
     with stages("retrieve"):
@@ -87,7 +87,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         least = -math.inf if request.threshold is None else request.threshold
         wanted = [row for row in ranked if rrf[row.chunk_id] >= least]
     with stages("read"):
-        files = Files(snapshot.sources, tools.store.catalog.memo)
+        files = Files(snapshot.sources, tools.store.catalog.sync_state)
         read = read_passages(above_floor(wanted, rrf, fallback.floor), query, tools.store, files)
     with stages("boost"):
         journal = tools.store.journal if tools.settings["usage.enabled"] else None
@@ -145,14 +145,6 @@ def examine(request: Request, tools: Tools) -> Examined:
     return examined
 
 
-def _snapshot_without_model(store: Store) -> Glance:
-    """Return what a search by words alone has to know before it begins.
-
-    `store.glance()` would also ask the vector store, where that is a server of its own.
-    """
-    return Glance(store.catalog.generation(), store.catalog.sources())
-
-
 def _without_noise(verdict: Verdict, options: Options, candidates: Candidates, tools: Tools) -> Verdict:
     """Drop what meaning alone found in `auto` if no word of the query is known and an answer is unlikely."""
     is_known = any(row.lexical_rank or row.name_score for row in candidates.rows)
@@ -206,7 +198,7 @@ def _without_vectors(candidates: Candidates, query: Query, store: Store) -> list
     if not waiting:
         return []
     what = "1 passage found has" if waiting == 1 else f"{waiting} passages found have"
-    counts = store.catalog.counts()
+    counts = store.catalog.count()
     if (pending := counts.chunks - counts.vectors) > 0:
         in_all = f" ({pending:,} of {counts.chunks:,} in all)" if pending > waiting else ""
         return [Degraded("vectors", Hint(Action.SYNC, f"{what} no vector yet{in_all}: {{sync}} makes them"))]
@@ -239,7 +231,7 @@ def _search_at_generation(request: Request, tools: Tools) -> Answer:
 def _wait(catalog: Catalog, wanted: int, deadline: Deadline) -> int:
     """Return the generation that was reached in time."""
     pause = FIRST_LOOK_S
-    while (reached := catalog.generation()) < wanted and (left_ms := deadline.left_ms()):
+    while (reached := catalog.snapshot().generation) < wanted and (left_ms := deadline.left_ms()):
         time.sleep(min(pause, left_ms / 1000))
         pause = min(2 * pause, LONGEST_LOOK_S)
     return reached

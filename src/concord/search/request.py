@@ -17,7 +17,7 @@ from concord.text.tokens import pattern
 from concord.types import DOCUMENT_TYPES, MODES, DocumentType, Filter, Mode, Request, Source
 
 if TYPE_CHECKING:
-    from concord.core.storage import Catalog
+    from concord.store.contract import Catalog
 
 _TEXT = ((str,), "text")
 _COUNT = ((int,), "a whole number")

@@ -17,12 +17,13 @@ from concord.core.errors import Action, BackendDown, DeadlinePassed, Hint, Unava
 from concord.search.deadline import Deadline, Task
 from concord.search.legs import LEXICAL, NAMES
 from concord.search.tools import Tools
+from concord.store.contract import documents_at
 from concord.text.citations import Citation, extent, places_in
 from concord.types import Chunk, ChunkId, Degraded, Document, Filter, Leg, Mode, Query, RankedList, Scored
 
 if TYPE_CHECKING:
     from concord.core.protocols import Strategy
-    from concord.core.storage import Catalog
+    from concord.store.contract import Catalog
 
 LEGS: Mapping[Mode, tuple[Leg, ...]] = {
     "auto": ("lexical", "semantic"),
@@ -91,7 +92,7 @@ class _Named(Struct, frozen=True):
 
 def _named(query: Query, tools: Tools) -> _Named:
     scores = (
-        tools.store.lexical.search_names(query.names, query.filter, query.candidates) if query.names else []
+        tools.store.words.search_names(query.names, query.filter, query.candidates) if query.names else []
     )
     place = None if query.filter.path else _place(query, tools.store.catalog)
     return _Named(scores, place)
@@ -124,7 +125,7 @@ def _place(query: Query, catalog: Catalog) -> tuple[ChunkId, int | None] | None:
         known = [
             document for document in _documents(place.path, catalog) if _passes(document, query, catalog)
         ]
-        chunk = _chunk_at(place, catalog.chunks_of(known[0].id)) if len(known) == 1 else None
+        chunk = _chunk_at(place, catalog.chunks(known[0].id)) if len(known) == 1 else None
         if chunk:
             return chunk.id, place.lines[0] if place.lines else None
     return None
@@ -133,7 +134,7 @@ def _place(query: Query, catalog: Catalog) -> tuple[ChunkId, int | None] | None:
 def _documents(path: str, catalog: Catalog) -> list[Document]:
     """Return the documents that a path may mean: their paths end alike, but may begin elsewhere."""
     parts = [part for part in path.split("/") if part not in ("", ".", "..", "~")]
-    found = catalog.documents_at("/".join(parts[-2:])) if parts else []
+    found = documents_at(catalog, "/".join(parts[-2:])) if parts else []
     alike = [_shared(document.path.split("/"), parts) for document in found]
     return [document for document, shared in zip(found, alike, strict=True) if shared == max(alike)]
 

@@ -22,7 +22,7 @@ from concord.search.retrieve import Retrieved, ask
 from concord.search.tools import Tools
 from concord.text.tokens import idfs, latin_share
 from concord.text.word_lists import shows_english
-from concord.types import Candidate, ChunkId, Degraded, Leg, Query, RankedList, Scored, Vector
+from concord.types import Candidate, ChunkId, Degraded, Leg, Query, RankedList, Scored
 
 if TYPE_CHECKING:
     from concord.core.protocols import Comparison
@@ -105,15 +105,12 @@ def _comparison(
     lists: Sequence[RankedList], rows: Sequence[Candidate], query: Query, tools: Tools, deadline: Deadline
 ) -> tuple[Comparison | None, tuple[Degraded, ...]]:
     """Compare all candidates with the query; None where meaning was not searched, or found nothing."""
-    found = [row for ranked in lists if ranked.leg == "semantic" for row in ranked.found]
-    sent: dict[ChunkId, Vector] = {row.chunk_id: row.vector for row in found if row.vector}
     similarity = tools.similarity
-    if similarity is None or not found:
+    if similarity is None or not any(ranked.found for ranked in lists if ranked.leg == "semantic"):
         return None, ()
-    missing = [row.chunk_id for row in rows if row.chunk_id not in sent]
 
     def compare() -> Comparison:
-        return similarity.compare(query.meaning, {**sent, **(similarity.fetch(missing) if missing else {})})
+        return similarity.compare(query.meaning, similarity.fetch([row.chunk_id for row in rows]))
 
     try:
         compared = run_within(compare, deadline.left_ms())
@@ -192,11 +189,8 @@ def _code_share(rows: Sequence[Candidate], tools: Tools) -> float:
     """Return the share of the candidates that are code; it only matters where both legs found something."""
     if not any(row.lexical_rank for row in rows) or not any(row.semantic_rank for row in rows):
         return 0.0
-    stored = tools.snapshot.types if tools.snapshot else None
-    if stored is not None and ("code" not in stored or len(stored) == 1):  # none of them, or all
-        return float("code" in stored)
     first = [row.chunk_id for row in rows if any(rank <= POOL for rank in row.ranks.values())]
-    types = tools.store.catalog.types_of(first)
+    types = tools.store.catalog.document_types(first)
     return sum(type == "code" for type in types.values()) / max(1, len(types))
 
 

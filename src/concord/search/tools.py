@@ -9,9 +9,9 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from concord.core.protocols import Reranker, Similarity, Strategy
-    from concord.core.storage import Store
     from concord.search.calibration import Calibration
-    from concord.types import Degraded, Glance
+    from concord.store.contract import Snapshot, Store
+    from concord.types import Degraded
 
 
 class Tools(Struct, frozen=True):
@@ -24,5 +24,5 @@ class Tools(Struct, frozen=True):
     similarity: Similarity | None = None  # for cosines of chunks that the semantic strategy did not return
     calibration: Calibration | None = None
     reranker: Reranker | None = None
-    snapshot: Glance | None = None  # if it was taken already
+    snapshot: Snapshot | None = None  # if it was taken already
     absent: Degraded | None = None  # why meaning is not among the strategies, where it should be

@@ -20,7 +20,7 @@ from concord.text.terms import all_of, any_of, loose_words, word_match, written
 from concord.types import AllOf, AnyOf, Filter, Match, Query, Request, Source, Without, Word
 
 if TYPE_CHECKING:
-    from concord.core.storage import Catalog, LexicalIndex
+    from concord.store.contract import Catalog, WordIndex
 
 FANOUT = 3  # candidates for each result asked for, so that fusion has room for the tails
 # Frequent words are left out of loose matching to save time, not to answer better: on small collections even
@@ -36,11 +36,11 @@ def understand(request: Request, options: Options, tools: Tools, sources: Sequen
     Raises:
         NotFound: no source of that name, or none that holds the path.
     """
-    settings, index = tools.settings, tools.store.lexical
+    settings, index = tools.settings, tools.store.words
     text = _cleaned(request.text)
     parsed = _parsed(text, index)
     filter = filter_of(request, options, sources, lambda path: _is_folder(path, tools.store.catalog))
-    words = _counted(parsed, filter, tools)
+    words = _counted(parsed, tools)
     names = asked_names(text)
     meaning = " ".join((*parsed.terms, *parsed.phrases)) if parsed.excluded else text
     return Query(
@@ -76,11 +76,11 @@ class _Words(Struct, frozen=True):
     loose: Match | None
 
 
-def _counted(parsed: Parsed, filter: Filter, tools: Tools) -> _Words:
+def _counted(parsed: Parsed, tools: Tools) -> _Words:
     """Count the words, give unknown ones their forms, and leave the most frequent out of loose matching."""
-    settings, index = tools.settings, tools.store.lexical
+    settings, index = tools.settings, tools.store.words
     share: float = settings["search.prune_share"]
-    chunks, frequencies = index.frequencies(parsed.words, share if filter.is_open else None)
+    chunks, frequencies = index.frequencies(parsed.words)
     changes = _forms(parsed, frequencies, tools) if chunks else {}
     if changes:
         held = index.frequencies([form for forms in changes.values() for form in forms])[1]
@@ -102,7 +102,7 @@ def _forms(parsed: Parsed, frequencies: Mapping[str, int], tools: Tools) -> dict
         return {}
     from concord.text.word_forms import forms_of  # late: most queries have no unknown word
 
-    index, model = tools.store.lexical, tools.similarity
+    index, model = tools.store.words, tools.similarity
     return forms_of(
         unknown,
         lambda words: index.frequencies(words)[1],
@@ -142,7 +142,7 @@ def prune_limit(chunks: int, share: float) -> float:
     return max(CHEAP, chunks * share)
 
 
-def _parsed(text: str, index: LexicalIndex) -> Parsed:
+def _parsed(text: str, index: WordIndex) -> Parsed:
     """Parse a query; a word with a dash is an option, and excludes nothing, if a chunk defines it as one."""
     parsed = parse(text)
     if not (parsed.excluded or parsed.nothing_wanted):
@@ -153,7 +153,7 @@ def _parsed(text: str, index: LexicalIndex) -> Parsed:
     return parse(text, options) if options else parsed
 
 
-def _absent(names: Asked, changes: Mapping[str, tuple[str, ...]], index: LexicalIndex) -> tuple[str, ...]:
+def _absent(names: Asked, changes: Mapping[str, tuple[str, ...]], index: WordIndex) -> tuple[str, ...]:
     """Return the asked names that no chunk defines or mentions, of those that can only be names.
 
     What is searched by other forms, as FY2022 by 2022, was no name.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
@@ -26,11 +26,11 @@ from concord.types import (
     Identity,
     Json,
     Match,
+    Model,
     Pending,
     Piece,
     Scored,
     Source,
-    Space,
     Vector,
 )
 
@@ -59,12 +59,12 @@ class Snapshot(Struct, frozen=True):
 
     generation: int
     sources: Sequence[Source]  # by name
-    models: Sequence[Space]  # in the order in which they were added
+    models: Sequence[Model]  # in the order in which they were added
     has_superseded: bool
     home: Home  # where vectors are kept
 
     @property
-    def active(self) -> Space | None:
+    def active(self) -> Model | None:
         """The model that searches use; None before the first."""
         return next((model for model in self.models if model.is_active), None)
 
@@ -148,6 +148,16 @@ class Catalog(Protocol):
 
     def put_sync_state(self, source_id: str, state: str) -> None:
         """Keep that for as long as the source exists; the generation does not grow."""
+
+
+def document_by_id(catalog: Catalog, document_id: str) -> Document | None:
+    """Return a document by its id."""
+    return next(iter(list(catalog.documents(Select(ids=[document_id])))), None)
+
+
+def documents_at(catalog: Catalog, path: str) -> list[Document]:
+    """Return the document with exactly this citation path, else those whose path ends in /path."""
+    return list(catalog.documents(Select(path=path))) or list(catalog.documents(Select(path_ending=path)))
 
 
 class WordIndex(Protocol):
@@ -356,3 +366,42 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Free connections and files."""
+
+
+class OutsideVectors(Store, Protocol):
+    """A store whose vectors are kept on a server outside it; another store keeps everything else.
+
+    It is made of that store, a URL, an organisation and the settings.
+    """
+
+    @property
+    def home(self) -> str:
+        """Where vectors are kept: the URL that an outbox notes."""
+
+    def warm(self) -> None:
+        """Load the client, which takes long; the server is not asked for anything."""
+
+    def reach(self, dimension: int) -> None:
+        """Check that vectors of this dimension could be kept there.
+
+        Raises:
+            BackendDown: the server does not answer.
+        """
+
+    def sweep(self) -> None:
+        """Send all changes, and delete vectors of chunks that the store does not know, as after a restore.
+
+        Raises:
+            BackendDown: the server does not answer.
+        """
+
+    def check_vectors(self) -> list[Finding]:
+        """Look for faults that only show outside; that the server does not answer is a finding, too."""
+
+    @classmethod
+    def clear(cls, store: Store, home: Home, org: str, options: Mapping[str, Any]) -> None:
+        """Delete all vectors that a store has sent to a place, which the settings may name no more.
+
+        Raises:
+            BackendDown: the server does not answer.
+        """

@@ -180,13 +180,6 @@ class SqlVectors(VectorIndex):
             delete_embeddings(session, self._tables, model, unused)
             return len(rows)
 
-    def stored(self, keys: Sequence[TextHash]) -> dict[TextHash, Vector]:
-        """Return the vectors of texts that are known, without counting them."""
-        with self._database.read() as session:
-            model = find_model(session, self._identity)
-            known = self._stored(session, model, keys) if model else {}
-        return {key: vector for key, (_, vector) in known.items()}
-
     def _key(self, session: Session) -> int:
         model = find_model(session, self._identity)
         return model.key if model else 0  # no model has this key: every chunk waits

@@ -7,13 +7,14 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from concord import types
 from concord.store.contract import Models, VectorIndex
 from concord.store.overriding import override
 from concord.store.rows import identity_column, identity_of
 from concord.store.sql import Database, Session
 from concord.store.sql_values import details_column, details_of
 from concord.store.store_errors import space_in_use, unknown_space
-from concord.types import Filter, Identity, Json, Scored, Space, Vector
+from concord.types import Filter, Identity, Json, Scored, Vector
 
 _MODELS = """
 SELECT key, identity, version, is_added, (SELECT value FROM kb_vec_meta WHERE key = 'home') FROM kb_models"""
@@ -120,14 +121,14 @@ def active_model(session: Session) -> Model | None:
     return _model(rows[0]) if rows else None
 
 
-def spaces(session: Session) -> list[Space]:
+def spaces(session: Session) -> list[types.Model]:
     """Return the models that have been added, in that order."""
     return [space_of(*row) for row in session.rows(_SPACES)]
 
 
-def space_of(identity: str, recipe: str, is_active: int | None, was_active: int) -> Space:
+def space_of(identity: str, recipe: str, is_active: int | None, was_active: int) -> types.Model:
     """Return a model from its columns."""
-    return Space(identity_of(identity), details_of(recipe), bool(is_active), bool(was_active))
+    return types.Model(identity_of(identity), details_of(recipe), bool(is_active), bool(was_active))
 
 
 def new_model(session: Session, tables: VectorTables, identity: Identity, *, is_added: bool = True) -> Model:

@@ -1,12 +1,12 @@
-"""What every vector store checks: that no vector is broken, and that all are of one model."""
+"""What every vector store checks: that no vector is broken."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection
 
-from concord.core.errors import Action, BadValue, Hint, ModelMismatch
-from concord.types import FLOAT_BYTES, Identity, Vector
+from concord.core.errors import BadValue
+from concord.types import FLOAT_BYTES, Vector
 
 _LENGTH_TOLERANCE = 1e-3  # a unit vector rounded to float32 is off by 1e-7; to float16, by 5e-4
 
@@ -47,27 +47,6 @@ def is_sound(vectors: Collection[Vector], dimension: int | None) -> bool:
     rows = np.frombuffer(b"".join(vectors), "<f4").reshape(-1, dimension)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     return bool((np.abs(lengths - 1) <= _LENGTH_TOLERANCE).all())
-
-
-def check_identity(stored: Identity | None, asked: Identity) -> None:
-    """Refuse to mix vectors of two embedders.
-
-    Raises:
-        ModelMismatch: the stored vectors were made by another one, or nobody knows by which.
-    """
-    if stored != asked:
-        maker = _describe(stored) if stored else "an unknown model"
-        raise ModelMismatch(
-            f"the index holds vectors of {maker}, not of {_describe(asked)}",
-            hint=Hint(
-                Action.MODELS_ADD,
-                "choose that model again, or build the new one's vectors beside them: {models_add}",
-            ),
-        )
-
-
-def _describe(identity: Identity) -> str:
-    return f"{identity.provider}/{identity.model} ({identity.dimension} dimensions)"
 
 
 _HINT = "the embedder is broken or is not the one that the index was built with"

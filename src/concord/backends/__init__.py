@@ -1,1 +1,0 @@
-"""Where are things kept?"""

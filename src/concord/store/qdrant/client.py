@@ -1,0 +1,293 @@
+"""The connection to Qdrant, made when it is first needed, and the collections that vectors are kept in.
+
+http://host:6333          a server; a path after the port is the prefix of a proxy
+https://host:6333         the same, encrypted
+qdrant-local:/folder      the client's own engine, without a server: for trying it out, one process at a time
+qdrant-local::memory:     the same, forgotten when it is closed
+
+Stores and organisations share collections. The one that the settings name belongs to the dimension that comes
+first; vectors of another dimension go to one with the dimension after its name.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from concord.core.errors import Action, BackendDown, BadValue, Hint, MissingExtra
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+LOCAL = "qdrant-local:"
+COSINE = "Cosine"  # the only distance whose scores are what every store returns
+_CONNECTIONS = 16  # kept open for the next call: more than a server's searches at once on one machine
+_STRANGE = (404, 405, 501)  # of who does not know our paths; others may come from a proxy before Qdrant
+_REFUSALS = (400, 404)  # the collection is not there, or has vectors of another size
+_SHOWN = 200  # characters of what the server said: enough for its sentence, not for a page of a proxy
+_SENT_AGAIN = "nothing is embedded anew for that"
+
+
+class Connection:
+    """A client that is made at first use: importing it takes a second, and words need none of it."""
+
+    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        self.url = without_secrets(url)
+        self._target = url
+        self._options = options
+        self._lock = threading.Lock()
+        self._client: QdrantClient | None = None
+        self._is_closed = False
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the engine runs in this process."""
+        return self._target.startswith(LOCAL)
+
+    @contextmanager
+    def client(self) -> Iterator[QdrantClient]:
+        """Lend the client for the block.
+
+        Raises:
+            BackendDown: the server does not answer, refuses, or answers nonsense.
+            MissingExtra: the client is not installed.
+        """
+        client = self.opened()
+        from qdrant_client.http.exceptions import ApiException  # loaded with the client
+
+        try:
+            # One at a time for the local engine, which is not made for threads.
+            with self._lock if self.is_local else nullcontext():
+                yield client
+        except (ApiException, OSError, ValueError, RuntimeError) as fault:
+            raise self._down(fault) from fault
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            self._is_closed = True
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    def opened(self) -> QdrantClient:
+        """Return the client, made now if need be; it has not met the server yet."""
+        with self._lock:
+            if self._is_closed:
+                raise BackendDown(f"the connection to {self.url} was closed", hint="open the store again")
+            if self._client is None:
+                try:
+                    self._client = self._connect()
+                except (OSError, ValueError, RuntimeError) as fault:  # another process has the folder open
+                    raise self._down(fault) from fault
+            return self._client
+
+    def _connect(self) -> QdrantClient:
+        try:
+            import httpx
+            from qdrant_client import QdrantClient
+        except ModuleNotFoundError as fault:
+            raise MissingExtra(
+                f"vectors in Qdrant need the package {fault.name!r}, which is not installed",
+                hint="pip install 'concord-kb[qdrant]'",
+            ) from fault
+        if self.is_local:
+            return _local(QdrantClient, self._target.removeprefix(LOCAL))
+        key = self._options["vectors.api_key"]
+        return QdrantClient(
+            url=self._target,
+            timeout=self._options["vectors.timeout_s"],
+            headers={"api-key": key} if key else None,
+            # It would ask the server for its version before the first call, and warn when it cannot.
+            check_compatibility=False,
+            # Without limits it opens a connection for every call to this machine.
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=_CONNECTIONS),
+        )
+
+    def _down(self, fault: Exception) -> BackendDown:
+        status, message = getattr(fault, "status_code", None), _message(fault)
+        if status in (401, 403):
+            return BackendDown(f"Qdrant at {self.url} refuses us ({status})", hint="check vectors.api_key")
+        if message is None and status in _STRANGE:
+            return BackendDown(
+                f"something answers at {self.url}, but it is not Qdrant ({status})", hint="check vectors.url"
+            )
+        if status == 404 and message and "collection" in message.lower():
+            lost = f"Qdrant at {self.url} has not got the collection any more: {{migrate}} sends it again"
+            return BackendDown(Hint(Action.MIGRATE, lost), hint=_SENT_AGAIN)
+        return BackendDown(
+            f"Qdrant at {self.url} {_complaint(fault, status)}",
+            hint="check that it runs and that vectors.url is right; words are searched meanwhile",
+        )
+
+
+class Collections:
+    """The collections that vectors of a store are in, one for each dimension."""
+
+    def __init__(self, connection: Connection, options: Mapping[str, Any]) -> None:
+        self._connection = connection
+        self._options = options
+        self.base: str = options["vectors.collection"]
+        self._names: dict[int, str] = {}  # dimension → the collection that was found for it
+        self._indexed: set[str] = set()  # collections that are known to have their indexes
+
+    @contextmanager
+    def asking(self, dimension: int) -> Iterator[tuple[QdrantClient, str]]:
+        """Lend the client for the block, and the name of the collection for vectors of a dimension.
+
+        Where Qdrant refuses what is asked of it, another collection may have that name by now, and ours
+        another: it is looked for anew the next time.
+
+        Raises:
+            BackendDown: Qdrant does not answer, or has no such collection.
+        """
+        if not self.has(dimension):
+            self._refuse_others(dimension)  # else Qdrant says that it is not there
+        try:
+            with self._connection.client() as client:
+                yield client, self._names.get(dimension, self.base)
+        except BackendDown as fault:
+            if getattr(fault.__cause__, "status_code", None) in _REFUSALS:
+                self._names.pop(dimension, None)
+            raise
+
+    def has(self, dimension: int) -> bool:
+        """Whether there is a collection for vectors of a dimension, as far as this process knows, or asks.
+
+        Raises:
+            BackendDown: Qdrant does not answer.
+        """
+        return dimension in self._names or self._find(dimension)
+
+    def ensure(self, dimension: int) -> None:
+        """Make the collection for a dimension, with its indexes, unless this process has done so."""
+        if self._names.get(dimension) not in self._indexed:
+            self.make(dimension)
+
+    def make(self, dimension: int) -> bool:
+        """Make the collection for a dimension, unless it is there; return whether it is new."""
+        from qdrant_client import models
+
+        is_new = not self._find(dimension)
+        if is_new:
+            with self._connection.client() as client:
+                name = f"{self.base}_{dimension}" if client.collection_exists(self.base) else self.base
+                if client.collection_exists(name):
+                    raise BackendDown(
+                        f"the collection {name} at {self._connection.url} is not made for these vectors:"
+                        f" another size, or not {COSINE}",
+                        hint="choose another name with vectors.collection",
+                    )
+                client.create_collection(
+                    name,
+                    models.VectorParams(size=dimension, distance=models.Distance.COSINE),
+                    shard_number=self._options["vectors.shards"] or None,
+                    replication_factor=self._options["vectors.replicas"] or None,
+                )
+            self._names[dimension] = name
+            self._indexed.discard(name)
+        self._index(self._names[dimension])
+        return is_new
+
+    def existing(self, dimensions: Collection[int]) -> list[str]:
+        """Return which collections there are that vectors of these dimensions may be in."""
+        names = (self.base, *(f"{self.base}_{dimension}" for dimension in sorted(dimensions)))
+        with self._connection.client() as client:
+            return [name for name in names if client.collection_exists(name)]
+
+    def _index(self, name: str) -> None:
+        """Make the indexes that a collection lacks: somebody else made it, or was killed halfway."""
+        from concord.store.qdrant.points import INDEXES
+
+        if name in self._indexed:
+            return
+        if not self._connection.is_local:  # local mode has no indexes, and warns about them
+            with self._connection.client() as client:
+                known = client.get_collection(name).payload_schema
+                for field in INDEXES.keys() - known.keys():
+                    client.create_payload_index(name, field, INDEXES[field], wait=True)
+        self._indexed.add(name)
+
+    def _find(self, dimension: int) -> bool:
+        """Ask for the collection of a dimension: the configured one belongs to the first that comes."""
+        self._names.pop(dimension, None)
+        with self._connection.client() as client:
+            for name in (self.base, f"{self.base}_{dimension}"):
+                if _shape(client, name) == (dimension, COSINE):
+                    self._names[dimension] = name
+        return dimension in self._names
+
+    def _refuse_others(self, dimension: int) -> None:
+        """Refuse a collection of another size, or of another distance: what it calls near may be far."""
+        with self._connection.client() as client:
+            shape = _shape(client, self.base)
+        at = f"the collection {self.base} at {self._connection.url}"
+        if shape and shape[0] != dimension:
+            other = (
+                f"{at} is of {shape[0]} dimensions, and none is there for the {dimension} of these vectors:"
+                " {migrate} sends them again"
+            )
+            raise BackendDown(Hint(Action.MIGRATE, other), hint=_SENT_AGAIN)
+        if shape:
+            raise BackendDown(
+                f"{at} compares by {shape[1]}, not by {COSINE}",
+                hint=Hint(Action.MIGRATE, "{migrate} sends the vectors to one that is made for them"),
+            )
+
+
+def without_secrets(url: str) -> str:
+    """Return a URL as it may be shown: without a password in it.
+
+    Raises:
+        BadValue: it is none that vectors can be kept at.
+    """
+    if url.startswith(LOCAL):
+        return url
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadValue(f"{url.rpartition('@')[2]!r} names no Qdrant server", hint="write http://host:6333")
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
+
+
+def _local(client: type[QdrantClient], place: str) -> QdrantClient:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it recommends a server above 20,000 points; our manual says so too
+        if place == ":memory:":
+            return client(place)
+        return client(path=place, force_disable_check_same_thread=True)
+
+
+def _shape(client: QdrantClient, name: str) -> tuple[int, str] | None:
+    """Return the size and distance of a collection; None if it is not there, or not one of ours."""
+    if not client.collection_exists(name):
+        return None
+    vectors = client.get_collection(name).config.params.vectors
+    size, distance = getattr(vectors, "size", None), getattr(vectors, "distance", None)
+    return (size, distance.value) if size and distance else None
+
+
+def _message(fault: Exception) -> str | None:
+    """Return the error that Qdrant reports; None where the answer is not in its form."""
+    try:
+        body = json.loads(getattr(fault, "content", b""))
+    except ValueError:
+        return None
+    status = body.get("status") if isinstance(body, dict) else None
+    return str(status.get("error", "")) if isinstance(status, dict) else None
+
+
+def _complaint(fault: Exception, status: int | None) -> str:
+    if status is not None:
+        content = bytes(getattr(fault, "content", b"")).decode("utf-8", "replace")
+        return f"answers with {status}: {content[:_SHOWN]}"
+    source = getattr(fault, "source", fault)
+    if "Timeout" in type(source).__name__:
+        return "does not answer in time"
+    if type(source).__name__ == "ValidationError":
+        return "answers nonsense"
+    return f"cannot be used: {str(source)[:_SHOWN] or type(source).__name__}"

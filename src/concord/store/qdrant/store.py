@@ -1,0 +1,304 @@
+"""A store whose vectors are kept in Qdrant: whose points they are, and how Qdrant learns of changes.
+
+The store's catalog stays the truth. Chunks that it dropped, and documents whose fields changed, wait in the
+store's outbox until Qdrant knows of them; every write and every search sends them first.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
+from typing import TYPE_CHECKING, Any
+
+from concord.core.batches import batched
+from concord.core.errors import Action, BackendDown, Hint, MissingExtra, StoreBusy
+from concord.core.reports import Finding
+from concord.store.qdrant.client import Collections, Connection, without_secrets
+from concord.store.qdrant.vectors import EVERYTHING, QdrantVectors
+from concord.store.store_errors import kept_by_another, kept_elsewhere
+from concord.types import ChunkId, Home, Identity, Json
+
+if TYPE_CHECKING:
+    from concord.core.protocols import Progress
+    from concord.store.contract import Models, Place, Store
+    from concord.store.qdrant.points import Owner
+
+SENT_AT_ONCE = 256  # changes in a request
+REQUESTS = 4  # that one call may spend on sending changes; the rest can wait
+SEND_WAIT_S = 0.2  # for another process that sends: whoever does not wait checks what it finds anyway
+WRITE_WAIT_S = 60.0  # for another process that writes: a batch takes it milliseconds
+PAGE = 10_000  # ids in an answer: 400 kB
+
+
+class QdrantModels:
+    """The models of a store: the store knows them, their points lie in Qdrant."""
+
+    def __init__(self, outside: QdrantStore, known: Models) -> None:
+        self._outside = outside
+        self._known = known
+        self.activate = known.activate
+
+    def index(self, identity: Identity) -> QdrantVectors:
+        """Return the index of one model, whether or not it has been added yet."""
+        return QdrantVectors(self._outside, identity)
+
+    def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
+        """Add a model, or replace the recipe of one, and make its collection.
+
+        Raises:
+            VectorsElsewhere: this store's vectors are kept in another place.
+            BackendDown: Qdrant does not answer.
+        """
+        home = self._outside.claim()
+        self._known.add(identity, recipe)
+        if self._outside.collections.make(identity.dimension) and not self._outside.outbox.is_empty():
+            self._outside.outbox.move(home.url)  # somebody dropped the collection: all are sent again
+
+    def drop(self, identity: Identity) -> int:
+        """Take a model away with its points; return how many there were.
+
+        Raises:
+            NotFound: it has not been added.
+            BadValue: it is the active one.
+            BackendDown: Qdrant does not answer; nothing has been deleted.
+        """
+        models = self._outside.catalog.snapshot().models
+        if any(model.identity == identity and not model.is_active for model in models):
+            self.index(identity).delete_everything()
+        return self._known.drop(identity)  # which says what is wrong with others
+
+
+class QdrantStore:
+    """A store, with its vectors in collections that other stores and organisations may share."""
+
+    def __init__(self, store: Store, url: str, org: str, options: Mapping[str, Any]) -> None:
+        self.inner = store
+        self.catalog, self.words, self.cache = store.catalog, store.words, store.cache
+        self.outbox, self.journal, self.lock = store.outbox, store.journal, store.lock
+        self.repair, self.backup = store.repair, store.backup
+        self.connection = Connection(url, options)
+        self.collections = Collections(self.connection, options)
+        self.home = f"{self.connection.url}/{self.collections.base}"
+        self.models: Models = QdrantModels(self, store.models)
+        self._org = org
+
+    @property
+    def place(self) -> Place:
+        """Where the store itself is."""
+        return self.inner.place
+
+    def check(self) -> list[Finding]:
+        """Look into both."""
+        return [*self.inner.check(), *self.check_vectors()]
+
+    def maintain(self, progress: Progress) -> None:
+        """Let the store tidy up, and tell Qdrant all changes; one that is down hears of them later."""
+        self.inner.maintain(progress)
+        home = self.outbox.home()
+        if self._is_here(home):
+            with suppress(BackendDown, MissingExtra, StoreBusy):
+                self.send_changes(home)
+
+    def vector_index_state(self) -> None:
+        """Return nothing: Qdrant has an index of its own."""
+
+    def close(self) -> None:
+        """Close both."""
+        self.connection.close()
+        self.inner.close()
+
+    def warm(self) -> None:
+        """Import the client, which takes a second."""
+        with suppress(MissingExtra, BackendDown):  # reported by the first call that needs it
+            self.connection.opened()
+
+    def reach(self, dimension: int) -> None:
+        """Make the collection for vectors of a dimension.
+
+        Raises:
+            BackendDown: Qdrant does not answer.
+        """
+        self.collections.make(dimension)
+
+    def check_vectors(self) -> list[Finding]:
+        """Compare the points that Qdrant has with those that it has acknowledged, by their ids.
+
+        If it has none yet, check that it answers: otherwise the first note would be the first to fail.
+        """
+        home = self.outbox.home()
+        models = self._sent_models() if self._is_here(home) else []
+        try:
+            if not models:
+                with self.connection.client() as client:
+                    client.collection_exists(self.collections.base)
+            return [finding for identity in models for finding in self._lost_or_unknown(home, identity)]
+        except BackendDown as fault:
+            return [Finding("outside", fault.message, fault.hint or "")]
+
+    def sweep(self) -> None:
+        """Send changes, then delete the points of chunks that the store does not know, though it sent them.
+
+        Raises:
+            BackendDown: Qdrant does not answer.
+        """
+        if (home := self.own_home()) is None:
+            return
+        self.send_changes(home)
+        for identity in self._sent_models():
+            owner = self.owner(home, identity)
+            for part in batched(self._compared(home, identity)[1], SENT_AT_ONCE):
+                with self.collections.asking(identity.dimension) as (client, name):
+                    client.batch_update_points(name, [owner.deleted(part)], wait=True)
+
+    @classmethod
+    def clear(cls, store: Store, home: Home, org: str, options: Mapping[str, Any]) -> None:
+        """Delete all points that a store has sent to a place, which the settings may name no more.
+
+        Raises:
+            BackendDown: Qdrant does not answer.
+        """
+        from concord.store.qdrant.points import Owner
+
+        url, _, collection = home.url.rpartition("/")
+        named = options["vectors.url"]
+        is_named = bool(named) and without_secrets(named) == url
+        known = {**options, "vectors.collection": collection}
+        if named and not is_named:
+            known["vectors.api_key"] = ""  # it belongs to the server that the settings name, and to no other
+        connection = Connection(named if is_named else url, known)
+        dimensions = {model.identity.dimension for model in store.catalog.snapshot().models}
+        try:
+            names = Collections(connection, known).existing(dimensions)
+            with connection.client() as client:
+                for name in names:
+                    client.delete(name, Owner.everything(org, home.key), wait=True)
+        finally:
+            connection.close()
+
+    def owner(self, home: Home, identity: Identity) -> Owner:
+        """Return the owner of a model's points."""
+        from concord.store.qdrant.points import Owner  # with the client's models: a second to import
+
+        return Owner(self._org, home.key, identity)
+
+    def claim(self) -> Home:
+        """Keep the store's vectors here, unless there are some elsewhere.
+
+        Raises:
+            VectorsElsewhere: there are.
+        """
+        home = self.outbox.own()
+        if home.url != self.home:
+            if not self.outbox.is_empty():
+                raise kept_elsewhere(home.url, self.home)
+            self.outbox.move(self.home)
+            return self.outbox.home()
+        return home
+
+    def own_home(self) -> Home | None:
+        """Return where vectors are if that is here, None while there are none anywhere.
+
+        Raises:
+            VectorsElsewhere: the store has vectors in another place, or none of its own, being a copy.
+        """
+        home = self.outbox.home()
+        if self._is_here(home):
+            return home
+        if not self.outbox.is_empty():
+            raise kept_by_another(home.url) if home.is_anothers else kept_elsewhere(home.url, self.home)
+        return None
+
+    def writing(self, wait_s: float | None = None) -> AbstractContextManager[None]:
+        """Hold the right to change what is kept in Qdrant, across processes.
+
+        Raises:
+            StoreBusy: another process holds it for too long.
+        """
+        wait_s = WRITE_WAIT_S if wait_s is None else wait_s
+        return self.lock("vectors kept elsewhere", "changing the vectors", wait_s=wait_s)
+
+    def send_some_changes(self, home: Home) -> bool:
+        """Tell Qdrant some changes, unless another process does; return whether it knows all."""
+        if not self.outbox.changes(1):
+            return True
+        with suppress(StoreBusy), self.writing(SEND_WAIT_S):
+            for _ in range(REQUESTS):
+                self._send_request(home)
+        return not self.outbox.changes(1)
+
+    def send_changes(self, home: Home) -> None:
+        """Tell Qdrant all changes; others may write between two requests.
+
+        Raises:
+            StoreBusy: another process does, for too long.
+            BackendDown: Qdrant does not answer.
+        """
+        while self.outbox.changes(1):
+            with self.writing():
+                self._send_request(home)
+
+    def _send_request(self, home: Home) -> None:
+        """Delete the points of chunks that are gone, and label others as their documents are now."""
+        changes = self.outbox.changes(SENT_AT_ONCE)
+        if not changes:
+            return
+        chunk_ids = list({chunk_id for _, chunk_id in changes})
+        alive = self.catalog.read(chunk_ids)
+        gone = [chunk_id for chunk_id in chunk_ids if chunk_id not in alive]
+        for model in self.catalog.snapshot().models:
+            dimension, owner = model.identity.dimension, self.owner(home, model.identity)
+            operations = [*owner.relabelled(alive.values()), *([owner.deleted(gone)] if gone else ())]
+            if self.collections.has(dimension):  # else no vector was ever sent
+                with self.collections.asking(dimension) as (client, name):
+                    client.batch_update_points(name, operations, wait=True)
+        self.outbox.settle([turn for turn, _ in changes])
+
+    def _is_here(self, home: Home) -> bool:
+        return home.url == self.home and not home.is_anothers
+
+    def _sent_models(self) -> list[Identity]:
+        """Return the models of which some vectors were sent."""
+        known = [model.identity for model in self.catalog.snapshot().models]
+        return [identity for identity in known if self._acknowledged(identity)]
+
+    def _acknowledged(self, identity: Identity) -> int:
+        return self.catalog.count().chunks - self.inner.models.index(identity).count_pending()
+
+    def _lost_or_unknown(self, home: Home, identity: Identity) -> Iterator[Finding]:
+        sent = self._acknowledged(identity)
+        there, unknown = self._compared(home, identity)
+        if there < sent:
+            lost = f"{self.home} holds {there:,} vectors of the {sent:,} that were sent there"
+            yield Finding("outside", lost, Hint(Action.MIGRATE, "{migrate} sends all of them again"))
+        if unknown:
+            hint = "an older state of the store was put back: {migrate} deletes them, and sends its own"
+            message = f"holds {len(unknown):,} vectors of passages that this store does not know"
+            yield Finding("outside", f"{self.home} {message}", Hint(Action.MIGRATE, hint))
+
+    def _compared(self, home: Home, identity: Identity) -> tuple[int, list[ChunkId]]:
+        """Return how many acknowledged points are there, and chunks of points that the store does not know.
+
+        Those that wait to be deleted are not among them.
+        """
+        there = set(self._point_chunks(home, identity))
+        alive = {i for part in batched(there, PAGE) for i in self.catalog.allowed(EVERYTHING, part)}
+        deleted = {chunk_id for _, chunk_id in self.outbox.changes(sys.maxsize)}
+        index, after, pending = self.inner.models.index(identity), 0, set[ChunkId]()
+        while window := index.pending(after, PAGE):  # what is there of them may be from before a crash
+            after = window[-1].chunk_id
+            pending |= {waiting.chunk_id for waiting in window}
+        return len(alive - pending), sorted(there - alive - deleted)
+
+    def _point_chunks(self, home: Home, identity: Identity) -> Iterator[ChunkId]:
+        from concord.store.qdrant.points import chunk_of
+
+        mine, offset = self.owner(home, identity).mine(), None
+        while True:
+            with self.collections.asking(identity.dimension) as (client, name):
+                records, offset = client.scroll(
+                    name, mine, limit=PAGE, offset=offset, with_payload=False, with_vectors=False
+                )
+            yield from (chunk_of(record.id) for record in records)
+            if offset is None:
+                return

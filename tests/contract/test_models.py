@@ -1,0 +1,231 @@
+"""What every store does that keeps the vectors of several models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from concord.core.errors import BadValue, ModelMismatch, NotFound
+from concord.index.embedding import ready_index
+from concord.store.contract import Store
+from concord.types import Identity, Model
+from contract.anywhere import store_anywhere  # noqa: F401
+from contract.stored import EVERYTHING, IDENTITY, active_model, document, embed, keyed, put, unit, vectors_of
+
+NORTH, EAST = unit(1, 0, 0, 0), unit(0, 1, 0, 0)
+OTHER = replace(IDENTITY, model="other")  # of the same dimension: nothing but the name tells them apart
+WIDE = replace(IDENTITY, model="wide", dimension=6)
+
+
+def found(store: Store, vector: bytes, identity: Identity | None = None) -> list[int]:
+    index = store.models.index(identity) if identity else vectors_of(store)
+    return [scored.chunk_id for scored in index.search(vector, EVERYTHING, 9)]
+
+
+def test_before_the_first_model_there_is_none(store: Store):
+    snapshot = store.catalog.snapshot()
+    assert (snapshot.models, snapshot.active) == ([], None)
+
+
+def test_the_first_model_becomes_the_active_one(store: Store):
+    store.models.add(IDENTITY, {"embed.provider": "test"})
+    assert store.catalog.snapshot().active == Model(IDENTITY, {"embed.provider": "test"}, is_active=True)
+    (a,) = put(store, "docs/a.md", "a")
+    assert vectors_of(store).put(keyed([(a, NORTH)])) == 1
+
+
+def test_a_snapshot_tells_the_generation_the_sources_and_the_active_model(store: Store):
+    put(store, "docs/a.md", "a")
+    store.models.add(IDENTITY, {"embed.provider": "test"})
+    store.models.add(OTHER, {})
+    first = store.catalog.snapshot()
+    assert [source.name for source in first.sources] == ["docs"]
+    assert first.active == Model(IDENTITY, {"embed.provider": "test"}, is_active=True)
+    put(store, "docs/b.md", "b")
+    store.models.activate(OTHER)
+    later = store.catalog.snapshot()
+    assert later.generation > first.generation
+    assert later.active is not None
+    assert later.active.identity == OTHER
+
+
+def test_a_snapshot_tells_whether_anything_is_superseded(store: Store):
+    put(store, "docs/a.md", "a")
+    put(store, "docs/b.md", "b")
+    assert store.catalog.snapshot().has_superseded is False
+    store.catalog.update_documents([document("docs/a.md", superseded_by=document("docs/b.md").id)])
+    assert store.catalog.snapshot().has_superseded is True
+    store.catalog.delete_documents([document("docs/b.md").id])
+    assert store.catalog.snapshot().has_superseded is False
+
+
+def test_a_model_that_is_added_again_gets_another_recipe_and_keeps_its_vectors(store: Store):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    assert store.catalog.snapshot().models == [Model(IDENTITY, {}, is_active=True)]
+    recipe = {"embed.url": "http://127.0.0.1"}
+    store.models.add(IDENTITY, recipe)
+    assert store.catalog.snapshot().models == [Model(IDENTITY, recipe, is_active=True)]
+    assert found(store, NORTH) == [a]
+
+
+def test_a_model_beside_the_active_one_is_filled_without_anybody_seeing_it(store: Store):
+    a, b = put(store, "docs/a.md", "a", "b")
+    embed(store, [(a, NORTH), (b, EAST)])
+    store.models.add(OTHER, {})
+    beside = store.models.index(OTHER)
+    assert [pending.chunk_id for pending in beside.pending(0, 9)] == [a, b]
+    assert (beside.count_pending(), beside.count_pending("docs"), beside.count_pending("none")) == (2, 2, 0)
+    assert [model.was_active for model in store.catalog.snapshot().models] == [True, False]
+    assert beside.put(keyed([(a, EAST)])) == 1
+    assert beside.count_pending() == 1
+    assert active_model(store) == IDENTITY
+    assert store.catalog.count().vectors == 2
+    assert vectors_of(store).fetch([a]) == {a: NORTH}
+    assert found(store, NORTH) == [a, b]
+
+
+@pytest.mark.promise("design.index-remembers-its-embedder")
+def test_switching_changes_every_answer_at_once_and_going_back_changes_it_back(store: Store):
+    a, b = put(store, "docs/a.md", "a", "b")
+    embed(store, [(a, NORTH), (b, EAST)])
+    store.models.add(OTHER, {})
+    store.models.index(OTHER).put(keyed([(a, EAST), (b, NORTH)]))
+    for identity, nearest in ((OTHER, b), (IDENTITY, a), (OTHER, b)):
+        store.models.activate(identity)
+        assert active_model(store) == identity
+        assert [model.identity for model in store.catalog.snapshot().models if model.is_active] == [identity]
+        assert found(store, NORTH)[0] == nearest
+        assert all(model.was_active for model in store.catalog.snapshot().models)
+        assert store.catalog.count().vectors == 2
+
+
+@pytest.mark.promise("E.models.never-mixed")
+def test_an_index_bound_to_a_model_meets_its_vectors_whatever_is_active(store: Store):
+    a, b = put(store, "docs/a.md", "a", "b")
+    embed(store, [(a, NORTH), (b, EAST)])
+    store.models.add(OTHER, {})
+    store.models.index(OTHER).put(keyed([(a, EAST), (b, NORTH)]))
+    old, new = store.models.index(IDENTITY), store.models.index(OTHER)
+    for identity in (IDENTITY, OTHER):
+        store.models.activate(identity)
+        assert [hit.chunk_id for hit in old.search(NORTH, EVERYTHING, 1)] == [a]
+        assert [hit.chunk_id for hit in new.search(NORTH, EVERYTHING, 1)] == [b]
+        assert (old.fetch([a]), new.fetch([a])) == ({a: NORTH}, {a: EAST})
+
+
+def test_a_model_that_nobody_added_takes_no_vectors(store: Store):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    with pytest.raises(BadValue):
+        store.models.index(OTHER).put(keyed([(a, NORTH)]))
+    assert active_model(store) == IDENTITY
+
+
+def test_models_of_different_dimensions_live_side_by_side(store: Store):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    store.models.add(WIDE, {})
+    wide = unit(*[1.0] * 6)
+    assert store.models.index(WIDE).put(keyed([(a, wide)])) == 1
+    with pytest.raises(BadValue):
+        store.models.index(WIDE).put(keyed([(a, NORTH)]))
+    with pytest.raises(BadValue):
+        vectors_of(store).search(wide, EVERYTHING, 1)
+    assert found(store, wide, WIDE) == [a]
+
+
+def test_chunks_that_come_and_go_do_so_in_every_model(store: Store):
+    a, b = put(store, "docs/a.md", "a", "b")
+    embed(store, [(a, NORTH), (b, NORTH)])
+    store.models.add(OTHER, {})
+    beside = store.models.index(OTHER)
+    beside.put(keyed([(a, NORTH), (b, NORTH)]))
+    _, c = put(store, "docs/a.md", "b", "c")
+    assert [each.chunk_id for each in beside.pending(0, 9)] == [c]
+    assert [each.chunk_id for each in vectors_of(store).pending(0, 9)] == [c]
+    assert found(store, NORTH) == found(store, NORTH, OTHER) == [b]
+    store.catalog.delete_documents(["docs/a.md"])
+    assert found(store, NORTH) == found(store, NORTH, OTHER) == []
+    assert beside.count_pending() == vectors_of(store).count_pending() == 0
+
+
+def test_a_sources_vectors_are_deleted_in_the_model_that_was_asked(store: Store):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    store.models.add(OTHER, {})
+    store.models.index(OTHER).put(keyed([(a, NORTH)]))
+    assert store.models.index(OTHER).delete_source("docs") == 1
+    assert store.models.index(OTHER).count_pending() == 1
+    assert found(store, NORTH) == [a]
+
+
+def test_a_dropped_model_is_gone_and_the_others_stay(store: Store):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    store.models.add(OTHER, {})
+    bound = store.models.index(OTHER)
+    bound.put(keyed([(a, EAST)]))
+    assert store.models.drop(OTHER) == 1
+    assert [model.identity for model in store.catalog.snapshot().models] == [IDENTITY]
+    assert bound.fetch([a]) == {}
+    with pytest.raises(ModelMismatch):
+        bound.search(NORTH, EVERYTHING, 1)
+    assert found(store, NORTH) == [a]
+    store.models.add(OTHER, {})
+    assert bound.count_pending() == 1
+    assert bound.search(NORTH, EVERYTHING, 1) == []
+
+
+def test_the_first_model_can_be_dropped_once_another_is_active(store: Store):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    store.models.add(OTHER, {})
+    store.models.index(OTHER).put(keyed([(a, EAST)]))
+    store.models.activate(OTHER)
+    assert store.models.drop(IDENTITY) == 1
+    (b,) = put(store, "docs/b.md", "b")
+    assert [each.chunk_id for each in vectors_of(store).pending(0, 9)] == [b]
+    assert found(store, EAST) == [a]
+
+
+def test_the_active_model_cannot_be_dropped_nor_an_unknown_one_used(store: Store):
+    store.models.add(IDENTITY, {})
+    with pytest.raises(BadValue) as refusal:
+        store.models.drop(IDENTITY)
+    assert refusal.value.hint
+    for act in (store.models.drop, store.models.activate):
+        with pytest.raises(NotFound):
+            act(OTHER)
+
+
+@pytest.mark.parametrize(
+    "change", [{"provider": "p"}, {"model": "m"}, {"dimension": 8}, {"prefix_version": "v2"}], ids=str
+)
+@pytest.mark.promise("design.index-remembers-its-embedder")
+def test_another_model_is_refused_while_there_are_vectors_and_then_takes_the_place(
+    store: Store, change: dict[str, Any]
+):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    other = replace(IDENTITY, **change)
+    with pytest.raises(ModelMismatch) as refusal:
+        ready_index(store, other)
+    assert refusal.value.hint
+    assert active_model(store) == IDENTITY
+    vectors_of(store).delete_source("docs")
+    made = unit(*[1.0] * other.dimension)
+    assert ready_index(store, other).put(keyed([(a, made)])) == 1
+    assert [model.identity for model in store.catalog.snapshot().models] == [other]
+    assert found(store, made) == [a]
+
+
+def test_a_model_that_is_added_is_ready_beside_others_and_stays_as_it_is(store: Store):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    store.models.add(OTHER, {"embed.provider": "test"})
+    assert ready_index(store, OTHER).put(keyed([(a, EAST)])) == 1
+    assert active_model(store) == IDENTITY
+    assert store.catalog.snapshot().models[1].recipe == {"embed.provider": "test"}
