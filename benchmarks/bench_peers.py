@@ -24,7 +24,7 @@ import numpy as np
 from benchmarks.measure import Row, absent, cost_of, milliseconds, sized
 from benchmarks.synthetic import Floats, filled_store, questions
 from concord.knowledge import KnowledgeBase
-from concord.store.sqlite.location import locate
+from concord.store.sqlite.file import locate
 from contract.stored import vectors_of
 
 CHUNKS = sized(10_000, 400)

@@ -26,13 +26,13 @@ import numpy as np
 
 from benchmarks.bench_memory import warm_mb
 from benchmarks.fitted import fit_line, fit_power
-from benchmarks.measure import Clock, Cost, cost_of, elapsed_ms, mean_cpu_ms, p95_ms, sized
+from benchmarks.measure import Clock, Cost, await_codes, cost_of, elapsed_ms, mean_cpu_ms, p95_ms, sized
 from benchmarks.qdrant_shards import CANDIDATES, QdrantShards
 from benchmarks.server_time import clock_with_server
 from benchmarks.synthetic import DIMENSION, Filling, fill, filled_store, filling_of, questions, unit_rows
 from concord.core.config import load_settings
 from concord.knowledge import KnowledgeBase
-from concord.store.sqlite.location import locate
+from concord.store.sqlite.file import locate
 from concord.types import Answer, Mode, silent
 
 SIZES = sized("10000,100000", "400")
@@ -185,8 +185,12 @@ def _ask(kb: KnowledgeBase, mode: Mode, clock: Clock) -> tuple[list[Cost], int]:
     def ask(text: str) -> Cost:
         return cost_of(lambda: answers.append(kb.search(text, mode=mode, deadline_ms=UNHURRIED_MS)), clock)
 
-    costs = [ask(text) for text in questions(WARM_UP + QUERIES)]
-    return costs[WARM_UP:], sum(bool(answer.degraded) for answer in answers[WARM_UP:])
+    texts = questions(WARM_UP + QUERIES)
+    for text in texts[:WARM_UP]:
+        ask(text)
+    await_codes()
+    costs = [ask(text) for text in texts[WARM_UP:]]
+    return costs, sum(bool(answer.degraded) for answer in answers[WARM_UP:])
 
 
 def _print(backend: str, table: Table) -> None:

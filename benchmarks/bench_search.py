@@ -19,6 +19,7 @@ from benchmarks.measure import (
     Cost,
     Row,
     at_most,
+    await_codes,
     cost_of,
     cpu_ms,
     elapsed_ms,
@@ -30,8 +31,8 @@ from benchmarks.measure import (
 from benchmarks.synthetic import filled_store, questions
 from benchmarks.understood import understood
 from concord.knowledge import KnowledgeBase
-from concord.store.columns import WEIGHTS
-from concord.store.sqlite.location import locate
+from concord.store.rows import WEIGHTS
+from concord.store.sqlite.file import locate
 from concord.store.sqlite.words import to_match
 
 SIZES = sized((10_000, 100_000), (400,))
@@ -70,6 +71,7 @@ def _at(chunks: int) -> Iterator[Row]:
         for one in asked[QUERIES:]:
             kb.search(one.text)
             parts.search(one)
+        await_codes()
         costs = _compare(asked[:QUERIES], kb, parts)
     what = f"search, {chunks:,} chunks"
     work, bare_work = cpu_ms(costs["ours"]), cpu_ms(costs["bare"])

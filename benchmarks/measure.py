@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -49,6 +50,15 @@ def cost_of(work: Work, processor: Clock = time.process_time) -> Cost:
     started, cpu_started = time.perf_counter(), processor()
     work()
     return Cost(processor() - cpu_started, time.perf_counter() - started)
+
+
+def await_codes() -> None:
+    """Wait for the codes that earlier searches have begun to have made."""
+    from concord.store.sqlite.in_memory import THREAD  # late: few figures need it
+
+    for thread in threading.enumerate():
+        if thread.name == THREAD:
+            thread.join()
 
 
 def command_cost(command: Sequence[str], environment: Mapping[str, str]) -> Cost:

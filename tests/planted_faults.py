@@ -82,7 +82,7 @@ FAULTS = (
     Fault("the whole query", "search/boost.py", "VERBATIM = 1.6", "VERBATIM = 0.0"),
     Fault("words of a passage", "search/boost.py", "COVERAGE = 0.05", "COVERAGE = 0.0"),
     Fault("mentioned names", "search/boost.py", "ENTITY = 0.1", "ENTITY = 0.0"),
-    Fault("columns of BM25", "store/columns.py", "WEIGHTS = (2.0,", "WEIGHTS = (1.0,"),
+    Fault("columns of BM25", "store/rows.py", "WEIGHTS = (2.0,", "WEIGHTS = (1.0,"),
     Fault("feedback", "search/scores.py", "FEEDBACK_STRENGTH = 0.7", "FEEDBACK_STRENGTH = 0.0"),
     Fault("hits of feedback", "search/scores.py", "FEEDBACK_HITS = 3", "FEEDBACK_HITS = 10"),
     Fault("the floor", "core/settings.py", '"search.floor",\n        0.001', '"search.floor",\n        0.02'),

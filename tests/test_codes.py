@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from concord.store.sqlite.codes import Codes, Trial
-from concord.store.sqlite.compare import Floats
+from concord.store.sqlite.compare import Codes, Floats, Trial
 
 
 def unit(rows: NDArray[np.float64]) -> Floats:

@@ -10,7 +10,7 @@ import pytest
 
 from concord.core.errors import CorruptStore
 from concord.store.contract import Select
-from concord.store.sqlite import checks
+from concord.store.sqlite import upkeep
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.migrations import PAGE_BYTES
 from concord.store.sqlite.store import SQLiteStore
@@ -261,7 +261,7 @@ def overwrite_root_page(file: Path, table: str) -> None:
 def test_free_space_is_told_of_and_given_back_while_others_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(checks, "LEAST_FREE_BYTES", 100_000)
+    monkeypatch.setattr(upkeep, "LEAST_FREE_BYTES", 100_000)
     store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
     for name, length in (("old", 300), ("kept", 30)):  # sqlite-vec has blocks of 1,024: the first ones go
         texts = (f"{name} word{n} " + "filling " * length for n in range(2100))
@@ -291,7 +291,7 @@ def test_free_space_is_told_of_and_given_back_while_others_read(
 def test_free_space_that_cannot_be_given_back_now_is_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(checks, "LEAST_FREE_BYTES", 10_000)
+    monkeypatch.setattr(upkeep, "LEAST_FREE_BYTES", 10_000)
     store = SQLiteStore.open(f"sqlite://{tmp_path}?busy_timeout_ms=50", "default")
     put(store, "docs/a.md", *("word " * 200 for _ in range(1000)))
     store.catalog.delete_documents(["docs/a.md"])

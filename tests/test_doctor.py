@@ -17,7 +17,7 @@ from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
 from concord.ops import doctor
 from concord.ops.doctor import available_memory
-from concord.store.sqlite import checks as sqlite_checks
+from concord.store.sqlite import upkeep as sqlite_checks
 from support import kb_process
 from support.recorders import write
 from support.small_library import opened

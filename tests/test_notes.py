@@ -14,7 +14,7 @@ from concord.core.errors import BadValue, NotFound, UsageError
 from concord.index.embedding import embed_pending
 from concord.index.notes import Note, NoteTools, save_note
 from concord.knowledge import KnowledgeBase
-from concord.store.memory import MemoryStore
+from concord.store.json_file import MemoryStore
 from concord.text.chunk import ChunkSize
 from support.recorders import RecordingEmbedder, write
 from support.small_library import empty, library

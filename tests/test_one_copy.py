@@ -115,10 +115,10 @@ def test_vectors_that_were_kept_outside_are_still_known_to_be_there(tmp_path: Pa
 KILLED = """
 import os, sys
 from concord.store.sqlite.store import SQLiteStore
-from concord.store.sqlite import one_copy
+from concord.store.sqlite import old_schemas
 
 stored = 0
-store_vector = one_copy._store
+store_vector = old_schemas._store
 
 def killed(*given):
     global stored
@@ -127,7 +127,7 @@ def killed(*given):
         os.kill(os.getpid(), 9)
     return store_vector(*given)
 
-one_copy._store = killed
+old_schemas._store = killed
 SQLiteStore.open(f"sqlite://{sys.argv[1]}", "default")
 """
 

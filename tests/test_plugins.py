@@ -32,13 +32,12 @@ from concord.search.cross_encoder import CrossEncoder
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
 from concord.search.rerank import CosineReranker
 from concord.store.contract import OutsideVectors, Store
-from concord.store.json_file import JsonStore
+from concord.store.json_file import JsonStore, MemoryStore
 from concord.store.json_file import locate as locate_json
-from concord.store.memory import MemoryStore
 from concord.store.postgres.connections import locate as locate_postgres
 from concord.store.postgres.store import PostgresStore
 from concord.store.qdrant.store import QdrantStore
-from concord.store.sqlite.location import locate as locate_sqlite
+from concord.store.sqlite.file import locate as locate_sqlite
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import Mode
 from contract.stored import active_model
@@ -145,7 +144,7 @@ def outsider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     site = tmp_path / "site"
     write(
         site / "outsider.py",
-        "from concord.store.memory import MemoryStore\n"
+        "from concord.store.json_file import MemoryStore\n"
         "from concord.embed.hashing import HashingEmbedder\n"
         "from concord.text.terms import word_match\n"
         "from concord.types import Extracted, Identity, RankedList\n\n"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.store.columns import WEIGHTS, Columns
+from concord.store.rows import WEIGHTS, Columns
 from concord.store.sqlite.words import to_match
 from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Scored, Without, Word
 from support.postgres_server import fresh_org, server_url
@@ -23,8 +23,7 @@ from concord.store.postgres import words as vocabulary
 from concord.store.postgres.connections import Connections, connect, locate
 from concord.store.postgres.database import DIALECT, PostgresDatabase
 from concord.store.postgres.postings import BlockTables
-from concord.store.postgres.scope import Scopes
-from concord.store.postgres.words import BlockWords
+from concord.store.postgres.words import BlockWords, Scopes
 from concord.store.schema import create
 
 _SCORES = f"SELECT rowid, -bm25(f, {', '.join(map(str, WEIGHTS))}) FROM f WHERE f MATCH ?"

@@ -16,7 +16,7 @@ from contract.stored import IDENTITY, keyed, put, vectors_of
 from support.postgres_server import walks
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.store.postgres import scope  # noqa: E402
+from concord.store.postgres import words  # noqa: E402
 from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 Points = NDArray[np.float32]
@@ -81,7 +81,7 @@ def test_who_asks_about_what_a_filter_leaves_out_is_shown_the_nearest_of_the_res
         store.maintain(silent)
         assert recall(store, ids, SOME, docs, ELSEWHERE) == 1
         assert walks(store) == 0  # as few are compared
-        monkeypatch.setattr(scope, "MOST_LISTED", 0)
+        monkeypatch.setattr(words, "MOST_LISTED", 0)
         with closing(PostgresStore.open(database, "default")) as other:
             assert recall(other, ids, SOME, docs, ELSEWHERE) >= 0.95
             assert walks(other) > 0

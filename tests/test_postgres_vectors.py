@@ -16,7 +16,7 @@ from concord.core.config import load_settings
 from concord.core.errors import BadValue, VectorsElsewhere
 from concord.ops import migrate as moving
 from concord.parts import Parts
-from concord.store.memory import MemoryStore
+from concord.store.json_file import MemoryStore
 from concord.types import Filter, Scored, silent
 from contract.stored import (
     EVERYTHING,
@@ -37,7 +37,7 @@ from support.recorders import write
 from support.stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.store.postgres import scope, vectors  # noqa: E402
+from concord.store.postgres import vectors, words  # noqa: E402
 from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 POINTS, DIMENSION = 2400, 24
@@ -170,8 +170,8 @@ def test_a_sync_leaves_many_vectors_indexed(tmp_path: Path, database: str, monke
 def test_many_vectors_are_indexed_when_a_sync_ends_and_the_index_answers(
     many: PostgresStore, filter: Filter, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(scope, "MOST_LISTED", 0)
-    monkeypatch.setattr(scope, "NARROW_SHARE", 0)
+    monkeypatch.setattr(words, "MOST_LISTED", 0)
+    monkeypatch.setattr(words, "NARROW_SHARE", 0)
     before = walks(many)
     chance = random.Random(8)
     allowed = set(range(1, POINTS + 1)) if filter.is_open else set(range(2, POINTS + 1, 2))
@@ -191,8 +191,8 @@ def test_a_filter_that_was_asked_before_sees_what_others_have_changed_since(
     database: str, monkeypatch: pytest.MonkeyPatch, most_listed: int
 ):
     monkeypatch.setattr(vectors, "INDEX_FROM", 1)
-    monkeypatch.setattr(scope, "MOST_LISTED", most_listed)
-    monkeypatch.setattr(scope, "NARROW_SHARE", 0)
+    monkeypatch.setattr(words, "MOST_LISTED", most_listed)
+    monkeypatch.setattr(words, "NARROW_SHARE", 0)
     filter = Filter(tags=("hot",))
     with (
         closing(PostgresStore.open(database, "default")) as store,

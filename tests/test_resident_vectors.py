@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.store.memory import MemoryStore
+from concord.store.json_file import MemoryStore
 from concord.store.sqlite.in_memory import WORTH_KEEPING
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import Filter, Scored

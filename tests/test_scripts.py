@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.cli.hits import Dress, _highlighter
-from concord.store.columns import WEIGHTS, columns_of
+from concord.store.rows import WEIGHTS, columns_of
 from concord.text.held import contains
 from concord.text.query_language import parse
 from concord.text.scripts import has_marks

@@ -15,7 +15,7 @@ from concord.core import plugins
 from concord.core.errors import BackendDown, BadValue, NotFound, StoreBusy, UsageError
 from concord.index.sources import absolute_path, new_source, notes_source, register
 from concord.knowledge import KnowledgeBase
-from concord.store.memory import MemoryStore
+from concord.store.json_file import MemoryStore
 from concord.types import Counts, Filter, Source, Word
 from contract.stored import EVERYTHING, vectors_of
 from support.recorders import FrailStore, write

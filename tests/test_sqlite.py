@@ -27,7 +27,7 @@ from concord.store.rows import condition
 from concord.store.sqlite import vectors, words
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.dialect import DIALECT, bound, translated
-from concord.store.sqlite.location import locate
+from concord.store.sqlite.file import locate
 from concord.store.sqlite.store import SQLiteStore
 from concord.store.sqlite.words import to_match
 from concord.types import (

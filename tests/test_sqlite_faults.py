@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from concord.core.errors import BackendDown, BadValue, CorruptStore, KBError, SchemaTooNew, StoreBusy
-from concord.store.sqlite.faults import translated
+from concord.store.sqlite.file import translated
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import Counts, Filter, Word
 from contract.stored import EVERYTHING, document, embed, file_of, pieces, put, source, unit, vectors_of

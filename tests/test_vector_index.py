@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from msgspec.structs import replace
 from concord.core.reports import VectorIndexState
 from concord.store.contract import document_by_id
 from concord.store.sqlite import in_memory
+from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import Filter, Identity, Scored
 from contract.stored import EVERYTHING, IDENTITY, document, file_of, keyed, pieces, source, unit, vectors_of
@@ -97,9 +100,17 @@ def has_codes(store: SQLiteStore) -> bool:
 
 def asked(store: SQLiteStore, query: bytes, filter: Filter = EVERYTHING, limit: int = 10) -> list[Scored]:
     """Search as often as it takes until vectors are kept, and once more."""
-    for _ in range(in_memory.WORTH_KEEPING):
+    for _ in range(in_memory.WORTH_KEEPING + 1):
         vectors_of(store).search(query, filter, limit)
+    await_codes(store)
     return vectors_of(store).search(query, filter, limit)
+
+
+def await_codes(store: SQLiteStore) -> None:
+    """Wait for codes that are being made."""
+    memory = store._tables._memory
+    if memory and memory._making:
+        memory._making.join()
 
 
 def assert_like_exact(store: SQLiteStore, exact: SQLiteStore, filter: Filter = EVERYTHING) -> None:
@@ -123,6 +134,52 @@ def test_a_store_with_codes_answers_like_one_without(store: SQLiteStore, exact: 
     assert_like_exact(store, exact)
     assert has_codes(store)
     assert not has_codes(exact)
+
+
+def held_up(store: SQLiteStore) -> tuple[in_memory.Memory, threading.Event, list[int]]:
+    """Let codes be made only once an event is set; return also a list that grows whenever some are begun."""
+    vectors_of(store).search(queries(1)[0], EVERYTHING, 10)
+    memory = store._tables._memory
+    assert memory is not None
+    may_begin, begun = threading.Event(), []
+
+    @contextmanager
+    def lent() -> Iterator[Connection]:
+        begun.append(1)
+        assert may_begin.wait(60)
+        with store._file.read() as session:
+            yield session
+
+    memory._open = lent
+    return memory, may_begin, begun
+
+
+def test_searches_compare_every_vector_while_codes_are_made_once(store: SQLiteStore, exact: SQLiteStore):
+    fill(store, 600)
+    _, may_begin, begun = held_up(store)
+    for query in queries():
+        assert_alike(
+            vectors_of(store).search(query, EVERYTHING, 10), vectors_of(exact).search(query, EVERYTHING, 10)
+        )
+        assert not has_codes(store)
+    may_begin.set()
+    await_codes(store)
+    vectors_of(store).search(queries(1)[0], EVERYTHING, 10)
+    assert has_codes(store)
+    assert len(begun) == 1
+
+
+def test_a_store_that_is_closed_stops_codes_that_are_being_made(store: SQLiteStore):
+    fill(store, 600)
+    memory, may_begin, begun = held_up(store)
+    memory._is_closed = may_begin  # so that they are begun when it is closed, and not before
+    for _ in range(in_memory.WORTH_KEEPING):
+        vectors_of(store).search(queries(1)[0], EVERYTHING, 10)
+    store.close()
+    assert begun
+    assert memory._making is not None
+    assert not memory._making.is_alive()
+    assert not has_codes(store)
 
 
 @pytest.mark.promise("scale.derived-vector-index")

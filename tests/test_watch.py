@@ -19,7 +19,7 @@ from concord.core.reports import Failure, SyncReport
 from concord.files import watch
 from concord.files.ignore import IGNORE_FILES
 from concord.knowledge import KnowledgeBase
-from concord.store.memory import MemoryStore
+from concord.store.json_file import MemoryStore
 from concord.types import Source
 from support import kb_process
 from support.recorders import Did, SyncBench, did, write

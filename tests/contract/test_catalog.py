@@ -13,7 +13,18 @@ from msgspec.structs import replace
 from concord.core.errors import BadValue, NotFound, StoreBusy
 from concord.store.contract import Select, Store, document_by_id, documents_at
 from concord.types import Counts, FileState, Piece, Word
-from contract.stored import EVERYTHING, IDENTITY, document, embed, faults, pieces, put, source, unit, vectors_of
+from contract.stored import (
+    EVERYTHING,
+    IDENTITY,
+    document,
+    embed,
+    faults,
+    pieces,
+    put,
+    source,
+    unit,
+    vectors_of,
+)
 
 
 def found(store: Store, word: str) -> list[int]:

@@ -115,7 +115,7 @@ def test_a_place_that_nothing_was_sent_to_is_not_left(store: Store):
 
 
 def test_two_stores_have_two_keys(store: Store):
-    from concord.store.memory import MemoryStore
+    from concord.store.json_file import MemoryStore
 
     other = MemoryStore()
     for each in (store, other):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concord.store.contract import Store
-from concord.store.memory import MemoryStore
+from concord.store.json_file import MemoryStore
 from contract.stored import put
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.store.columns import WEIGHTS, columns_of
 from concord.store.contract import Store
-from concord.store.memory import MemoryStore
+from concord.store.json_file import MemoryStore
+from concord.store.rows import WEIGHTS, columns_of
 from concord.text.query_language import parse
 from concord.text.terms import word_match
 from concord.types import AllOf, AnyOf, ChunkId, Filter, Match, Phrase, Piece, Scored, Without, Word

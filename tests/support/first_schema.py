@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from concord.store.sqlite import migrations
+from concord.store.sqlite import old_schemas
 from concord.store.sqlite.connections import Connection
-from concord.store.sqlite.location import APPLICATION_ID
+from concord.store.sqlite.file import APPLICATION_ID
 
 # kb_chunks keeps title, tags and terms beside its text, because an external-content index can only take a row
 # out when it is told exactly what was put in. The text comes last, so that reading the columns before it
@@ -144,7 +144,7 @@ def earlier_file(path: Path, version: int, rows: str) -> Connection:
     connection.load_vec0()
     connection.pragma("journal_mode", "wal")
     connection.execute(FIRST)
-    for step in migrations.STEPS[: version - 1]:
+    for step in old_schemas.STEPS[: version - 1]:
         step(connection)
     connection.execute("INSERT INTO kb_meta VALUES ('org', 'default')")
     connection.execute(rows)

@@ -19,7 +19,7 @@ from concord.index.reading import ReadLimits
 from concord.index.sources import register
 from concord.index.sync import SyncTools, sync
 from concord.store.contract import Models, Store, VectorIndex, documents_at
-from concord.store.memory import MemoryStore
+from concord.store.json_file import MemoryStore
 from concord.text.chunk import ChunkSize
 from concord.types import Chunk, Extracted, Identity, Source, Vector
 from support.folders import NOWHERE

@@ -18,13 +18,13 @@ TABLES: dict[str, dict[str, str]] = {
     },
     "backends": {
         "sqlite": "concord.store.sqlite.store:SQLiteStore",
-        "memory": "concord.store.memory:MemoryStore",
+        "memory": "concord.store.json_file:MemoryStore",
         "postgresql": "concord.store.postgres.store:PostgresStore",
         "postgres": "concord.store.postgres.store:PostgresStore",
         "json": "concord.store.json_file:JsonStore",
     },
     "locations": {  # how a store reads its URL, to check one without opening anything; a store may have none
-        "sqlite": "concord.store.sqlite.location:locate",
+        "sqlite": "concord.store.sqlite.file:locate",
         "postgresql": "concord.store.postgres.connections:locate",
         "postgres": "concord.store.postgres.connections:locate",
         "json": "concord.store.json_file:locate",

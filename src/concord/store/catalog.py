@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from concord.store.contract import EVERY, Catalog, Select, Snapshot
 from concord.store.models import spaces
 from concord.store.outbox import home_of
-from concord.store.overriding import override
 from concord.store.rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -20,7 +19,7 @@ from concord.store.rows import (
     document_of,
     source_of,
 )
-from concord.store.sql import Database, WordTables
+from concord.store.sql import Database, WordTables, override
 from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
 
 if TYPE_CHECKING:

@@ -6,12 +6,19 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from concord.store.columns import chunk_names, columns_of
-from concord.store.names import put_names
-from concord.store.rows import TAGS, chunk_values
+from concord.store.rows import (
+    TAGS,
+    chunk_names,
+    chunk_values,
+    columns_of,
+    document_values,
+    list_column,
+    list_of,
+    source_values,
+)
 from concord.store.sql import Database, Duplicate, Session, WordTables
-from concord.store.sql_values import document_values, list_column, list_of, source_values
 from concord.store.store_errors import name_taken, no_document, no_source, path_taken
+from concord.store.words import put_names
 from concord.text.document import embedded_tags
 from concord.text.names import names_of
 from concord.types import ChunkId, Document, Piece, Source
@@ -63,7 +70,7 @@ WHERE chunk IN (SELECT id FROM kb_chunks WHERE document = :key) AND embedding IS
 _SUPERSEDED = "SELECT id, superseded_by FROM kb_documents WHERE superseded_by IS NOT NULL"
 _SUPERSEDE = "UPDATE kb_documents SET superseded_by = :new WHERE id = :old"
 _PUT_TAG = "INSERT INTO kb_document_tags (document, tag, position) VALUES (:document, :tag, :position)"
-_COUNT_CHANGE = "UPDATE kb_meta SET value = value + 1 WHERE key = 'generation'"
+COUNT_CHANGE = "UPDATE kb_meta SET value = value + 1 WHERE key = 'generation'"
 
 _Kept = dict[tuple[str, str], deque[ChunkId]]  # heading and text → chunks that have them, in order
 
@@ -82,7 +89,7 @@ class Changes:
                 session.run(_PUT_SOURCE, source_values(source))
             except Duplicate as fault:
                 raise name_taken(source) from fault
-            session.run(_COUNT_CHANGE)
+            session.run(COUNT_CHANGE)
 
     def remove_source(self, source_id: str) -> int:
         """Delete a source and all that came from it; return how many documents."""
@@ -92,7 +99,7 @@ class Changes:
                 return 0
             deleted = self._delete(session, "source = :source", {"source": key})
             session.run("DELETE FROM kb_sources WHERE key = :key", {"key": key})
-            session.run(_COUNT_CHANGE)
+            session.run(COUNT_CHANGE)
             return deleted
 
     def put_sync_state(self, source_id: str, state: str) -> None:
@@ -108,7 +115,7 @@ class Changes:
             ids = [self._put(session, document, pieces, names) for document, pieces in batch]
             put_names(session, names)
             if ids:
-                session.run(_COUNT_CHANGE)
+                session.run(COUNT_CHANGE)
             return ids
 
     def update_documents(self, documents: Sequence[Document]) -> None:
@@ -131,7 +138,7 @@ class Changes:
             self._relabel(session, labels)
             changed = put_names(session, names) | labels.keys()
             if changed:
-                session.run(_COUNT_CHANGE)
+                session.run(COUNT_CHANGE)
             return len(changed)
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
@@ -139,7 +146,7 @@ class Changes:
         with self._database.transaction() as session:
             deleted = self._delete(session, "id IN (:ids...)", {"ids": list(document_ids)})
             if deleted:
-                session.run(_COUNT_CHANGE)
+                session.run(COUNT_CHANGE)
             return deleted
 
     def _put(
@@ -189,7 +196,7 @@ class Changes:
             self._relabel(session, labels)
         if _embedded(*stored) != _embedded_of(document):
             session.run(_UNLINK, {"key": key})  # their vectors are those of other texts now
-        session.run(_COUNT_CHANGE)
+        session.run(COUNT_CHANGE)
 
     def _relabel(self, session: Session, labels: dict[ChunkId, dict[str, str]]) -> None:
         """Write the title, tags and terms that chunks are indexed under."""

@@ -19,12 +19,9 @@ from concord.store.models import (
     new_model,
 )
 from concord.store.outbox import check_here, claim
-from concord.store.overriding import override
-from concord.store.rows import TAGS
-from concord.store.sql import Database, Session
-from concord.store.sql_values import list_of
-from concord.store.store_errors import unprepared, vectors_gone
-from concord.store.vector_checks import check_vector
+from concord.store.rows import TAGS, list_of
+from concord.store.sql import Database, Row, Session, override
+from concord.store.store_errors import check_vector, unprepared, vectors_gone
 from concord.types import FLOAT_BYTES, ChunkId, Filter, Identity, Pending, Scored, Vector
 
 if TYPE_CHECKING:
@@ -39,9 +36,9 @@ FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document WHERE NOT EXIST
 _COUNT_WAITING = """
 SELECT (SELECT value FROM kb_meta WHERE key = 'chunks')
     - (SELECT count(*) FROM kb_chunk_vectors WHERE model = :model)"""
-_PENDING = f"""
-SELECT c.id, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN {TAGS} ELSE '[]' END
-{_WAITING} AND c.id > :after"""
+# A chunk `c` of a document `d`, and all that is embedded of it.
+EMBEDDED = f"c.id, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN {TAGS} ELSE '[]' END"
+_PENDING = f"SELECT {EMBEDDED} {_WAITING} AND c.id > :after"
 _KNOWN = (
     "SELECT text_hash, id, crc FROM kb_embeddings WHERE model = :model AND text_hash IN (:keys as bytes...)"
 )
@@ -89,10 +86,7 @@ class SqlVectors(VectorIndex):
                 f"{_PENDING}{chosen} ORDER BY c.id LIMIT :limit",
                 values if source_id is None else {**values, "source": source_id},
             )
-        return [
-            Pending(id, title, list_of(heading), text, list_of(tags))
-            for id, title, heading, text, tags in rows
-        ]
+        return [*map(pending_of, rows)]
 
     @override
     def cached(self, keys: Sequence[TextHash]) -> dict[TextHash, Vector]:
@@ -199,17 +193,15 @@ class SqlVectors(VectorIndex):
         ids = {key: id for key, id, _ in session.rows(_KNOWN, {"model": model.key, "keys": [*vectors]})}
         stored = self._tables.read(session, model, [*ids.values()])
         used = int(session.value(_LOOKUPS))
-        rows = {key: {"crc": crc32(vector), "used": used} for key, vector in vectors.items()}
         new = [key for key in vectors if key not in ids]
         others = [key for key, id in ids.items() if stored.get(id) != vectors[key]]
         self._tables.remove(session, model, [ids[key] for key in others])
-        session.run_many(_CHANGED, ({"id": ids[key], **rows[key]} for key in others))
-        made = session.insert_many(_NEW, [{"model": model.key, "key": key, **rows[key]} for key in new])
-        ids |= zip(new, made, strict=True)
-        changed = {ids[key]: vectors[key] for key in (*others, *new)}
-        if changed:
-            self._tables.write(session, model, changed)
-        return ids
+        changed = ({"id": ids[key], "crc": crc32(vectors[key]), "used": used} for key in others)
+        session.run_many(_CHANGED, changed)
+        if others:
+            self._tables.write(session, model, {ids[key]: vectors[key] for key in others})
+        made = new_embeddings(session, self._tables, model, [(key, vectors[key], used) for key in new])
+        return ids | dict(zip(new, made, strict=True))
 
 
 class SqlCache(EmbeddingCache):
@@ -265,6 +257,35 @@ class SqlCache(EmbeddingCache):
                 delete_embeddings(session, self._tables, models[key], ids)
                 forget_if_empty(session, self._tables, models[key])
             return sum(map(len, doomed.values()))
+
+
+def pending_of(row: Row) -> Pending:
+    """Return the chunk and its text in a row of EMBEDDED."""
+    id, title, heading, text, tags = row
+    return Pending(id, title, list_of(heading), text, list_of(tags))
+
+
+def text_hash(pending: Pending) -> TextHash:
+    """Return what the vector of a text is stored under."""
+    from hashlib import sha256  # late: a search needs none of it
+
+    from concord.text.document import embeddable_text
+
+    text = embeddable_text(pending.title, pending.heading, pending.text, pending.tags)
+    return sha256(text.encode("utf-8", "replace")).digest()
+
+
+def new_embeddings(
+    session: Session, tables: VectorTables, model: Model, vectors: Sequence[tuple[TextHash, Vector, int]]
+) -> list[int]:
+    """Store vectors of texts that have none, each with when it was last of use; return their ids."""
+    values = [
+        {"model": model.key, "key": key, "crc": crc32(vector), "used": used} for key, vector, used in vectors
+    ]
+    ids: list[int] = session.insert_many(_NEW, values)
+    if ids:
+        tables.write(session, model, dict(zip(ids, [vector for _, vector, _ in vectors], strict=True)))
+    return ids
 
 
 def is_intact(vector: Vector | None, crc: int) -> bool:

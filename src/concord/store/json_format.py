@@ -15,34 +15,45 @@ import msgspec
 from msgspec.structs import asdict, astuple
 
 from concord.core.errors import Action, Hint, SchemaTooNew
-from concord.store.columns import chunk_names
 from concord.store.contract import TextHash
+from concord.store.embeddings import text_hash
 from concord.store.models import Model, all_models, new_model
-from concord.store.names import put_names
 from concord.store.rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
     SOURCE_COLUMNS,
+    chunk_names,
     chunk_of,
     chunk_values,
-    document_of,
-    identity_column,
-    source_of,
-)
-from concord.store.sql import Values
-from concord.store.sql_values import (
     details_column,
     details_of,
+    document_of,
     document_values,
+    identity_column,
     list_of,
+    source_of,
     source_values,
     stored_list,
 )
+from concord.store.sql import Values
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.dialect import DIALECT
 from concord.store.sqlite.vectors import SQLiteVectorTables, table_of
-from concord.text.document import embeddable_text, embedded_tags
-from concord.types import Access, Chunk, ChunkId, Document, Feedback, Home, Identity, Json, Source, Vector
+from concord.store.words import put_names
+from concord.text.document import embedded_tags
+from concord.types import (
+    Access,
+    Chunk,
+    ChunkId,
+    Document,
+    Feedback,
+    Home,
+    Identity,
+    Json,
+    Pending,
+    Source,
+    Vector,
+)
 
 VERSION = 1
 
@@ -228,17 +239,14 @@ def _linked(saved: Saved, vectors: dict[_Stored, Vector]) -> list[tuple[Identity
         for chunk_id, vector in held.vectors.items():
             if vector and (identity, vector) not in keys:
                 chunk = chunks[chunk_id]
-                key = _text_hash(chunk, documents[chunk.document_id])
+                document = documents[chunk.document_id]
+                tags = tuple(embedded_tags(document))
+                key = text_hash(Pending(chunk.id, document.title, chunk.heading, chunk.text, tags))
                 if (identity, key) in vectors:  # another vector than its text has
                     key = sha256(key + chunk_id.to_bytes(8, "little")).digest()
                 keys[identity, vector], vectors[identity, key] = key, vector
             links.append((identity, chunk_id, keys[identity, vector] if vector else None))
     return links
-
-
-def _text_hash(chunk: Chunk, document: Document) -> TextHash:
-    text = embeddable_text(document.title, chunk.heading, chunk.text, embedded_tags(document))
-    return sha256(text.encode("utf-8", "replace")).digest()
 
 
 def _fill_meta(connection: Connection, saved: Saved) -> None:

@@ -9,10 +9,8 @@ from msgspec import Struct
 
 from concord import types
 from concord.store.contract import Models, VectorIndex
-from concord.store.overriding import override
-from concord.store.rows import identity_column, identity_of
-from concord.store.sql import Database, Session
-from concord.store.sql_values import details_column, details_of
+from concord.store.rows import details_column, details_of, identity_column, identity_of
+from concord.store.sql import Database, Session, override
 from concord.store.store_errors import space_in_use, unknown_space
 from concord.types import Filter, Identity, Json, Scored, Vector
 
@@ -54,6 +52,9 @@ class VectorTables(Protocol):
 
     def read(self, session: Session, model: Model, ids: list[int]) -> dict[int, Vector]:
         """Return those of the vectors that are there."""
+
+    def stored(self, session: Session, model: Model) -> str:
+        """Return the statement that lists the ids of the vectors that are there."""
 
     def remove(self, session: Session, model: Model, ids: list[int]) -> None:
         """Delete vectors."""

@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import astuple, replace
 
-from concord.store.birthplaces import COPY, is_copied
 from concord.store.contract import Outbox
+from concord.store.files import COPY, is_copied
 from concord.store.models import find_model
-from concord.store.overriding import override
-from concord.store.sql import Database, Dialect, Session
-from concord.store.sql_values import list_of, stored_list
+from concord.store.rows import list_of, stored_list
+from concord.store.sql import Database, Dialect, Session, override
 from concord.store.store_errors import kept_elsewhere
 from concord.types import ChunkId, Home, Identity
 

@@ -2,15 +2,128 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from msgspec import json
 from msgspec.structs import astuple
 
-from concord.store.columns import columns_of
 from concord.store.globs import is_prefix, literal_prefix
 from concord.store.sql import Dialect, Row
-from concord.store.sql_values import LAST_CHARACTER, details_of, list_column, list_of, stored_list
+from concord.text.names import names_of
+from concord.text.terms import index_terms
 from concord.types import Chunk, Document, Filter, Identity, Piece, Source
+
+LAST_CHARACTER = "\U0010ffff"  # whatever begins with `text` sorts between `text` and `text + LAST_CHARACTER`
+
+
+def source_values(source: Source) -> dict[str, Any]:
+    """Return the columns of a source."""
+    return {
+        "id": source.id,
+        "name": source.name,
+        "path": source.path,
+        "kind": source.kind,
+        "prefix": source.prefix,
+        "patterns": stored_list(source.patterns),
+        "tags": stored_list(source.tags),
+        "trust": source.trust,
+        "created_at": float(source.created_at),
+        "synced_at": None if source.synced_at is None else float(source.synced_at),
+    }
+
+
+def document_values(document: Document) -> dict[str, Any]:
+    """Return the columns of a document; its source by id. Where its tags are kept is the engine's affair."""
+    return {
+        "id": document.id,
+        "source_id": document.source_id,
+        "path": document.path,
+        "type": document.type,
+        "title": document.title,
+        "details": details_column(document.details),
+        "file_hash": document.file_hash,
+        "content_hash": document.content_hash,
+        "size": document.size,
+        "mtime_ns": document.mtime_ns,
+        "superseded_by": document.superseded_by,
+        "indexed_at": float(document.indexed_at),
+        "fields": details_column(document.fields),
+    }
+
+
+def details_column(details: Mapping[str, Any]) -> str:
+    """Return details as their column keeps them; front matter may hold dates, and NaN or infinity."""
+    return _standard_json().dumps(dict(details), default=str) if details else "{}"
+
+
+def details_of(stored: str) -> Mapping[str, Any]:
+    """Return details from their column."""
+    found: dict[str, Any] = _standard_json().loads(stored) if stored != "{}" else {}
+    return found
+
+
+def stored_list(values: Collection[Any]) -> str:
+    """Return a list as its column keeps it.
+
+    Raises:
+        UnicodeEncodeError: there is half a character in it, and what comes back would be no text.
+    """
+    return json.encode(values).decode()
+
+
+def list_column(values: Collection[Any]) -> str:
+    """Return a list that looks like its column, and as `json_each` takes it."""
+    try:
+        return stored_list(values)
+    except UnicodeEncodeError:  # half a character, which no stored text holds: it is to match nothing
+        return str(_standard_json().dumps(list(values)))
+
+
+def list_of(stored: str) -> tuple[Any, ...]:
+    """Return a list from its column."""
+    return tuple(json.decode(stored)) if stored != "[]" else ()
+
+
+def _standard_json() -> Any:
+    import json  # late: 2 ms, which a search of documents without details need not pay
+
+    return json
+
+
+class Columns(NamedTuple):
+    """The indexed text of one chunk, in the order of the index's columns."""
+
+    title: str
+    content: str
+    tags: str
+    terms: str
+
+
+# BM25 multiplies how often a term occurs in a column by these. A starting point until the judged sets say
+# better: a title is a summary that somebody wrote; `terms` repeats what another column holds already.
+WEIGHTS = (2.0, 1.0, 1.0, 0.5)
+LEAST_IDF = 1e-6  # as of BM25: what most chunks have still counts
+
+
+def columns_of(title: str, tags: Sequence[str], heading: Iterable[str], text: str) -> Columns:
+    """Return what is indexed of a chunk: its document's title and tags, its headings and its text."""
+    # The first heading of a Markdown file is its title as a rule; twice in the column it would count twice.
+    titles = "\n".join(dict.fromkeys((title, *heading)))
+    labels = " ".join(tags)
+    return Columns(titles, text, labels, index_terms(f"{titles}\n{text}\n{labels}"))
+
+
+def chunk_names(document: Document, heading: Sequence[str], text: str) -> list[str]:
+    """Return the name tokens of a chunk of a document."""
+    return names_of(document.type, document.path, document.title, heading, text)
+
+
+def owner_and_name(token: str) -> tuple[str, str]:
+    """Return the two parts of a token that is asked for; the owner is empty where there is none."""
+    owner, _, name = token.rpartition(" ")
+    return owner, name
+
 
 NANOSECONDS = 1e9  # a float, so that a date beyond all files is still a number for SQL
 

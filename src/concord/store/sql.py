@@ -8,9 +8,12 @@ Statements are written once, with `:name` for a value and two forms that no engi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from concord.core.errors import BadValue, KBError
 
 Values = Mapping[str, Any]
 NOTHING: Values = {}
@@ -96,3 +99,42 @@ class WordTables(Protocol):
 
     def index(self, session: Session, chunk_ids: Sequence[int]) -> None:
         """Index chunks that have been written or changed."""
+
+
+Method = TypeVar("Method")
+
+if TYPE_CHECKING:
+    from typing_extensions import override
+elif sys.version_info >= (3, 12):
+    from typing import override
+else:
+
+    def override(method: Method) -> Method:
+        """Return the method: only type checkers read this."""
+        return method
+
+
+__all__ = ["override"]
+
+
+Place = TypeVar("Place")
+Kinds = type[Exception] | tuple[type[Exception], ...]
+# What is raised, and what to tell the user of it; None of a fault of ours. The first row that fits decides.
+Explanations = Iterable[tuple[Kinds, Callable[[Exception, Place], KBError | None]]]
+
+
+@contextmanager
+def explained(raised: Kinds, explanations: Explanations[Place], place: Place) -> Iterator[None]:
+    """Turn what an engine raises in the block into a KBError; what only a fault of ours can cause passes."""
+    try:
+        yield
+    except raised as fault:
+        explain = next((explain for kinds, explain in explanations if isinstance(fault, kinds)), None)
+        error = explain(fault, place) if explain else None
+        if error is None:
+            raise
+        raise error from fault
+    except UnicodeEncodeError as fault:  # a lone surrogate, as in a file name that is not UTF-8
+        raise BadValue(
+            "text that is not valid Unicode cannot be stored", hint="rename or convert it"
+        ) from fault

@@ -10,8 +10,7 @@ from concord.store.contract import Catalog, EmbeddingCache, Journal, Models, Out
 from concord.store.embeddings import SqlCache
 from concord.store.models import SqlModels, VectorTables
 from concord.store.outbox import SqlOutbox
-from concord.store.overriding import override
-from concord.store.sql import Database, WordTables
+from concord.store.sql import Database, WordTables, override
 from concord.types import Access, Feedback
 
 _RECORD_ACCESS = """

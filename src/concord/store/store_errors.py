@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
+
 from concord.core.errors import (
     Action,
     BadValue,
@@ -12,7 +15,7 @@ from concord.core.errors import (
     StoreBusy,
     VectorsElsewhere,
 )
-from concord.types import Identity, Source
+from concord.types import FLOAT_BYTES, Identity, Source, Vector
 
 _GONE = "it may have been removed meanwhile"
 
@@ -114,3 +117,68 @@ def kept_elsewhere(home: str, asked: str) -> VectorsElsewhere:
         ),
         hint="or set vectors.url to where they are",
     )
+
+
+_LENGTH_TOLERANCE = 1e-3  # a unit vector rounded to float32 is off by 1e-7; to float16, by 5e-4
+
+
+def check_vector(vector: Vector, dimension: int) -> None:
+    """Refuse a vector that is not finite, not of length 1 or not of this dimension.
+
+    Raises:
+        BadValue: it is one of these.
+    """
+    if len(vector) != dimension * FLOAT_BYTES:
+        found = len(vector) / FLOAT_BYTES
+        raise BadValue(f"a vector has {found:g} dimensions where the index has {dimension}", hint=_HINT)
+    from array import array  # late: a search by words checks no vector
+
+    length = math.hypot(*array("f", vector))
+    if not abs(length - 1) <= _LENGTH_TOLERANCE:  # so written, it refuses NaN as well
+        raise BadValue(f"a vector has the length {length:g} where 1 is needed", hint=_HINT)
+
+
+def check_vectors(vectors: Collection[Vector], dimension: int) -> None:
+    """Refuse all of these vectors if `check_vector` refuses one of them.
+
+    Raises:
+        BadValue: it refuses one.
+    """
+    if not is_sound(vectors, dimension):
+        for vector in vectors:
+            check_vector(vector, dimension)
+
+
+def is_sound(vectors: Collection[Vector], dimension: int | None) -> bool:
+    """Whether `check_vector` would refuse none of these: for many at once, this takes a tenth of the time."""
+    import numpy as np  # late: a search checks one vector, and some stores have no use for it at all
+
+    if not dimension or any(len(vector) != dimension * FLOAT_BYTES for vector in vectors):
+        return False
+    rows = np.frombuffer(b"".join(vectors), "<f4").reshape(-1, dimension)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    return bool((np.abs(lengths - 1) <= _LENGTH_TOLERANCE).all())
+
+
+def check_identity(stored: Identity | None, asked: Identity) -> None:
+    """Refuse to mix vectors of two embedders.
+
+    Raises:
+        ModelMismatch: the stored vectors were made by another one, or nobody knows by which.
+    """
+    if stored != asked:
+        maker = _describe(stored) if stored else "an unknown model"
+        raise ModelMismatch(
+            f"the index holds vectors of {maker}, not of {_describe(asked)}",
+            hint=Hint(
+                Action.MODELS_ADD,
+                "choose that model again, or build the new one's vectors beside them: {models_add}",
+            ),
+        )
+
+
+def _describe(identity: Identity) -> str:
+    return f"{identity.provider}/{identity.model} ({identity.dimension} dimensions)"
+
+
+_HINT = "the embedder is broken or is not the one that the index was built with"

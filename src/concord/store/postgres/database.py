@@ -13,11 +13,9 @@ from psycopg import Cursor, InterfaceError, OperationalError
 from psycopg.errors import UniqueViolation
 
 from concord.store.globs import sections
-from concord.store.overriding import override
-from concord.store.postgres.connections import Connection, Connections, escaped
+from concord.store.postgres.connections import Connection, Connections, Locks, escaped
 from concord.store.postgres.errors import is_lost
-from concord.store.postgres.locks import Locks
-from concord.store.sql import NOTHING, Database, Dialect, Duplicate, Session, Values
+from concord.store.sql import NOTHING, Database, Dialect, Duplicate, Session, Values, override
 from concord.types import ChunkId
 
 T = TypeVar("T")

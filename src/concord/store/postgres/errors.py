@@ -26,8 +26,7 @@ from concord.core.errors import (
     StoreError,
     joined,
 )
-from concord.store import sql_faults
-from concord.store.sql_faults import Explanations
+from concord.store.sql import Explanations, explained
 
 _CONNECTING = "connection failed: "  # as psycopg begins: a connection that is cut off later was let in
 _SERVER_WORDS = re.compile(r"\bFATAL:\s*([^\n]+)")  # in most languages; libpq's own errors have no such word
@@ -47,7 +46,7 @@ class Unanswered(psycopg.OperationalError):
 
 def translated(server: str) -> AbstractContextManager[None]:
     """Turn what psycopg raises in the block into a KBError; what only a fault of ours can cause passes."""
-    return sql_faults.translated((psycopg.Error, PoolClosed), _EXPLANATIONS, server)
+    return explained((psycopg.Error, PoolClosed), _EXPLANATIONS, server)
 
 
 def is_lost(error: BaseException) -> bool:

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from concord.store.columns import WEIGHTS
-from concord.store.matches import kept_and_dropped, wanted
 from concord.store.postgres.database import PostgresSession
 from concord.store.postgres.postings import BLOCK, LABELS, POSTING_BYTES, lexemes
-from concord.store.sql_values import LAST_CHARACTER
+from concord.store.rows import LAST_CHARACTER, WEIGHTS
+from concord.store.words import kept_and_dropped, wanted
 from concord.text.tokens import K1, B, idf
 from concord.types import AllOf, Match, Phrase, Scored, Without, Word
 

@@ -9,9 +9,9 @@ from concord.store.postgres import postings
 from concord.store.postgres.connections import Bounded, Connection, Location, connect
 from concord.store.postgres.database import DIALECT, PostgresSession, origin_of
 from concord.store.postgres.errors import translated
-from concord.store.postgres.scope import Scopes
 from concord.store.postgres.shared_tables import find_shared, move
 from concord.store.postgres.vectors import PostgresVectorTables
+from concord.store.postgres.words import Scopes
 from concord.store.schema import create
 
 VERSION = 13

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
 
-from concord.store.overriding import override
 from concord.store.postgres.database import PostgresSession
-from concord.store.sql import Session, WordTables
+from concord.store.sql import Session, WordTables, override
 from concord.text.tokens import folded, stem
 from concord.types import ChunkId
 

@@ -9,19 +9,16 @@ programs refuse them from now on.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Any, NamedTuple
-from zlib import crc32
 
-from concord.store.columns import columns_of
+from concord.store.embeddings import EMBEDDED, new_embeddings, pending_of, text_hash
 from concord.store.models import Model, find_model, forget_if_empty, new_model
 from concord.store.postgres.connections import schema_of
 from concord.store.postgres.database import DIALECT, PostgresSession
 from concord.store.postgres.postings import index_words
 from concord.store.postgres.vectors import PostgresVectorTables, from_wire
-from concord.store.rows import TAGS, identity_of
-from concord.store.sql_values import list_of
-from concord.text.document import embeddable_text
+from concord.store.rows import columns_of, identity_of, list_of
+from concord.store.sql import Session
 from concord.types import FLOAT_BYTES, ChunkId, Vector
 
 _AT_ONCE = 500  # chunks or vectors
@@ -91,16 +88,13 @@ _CACHED_MODELS = "SELECT DISTINCT identity FROM {old}.kb_embedding_cache WHERE o
 _CACHED = """
 SELECT text_hash, vector, used FROM {old}.kb_embedding_cache
 WHERE org = {org} AND identity = :identity AND text_hash > :after ORDER BY text_hash LIMIT :most"""
-_NEW = (
-    "INSERT INTO kb_embeddings (model, text_hash, crc, used) VALUES (:model, :key, :crc, :used) RETURNING id"
-)
 _VECTORS = """
 SELECT array_agg(chunk), string_agg(vector_send(embedding), '') FROM (
     SELECT chunk, embedding FROM {old}.kb_vectors_{dimension:d}
     WHERE org = {org} AND space = :space AND chunk > :after ORDER BY chunk LIMIT :most) AS few"""
 _EMBEDDED = f"""
-SELECT c.id, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN {TAGS} ELSE '[]' END
-FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document WHERE c.id IN (:chunks...)"""
+SELECT {EMBEDDED} FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document
+WHERE c.id IN (:chunks...)"""
 _KNOWN = "SELECT text_hash, id FROM kb_embeddings WHERE model = :model AND text_hash IN (:keys as bytes...)"
 _LINK = "INSERT INTO kb_chunk_vectors (chunk, model, embedding) VALUES (:chunk, :model, :embedding)"
 _OUTSIDE = """
@@ -148,7 +142,7 @@ def find_shared(session: PostgresSession, name: str) -> SharedTables | None:
     return None if org is None else SharedTables(old, org)
 
 
-def find_left(session: PostgresSession) -> str | None:
+def find_left(session: Session) -> str | None:
     """Return the schema of shared tables that every organisation has left and that are the role's to drop.
 
     Policies hide organisations from each other: within the transaction, they do not from the tables' owner.
@@ -161,7 +155,7 @@ def find_left(session: PostgresSession) -> str | None:
     return str(old) if orgs <= {schema for (schema,) in session.rows(_MADE)} else None
 
 
-def drop_left(session: PostgresSession) -> None:
+def drop_left(session: Session) -> None:
     """Drop the shared tables once every organisation has left them."""
     if old := find_left(session):
         for statement in (_DROP, _DROP_FUNCTIONS):
@@ -249,25 +243,9 @@ def _move_cache(session: PostgresSession, shared: SharedTables, tables: Postgres
         values = {"identity": name, "after": b"", "most": _AT_ONCE}
         while rows := session.rows(shared.filled(_CACHED), values):
             size = identity.dimension * FLOAT_BYTES
-            _store(session, tables, model, [row for row in rows if len(row[1]) == size])
+            new_embeddings(session, tables, model, [row for row in rows if len(row[1]) == size])
             values["after"] = rows[-1][0]
         forget_if_empty(session, tables, model)
-
-
-def _store(
-    session: PostgresSession,
-    tables: PostgresVectorTables,
-    model: Model,
-    rows: list[tuple[bytes, Vector, int]],
-) -> list[int]:
-    """Store vectors under the hashes of their texts; return their ids."""
-    values = [
-        {"model": model.key, "key": key, "crc": crc32(vector), "used": used} for key, vector, used in rows
-    ]
-    ids: list[int] = session.insert_many(_NEW, values)
-    if ids:
-        tables.write(session, model, dict(zip(ids, [vector for _, vector, _ in rows], strict=True)))
-    return ids
 
 
 def _move_vectors(
@@ -275,10 +253,11 @@ def _move_vectors(
 ) -> None:
     """Give chunks the vectors that the cache has for their texts, or else the ones that they had."""
     for vectors in _vectors(session, shared, space, model):
-        keys = _hashes(session, list(vectors))
-        known = _known(session, model, [*keys.values()])
+        texts = map(pending_of, session.rows(_EMBEDDED, {"chunks": list(vectors)}))
+        keys = {text.chunk_id: text_hash(text) for text in texts}
+        known = dict(session.rows(_KNOWN, {"model": model.key, "keys": [*keys.values()]}))
         missing = {key: vectors[chunk] for chunk, key in keys.items() if key not in known}
-        ids = _store(session, tables, model, [(key, vector, 0) for key, vector in missing.items()])
+        ids = new_embeddings(session, tables, model, [(key, vector, 0) for key, vector in missing.items()])
         known |= dict(zip(missing, ids, strict=True))
         links = [{"chunk": chunk, "model": model.key, "embedding": known[key]} for chunk, key in keys.items()]
         session.run_many(_LINK, links)
@@ -297,17 +276,3 @@ def _vectors(
             return
         yield dict(zip(chunks, from_wire(sent, dimension), strict=True))
         values["after"] = max(chunks)
-
-
-def _hashes(session: PostgresSession, chunks: list[ChunkId]) -> dict[ChunkId, bytes]:
-    """Return the hashes of the embeddable texts of those chunks that there are."""
-    rows = session.rows(_EMBEDDED, {"chunks": chunks})
-    texts = {
-        chunk: embeddable_text(title, list_of(heading), text, list_of(tags))
-        for chunk, title, heading, text, tags in rows
-    }
-    return {chunk: sha256(text.encode("utf-8", "replace")).digest() for chunk, text in texts.items()}
-
-
-def _known(session: PostgresSession, model: Model, keys: list[bytes]) -> dict[bytes, int]:
-    return dict(session.rows(_KNOWN, {"model": model.key, "keys": keys}))

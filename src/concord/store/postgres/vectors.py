@@ -23,11 +23,10 @@ from concord.core.errors import Action, Hint, joined
 from concord.core.reports import VectorIndexState
 from concord.store.embeddings import is_intact
 from concord.store.models import Model, VectorTables, active_model, all_models
-from concord.store.overriding import override
 from concord.store.postgres.database import DIALECT, PostgresSession
-from concord.store.postgres.scope import SUPERSEDED, Scope, Scopes
+from concord.store.postgres.words import SUPERSEDED, Scope, Scopes
 from concord.store.rows import condition
-from concord.store.sql import Session
+from concord.store.sql import Session, override
 from concord.types import FLOAT_BYTES, ChunkId, Filter, Scored, Vector
 
 EF_SEARCH = 64  # where nobody asks for another: recall@10 is above 0.95 (benchmarks/bench_postgres.py)
@@ -138,6 +137,10 @@ class PostgresVectorTables(VectorTables):
         rows = session.execute(_READ.format(table=table_of(model)), {"ids": list(set(ids))}, binary=True)
         known, sent = rows.fetchone() or (None, b"")
         return dict(zip(known, from_wire(sent, model.identity.dimension), strict=True)) if known else {}
+
+    @override
+    def stored(self, session: Session, model: Model) -> str:
+        return f"SELECT id FROM {table_of(model)}"
 
     @override
     def remove(self, session: Session, model: Model, ids: list[int]) -> None:

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from concord.core.batches import batched
 from concord.core.errors import BackendDown, StoreBusy
-from concord.store.store_errors import none_anywhere, unprepared, vectors_gone
-from concord.store.vector_checks import check_vector
+from concord.store.store_errors import check_vector, none_anywhere, unprepared, vectors_gone
 from concord.types import FLOAT_BYTES, Chunk, ChunkId, Document, Filter, Home, Identity, Scored, Vector
 
 if TYPE_CHECKING:

@@ -17,12 +17,11 @@ import apsw
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint
 from concord.core.filesystem import sync_to_disk
 from concord.core.protocols import Progress
-from concord.store.birthplaces import file_birthplace
+from concord.store.files import file_birthplace
 from concord.store.outbox import part_from_original
 from concord.store.sqlite.connections import Connection, Readers, closed_on_failure
 from concord.store.sqlite.dialect import DIALECT
-from concord.store.sqlite.faults import DAMAGE, translated
-from concord.store.sqlite.location import APPLICATION_ID
+from concord.store.sqlite.file import APPLICATION_ID, DAMAGE, translated
 
 _PAGES = 32  # copied between two reports of progress
 _SIGNATURE = b"SQLite format 3\0"

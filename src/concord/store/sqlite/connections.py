@@ -19,11 +19,9 @@ import apsw
 from concord.core.errors import BackendDown, MissingExtra
 from concord.store.globs import glob_matches
 from concord.store.sql import NOTHING, Duplicate, Values
-from concord.store.sqlite import faults
-from concord.store.sqlite.dialect import bound, translated
-from concord.store.sqlite.faults import lacks_room
-from concord.store.sqlite.location import Location
-from concord.store.sqlite.opened_file import FileId, OpenedFile, mark_as_begun
+from concord.store.sqlite import dialect
+from concord.store.sqlite.dialect import bound
+from concord.store.sqlite.file import FileId, Location, OpenedFile, lacks_room, mark_as_begun, translated
 
 _MAX_IDLE = 8  # connections kept for the next caller: more than the strategies that are polled at once
 _SYNC_BUSY_TIMEOUT_MS = 60_000  # whoever holds a sync lock does long work already, and loses it by giving up
@@ -49,7 +47,7 @@ class Connection(apsw.Connection):
             Duplicate: a value that must be unique is there already.
         """
         try:
-            return self.execute(translated(statement), bound(values))
+            return self.execute(dialect.translated(statement), bound(values))
         except apsw.ConstraintError as fault:
             if getattr(fault, "extendedresult", None) in _NOT_UNIQUE:
                 raise Duplicate(str(fault)) from fault
@@ -66,7 +64,7 @@ class Connection(apsw.Connection):
 
     def run_many(self, statement: str, values: Iterable[Values]) -> None:
         """Run a statement once for each of several values."""
-        self.executemany(translated(statement), map(bound, values))
+        self.executemany(dialect.translated(statement), map(bound, values))
 
     def insert_many(self, statement: str, values: Sequence[Values]) -> list[Any]:
         """Insert several rows; return what the statement returns of each."""
@@ -98,7 +96,7 @@ class Readers:
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """Lend a connection for the block; its statements see the same state."""
-        with faults.translated(self._location.path):
+        with translated(self._location.path):
             connection = self._take()
             with closed_on_failure(connection):
                 connection.execute("BEGIN")
@@ -166,7 +164,7 @@ class Writer:
             StoreBusy: another process holds the lock for too long.
             BackendDown: the file is gone.
         """
-        with self._turn, faults.translated(self._location.path):
+        with self._turn, translated(self._location.path):
             connection = self._opened()
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -180,7 +178,7 @@ class Writer:
     @contextmanager
     def alone(self) -> Iterator[Connection]:
         """Lend the connection without a transaction, for what cannot be done within one."""
-        with self._turn, faults.translated(self._location.path):
+        with self._turn, translated(self._location.path):
             yield self._opened()
 
     def make_file(self) -> None:

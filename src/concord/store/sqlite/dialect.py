@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from concord.store.rows import list_column
 from concord.store.sql import Dialect, Values
-from concord.store.sql_values import list_column
 
 _LIST = re.compile(r"IN \(:(\w+)( as bytes)?\.\.\.\)")
 _JSON_LIST = re.compile(r"json_list\((\w+), (\w+)\)")

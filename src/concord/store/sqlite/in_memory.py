@@ -8,16 +8,33 @@ What is kept is never stale: it grows, or is read anew, when its model has anoth
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from concord.store.models import Model
+from concord.core.errors import KBError
+from concord.store.models import Model, find_model
 from concord.store.sql import Session
-from concord.store.sqlite.codes import Codes, Mask, Places, Trial, largest
-from concord.store.sqlite.compare import Floats, Ids, ScoredIds, arrays, blocks, cosines, sound
+from concord.store.sqlite.compare import (
+    Codes,
+    Floats,
+    Ids,
+    Mask,
+    Places,
+    ScoredIds,
+    Trial,
+    arrays,
+    blocks,
+    cosines,
+    largest,
+    sound,
+)
+from concord.store.sqlite.connections import Connection
+from concord.store.sqlite.vectors import read_vectors, table_of
 from concord.types import Vector
 
 # Reading all vectors takes as long as this many searches: so many have to come before it pays.
@@ -31,49 +48,67 @@ _COMPARED_A_HIT = 2  # of those that are nearest as rounded to bytes
 _SAMPLE = 200  # vectors, whose mean is the centre of all codes; on them codes are tried
 _SEED = 1
 _MOST_MASKS = 8
+THREAD = "making codes"
 _GROWN = 1.5  # times as many vectors as were read: their centre may have moved, so all is read anew
 
 _VALUES_KEPT = 64
 _LARGEST_BYTE = 127
 _CRC_BITS = 32
+_CRC_MASK = (1 << _CRC_BITS) - 1
 
+_COUNT = "SELECT count(*) FROM kb_embeddings WHERE model = :model"
 _STAMPS = f"SELECT (id << {_CRC_BITS}) | crc FROM kb_embeddings WHERE model = :model ORDER BY id"
 
-Read = Callable[[list[int]], Mapping[int, Vector]]  # from the file
+Open = Callable[[], AbstractContextManager[Session]]
 State = tuple[object, int, int]  # file, model and its version: what changes when vectors do
+
+
+class _Stopped(Exception):
+    """The store is being closed."""
 
 
 class Memory:
     """What is kept of the model that was searched last.
 
-    From `codes_from` vectors on there are codes of them; with None there never are.
+    From `codes_from` vectors on there are codes of them; with None there never are. To make codes of many
+    takes seconds: they are made in a thread with a session of its own, and searches do without meanwhile.
     """
 
-    def __init__(self, codes_from: int | None) -> None:
+    def __init__(self, codes_from: int | None, open: Open | None) -> None:
         self._codes_from = codes_from
+        self._open = open  # None: a search that makes them has to wait
         self._reading = threading.Lock()
         self._searched: State | None = None  # what was searched last
         self._searches = 0  # of that
         self._kept: tuple[State, Kept] | None = None
         self._masks: dict[tuple[object, ...], Mask] = {}
+        self._making: threading.Thread | None = None
+        self._is_closed = threading.Event()
 
-    def at(self, state: State) -> Kept | None:
-        """Return what is kept of a model, if that is as it was in this state."""
+    def at(self, session: Session, model: Model) -> Kept | None:
+        """Return what is kept of a model, if that is as the session sees it."""
         kept = self._kept
-        return kept[1] if kept and kept[0] == state else None
+        return kept[1] if kept and kept[0] == state_of(session, model) else None
 
-    def searched(self, session: Session, model: Model, state: State, table: str, read: Read) -> Kept | None:
-        """Return what is kept of a model in this state, one search more; None while it is not worth it."""
-        if (kept := self.at(state)) or not self._reading.acquire(blocking=False):
+    def searched(self, session: Session, model: Model) -> Kept | None:
+        """Return what is kept of a model as it is now, one search more; None while it is not worth it."""
+        if (kept := self.at(session, model)) or not self._reading.acquire(blocking=False):
             return kept
+        is_made_elsewhere = False
         try:
-            kept = self._grown(session, model, state, read)
+            state = state_of(session, model)
+            kept = self._grown(session, model, state)
             if kept is None and self._is_worth_it(state):
-                kept = read_kept(session, model, table, self._codes_from, read)
+                is_made_elsewhere = self._open is not None and self._is_coded(session, model)
+                kept = None if is_made_elsewhere else read_kept(session, model, self._codes_from)
             self._kept = (state, kept) if kept else None
-            return kept
         finally:
-            self._reading.release()
+            if not is_made_elsewhere:
+                self._reading.release()
+        if is_made_elsewhere:
+            self._making = threading.Thread(target=self._make, args=(model,), name=THREAD, daemon=True)
+            self._making.start()
+        return kept
 
     def mask(self, kept: Kept, key: tuple[object, ...], allowed: Callable[[], Iterable[int]]) -> Mask:
         """Return which vectors are allowed; the same is asked for often, and the key tells what is."""
@@ -85,16 +120,43 @@ class Memory:
             self._masks[key] = mask
         return mask
 
-    def _grown(self, session: Session, model: Model, state: State, read: Read) -> Kept | None:
+    def close(self) -> None:
+        """Stop making codes, and wait for that."""
+        self._is_closed.set()
+        if self._making:
+            self._making.join()
+
+    def _make(self, model: Model) -> None:
+        """Read all vectors of a model as they are now; what fails is left to searches, which report it."""
+        assert self._open is not None
+        try:
+            with suppress(_Stopped, KBError), self._open() as session:
+                if now := find_model(session, model.identity):
+                    kept = read_kept(session, now, self._codes_from, self._is_closed.is_set)
+                    self._kept = state_of(session, now), kept
+        finally:
+            self._reading.release()
+
+    def _is_coded(self, session: Session, model: Model) -> bool:
+        return Form.of(session.value(_COUNT, {"model": model.key}), self._codes_from).has_codes
+
+    def _grown(self, session: Session, model: Model, state: State) -> Kept | None:
         if self._kept is None or self._kept[0][:2] != state[:2]:
             return None
-        return self._kept[1].grown(session, model, self._codes_from, read)
+        return self._kept[1].grown(session, model, self._codes_from)
 
     def _is_worth_it(self, state: State) -> bool:
+        """Whether it pays to read all vectors now: once at most for as long as they stay as they are."""
         if state != self._searched:
             self._searched, self._searches = state, 0
         self._searches += 1
-        return self._searches > WORTH_KEEPING
+        return self._searches == WORTH_KEEPING + 1
+
+
+def state_of(session: Session, model: Model) -> State:
+    """Return what changes when the vectors of a model do."""
+    assert isinstance(session, Connection)
+    return session.file, model.key, model.version
 
 
 class Form(NamedTuple):
@@ -167,7 +229,7 @@ class Kept(NamedTuple):
         _, places, there = np.intersect1d(self.ids, wanted, assume_unique=True, return_indices=True)
         return dict(zip(wanted[there].tolist(), map(np.ndarray.tobytes, self.rows[places]), strict=True))
 
-    def grown(self, session: Session, model: Model, codes_from: int | None, read: Read) -> Kept | None:
+    def grown(self, session: Session, model: Model, codes_from: int | None) -> Kept | None:
         """Return the vectors of the same model as they are now; None if they are to be read anew."""
         if self.rows is None and self.codes is None:
             return self
@@ -176,8 +238,7 @@ class Kept(NamedTuple):
             return None
         fresh = np.setdiff1d(stamps, self.stamps, assume_unique=True)
         centre = self.codes.centre if self.codes else None
-        vectors = arrays(read((fresh >> _CRC_BITS).tolist()), model.identity.dimension)
-        more = _part(self.form, fresh, *vectors, centre)
+        more = _part(self.form, fresh, *_read(session, model, fresh), centre)
         kept = _joined([self, more], self.read)
         return kept.at(np.flatnonzero(np.isin(kept.stamps, stamps)))
 
@@ -189,16 +250,24 @@ class Kept(NamedTuple):
         return Kept(self.form, self.stamps[places], self.lengths[places], rows, codes, self.read)
 
 
-def read_kept(session: Session, model: Model, table: str, codes_from: int | None, read: Read) -> Kept:
-    """Read all vectors of a model; codes that find too few of the nearest are not kept."""
+def read_kept(
+    session: Session, model: Model, codes_from: int | None, is_stopped: Callable[[], bool] = lambda: False
+) -> Kept:
+    """Read all vectors of a model; codes that find too few of the nearest are not kept.
+
+    Raises:
+        _Stopped: nobody needs them any more.
+    """
     dimension, stamps = model.identity.dimension, _stamps(session, model)
     form = Form.of(len(stamps), codes_from)
     chosen = np.random.default_rng(_SEED).permutation(stamps)[: _SAMPLE * form.has_codes]
-    _, sample, _ = sound(*arrays(read((chosen >> _CRC_BITS).tolist()), dimension))
+    _, sample, _ = sound(*_read(session, model, chosen))
     centre, trial = sample.mean(axis=0) if len(sample) else None, Trial(sample)
     parts = [_part(form, stamps, stamps[:0], np.empty((0, dimension), np.float32), centre)]
     if form != Form(None, has_codes=False):
-        for ids, vectors in blocks(session, table, dimension, _VALUES_KEPT):
+        for ids, vectors in blocks(session, table_of(model.key), dimension, _VALUES_KEPT):
+            if is_stopped():
+                raise _Stopped
             parts.append(_part(form, stamps, ids, vectors, centre, trial))
     kept = _joined(parts, len(stamps))
     if kept.codes and not trial.is_passed(kept.codes, _PROPOSED):
@@ -214,6 +283,9 @@ def _part(
     places = np.searchsorted(known, ids << _CRC_BITS)
     there = places < len(known)
     there[there] = known[places[there]] >> _CRC_BITS == ids[there]
+    if form.rows is np.float32:  # what is kept whole is not read again: now is the time to look
+        crcs = (known[places[there]] & _CRC_MASK).tolist()
+        there[there] = [crc32(row) == crc for row, crc in zip(vectors[there], crcs, strict=True)]
     if not there.all():
         vectors, lengths = vectors[there], lengths[there]
     if trial is not None and centre is not None:
@@ -241,6 +313,10 @@ def _rounded(vectors: Floats) -> NDArray[np.int8]:
     scale = _LARGEST_BYTE / np.abs(vectors).max(axis=1, keepdims=True)
     rounded: NDArray[np.int8] = np.rint(vectors * scale).astype(np.int8)
     return rounded
+
+
+def _read(session: Session, model: Model, stamps: Ids) -> tuple[Ids, Floats]:
+    return arrays(read_vectors(session, model, (stamps >> _CRC_BITS).tolist()), model.identity.dimension)
 
 
 def _stamps(session: Session, model: Model) -> Ids:

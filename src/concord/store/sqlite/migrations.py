@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
 from contextlib import suppress
 
 import apsw
@@ -13,11 +12,9 @@ from msgspec import Struct
 
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, SchemaTooNew
 from concord.store import schema
-from concord.store.sqlite import dialect, old_schemas
+from concord.store.sqlite import dialect
 from concord.store.sqlite.connections import Connection, Readers, closed_on_failure, open_to_write
-from concord.store.sqlite.faults import ANEW, translated
-from concord.store.sqlite.location import APPLICATION_ID, Location
-from concord.store.sqlite.opened_file import forget_begun
+from concord.store.sqlite.file import ANEW, APPLICATION_ID, Location, forget_begun, translated
 
 _POLL_S = 0.01
 # The sentinel. A table that measures another distance, L2 by default, would rank by nonsense.
@@ -32,40 +29,7 @@ class _State(Struct, frozen=True):
     is_empty: bool
 
 
-def _notes_and_journal(connection: Connection) -> None:
-    connection.execute(old_schemas.NOTES_AND_JOURNAL)
-
-
-def _spaces(connection: Connection) -> None:
-    """Several models beside each other, and a cache that knows what was used."""
-    connection.execute(old_schemas.SPACES)
-
-
-def _last_pages(connection: Connection) -> None:
-    connection.execute(old_schemas.LAST_PAGES)
-
-
-def _names(connection: Connection) -> None:
-    """Names of chunks, and columns; there are none until chunks are indexed anew."""
-    connection.execute(old_schemas.NAMES)
-
-
-def _one_copy(connection: Connection) -> None:
-    """Each vector once, by the hash of its text."""
-    from concord.store.sqlite.one_copy import keep_each_vector_once  # late: hardly any start needs it
-
-    keep_each_vector_once(connection)
-
-
-# The step at index n leads from version n + 1 to version n + 2. A step that was released never changes.
-STEPS: tuple[Callable[[Connection], None], ...] = (
-    _notes_and_journal,
-    _spaces,
-    _last_pages,
-    _names,
-    _one_copy,
-)
-VERSION = len(STEPS) + 1
+VERSION = 6  # `old_schemas` leads there from any earlier one
 # vec0 keeps many vectors in one value, which SQLite walks page by page: with pages of 16 kB instead of 4,
 # nearest neighbours take 3/4 of the time, words no longer, and the file is smaller.
 PAGE_BYTES = 16384
@@ -119,9 +83,7 @@ def _migrate(location: Location) -> None:
             if version == 0:
                 make_empty(connection)
             else:
-                for step in STEPS[version - 1 :]:
-                    step(connection)
-                _ensure_cosine(connection)
+                _update(connection, version)
             _sign(connection, location)
             connection.execute("COMMIT")
         connection.shut()
@@ -140,11 +102,13 @@ def _delete_graphs(path: str) -> None:
             os.unlink(os.path.join(folder, entry))
 
 
-def _ensure_cosine(connection: Connection) -> None:
-    """Rebuild tables of vectors that are not known to measure cosine distance."""
-    if not connection.value(_IS_COSINE):
-        from concord.store.sqlite.one_copy import rebuild_as_cosine
+def _update(connection: Connection, version: int) -> None:
+    """Lead a file here from an earlier schema; tables that measure another distance are made anew."""
+    from concord.store.sqlite.old_schemas import STEPS, rebuild_as_cosine  # late: hardly any start needs it
 
+    for step in STEPS[version - 1 :]:
+        step(connection)
+    if not connection.value(_IS_COSINE):
         rebuild_as_cosine(connection)
 
 

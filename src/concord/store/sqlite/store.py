@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from concord.core.errors import BackendDown, StoreBusy
 from concord.store.contract import Place, Store, WordIndex
-from concord.store.overriding import override
-from concord.store.sql import Database
+from concord.store.sql import Database, override
 from concord.store.sqlite.connections import Connection, Readers, Writer
 from concord.store.sqlite.dialect import DIALECT
-from concord.store.sqlite.location import Location, locate
+from concord.store.sqlite.file import Location, OpenedFile, locate
 from concord.store.sqlite.migrations import bring_up_to_date, make_if_missing
-from concord.store.sqlite.opened_file import OpenedFile
 from concord.store.sqlite.vectors import CODES_FROM, SQLiteVectorTables
 from concord.store.sqlite.words import SQLiteWords, SQLiteWordTables
 from concord.store.store import SqlStore
@@ -46,7 +44,7 @@ class SQLiteDatabase(Database):
     @override
     @contextmanager
     def lock(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
-        from concord.store.file_locks import file_lock  # late: no search needs it
+        from concord.store.files import file_lock  # late: no search needs it
 
         self.writer.make_file()
         with file_lock(self.location.path, name, doing, wait_s), self.writer.patience():
@@ -54,7 +52,7 @@ class SQLiteDatabase(Database):
 
     @override
     def origin(self) -> str:
-        from concord.store.birthplaces import file_birthplace
+        from concord.store.files import file_birthplace
 
         return file_birthplace(self.location.path)
 
@@ -80,7 +78,7 @@ class SQLiteStore(SqlStore, Store):
         self._file = SQLiteDatabase(location)
         self._is_to_shrink = False
         self._codes_from = codes_from
-        self._tables = SQLiteVectorTables(codes_from)
+        self._tables = SQLiteVectorTables(codes_from, self._file.read)
         super().__init__(self._file, SQLiteWordTables(), self._tables)
         self.words: WordIndex = SQLiteWords(self._file)
 
@@ -108,7 +106,7 @@ class SQLiteStore(SqlStore, Store):
     @property
     @override
     def place(self) -> Place:
-        from concord.store.file_identity import file_identity, organisations_beside
+        from concord.store.files import file_identity, organisations_beside
 
         location = self._file.location
         others = organisations_beside(location.path) if location.is_one_of_many else []
@@ -131,7 +129,7 @@ class SQLiteStore(SqlStore, Store):
     def check(self) -> list[Finding]:
         if self._file.file.is_missing():
             return []  # comparing words would make a file
-        from concord.store.sqlite.checks import find_faults  # no search needs to load it
+        from concord.store.sqlite.upkeep import find_faults  # no search needs to load it
 
         # On connections of its own: one that has read the full-text index remembers what a repair replaces.
         readers = Readers(self._file.location, self._file.file)
@@ -144,7 +142,7 @@ class SQLiteStore(SqlStore, Store):
     def repair(self, findings: Sequence[Finding]) -> None:
         from concord.store.sqlite.upkeep import put_right
 
-        put_right(findings, self._file.writer)
+        put_right(findings, self._file)
         self._is_to_shrink = any(finding.fault == "space" for finding in findings)
 
     @override
@@ -172,4 +170,5 @@ class SQLiteStore(SqlStore, Store):
 
     @override
     def close(self) -> None:
+        self._tables.close()
         self._file.close()

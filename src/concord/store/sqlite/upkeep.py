@@ -1,23 +1,137 @@
-"""Repairs of what `checks` finds, and what is done so that searches stay fast and the file small.
-
-Only data that can be made again from the rest is ever deleted.
-"""
+"""What may be wrong in a file beside what `upkeep` finds, and what keeps searches fast and files small."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import apsw
 
+from concord.core.errors import Action, Hint
 from concord.core.protocols import Progress
 from concord.core.reports import FaultName, Finding
-from concord.store.embeddings import delete_embeddings
-from concord.store.models import Model, all_models
-from concord.store.sqlite import checks
-from concord.store.sqlite.connections import Connection, Writer
+from concord.store import upkeep
+from concord.store.models import VectorTables, all_models
+from concord.store.sql import Database, Duplicate, Session
+from concord.store.sqlite.connections import Connection, Readers, Writer
 from concord.store.sqlite.dialect import DELETED_TRIGGER
-from concord.store.sqlite.vectors import SQLiteVectorTables
+from concord.store.sqlite.file import DAMAGE
+from concord.store.sqlite.vectors import SQLiteVectorTables, has_table
+from concord.store.upkeep import repairable
+
+# Until then, a write-ahead log with several writers could damage the file (sqlite.org/wal.html, "WAL-reset").
+OLDEST_SQLITE = (3, 51, 3)
+LEAST_FREE_BYTES = 16_000_000  # and half of the file: what is less is soon used again
+_MOST_SHOWN = 3  # complaints of an integrity check that a sentence holds
+# What an integrity check says of an index that does not match its table, though its pages are sound.
+_WRONG_INDEX = re.compile(
+    r"row \d+ missing from index |row \d+ values differ from index |wrong # of entries in index "
+    r"|rowid not at end-of-record for row \d+ of index "
+)
+
+_NO_DOCUMENT = "FROM kb_chunks WHERE document NOT IN (SELECT key FROM kb_documents)"
+_NOT_IN_WORDS = "FROM kb_chunks WHERE id NOT IN (SELECT id FROM kb_chunks_fts_docsize)"
+_ONLY_IN_WORDS = "FROM kb_chunks_fts_docsize WHERE id NOT IN (SELECT id FROM kb_chunks)"
+_COMPARE_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)"
+_COUNTED = "SELECT (SELECT value FROM kb_meta WHERE key = 'chunks') IS (SELECT count(*) FROM kb_chunks)"
+
+
+def find_faults(readers: Readers, writer: Writer) -> list[Finding]:
+    """Run every check; a damaged file is not looked into further: what it says cannot be relied on."""
+    with readers.connection() as connection:
+        findings = [finding for check in (_version, _integrity) if (finding := check(connection))]
+        if any(finding.fault == "integrity" for finding in findings):
+            return findings
+        findings += [
+            finding for check in (_orphan_chunks, _words, _counter) if (finding := check(connection))
+        ]
+        findings += upkeep.find_faults(connection, SQLiteVectorTables())
+        if finding := _free(connection):
+            findings.append(finding)
+    if not any(finding.fault == "words" for finding in findings) and (finding := _words_compared(writer)):
+        findings.append(finding)
+    return findings
+
+
+def _version(connection: Connection) -> Finding | None:
+    version = apsw.sqlite_lib_version()
+    if tuple(map(int, version.split(".")[:3])) >= OLDEST_SQLITE:
+        return None
+    wanted = ".".join(map(str, OLDEST_SQLITE))
+    return Finding(
+        "sqlite",
+        f"SQLite {version} can damage a store that two processes write; {wanted} is the first that cannot",
+        Hint(Action.UPGRADE, package="apsw"),
+    )
+
+
+def _integrity(connection: Connection) -> Finding | None:
+    """Let SQLite compare every page and every index; wrong indexes can be built anew from their tables."""
+    complaints = _complaints(connection)
+    if not complaints:
+        return None
+    said = "; ".join(complaints[:_MOST_SHOWN])
+    if all(_WRONG_INDEX.match(complaint) for complaint in complaints):
+        repair = f"builds all indexes anew; if this is found again, {DAMAGE}"
+        return repairable("integrity", f"indexes of the file do not match its tables: {said}", repair)
+    return Finding("integrity", f"the file is damaged: {said}", Hint(Action.NOTE_EXPORT, DAMAGE))
+
+
+def _complaints(connection: Connection) -> list[str]:
+    """Return what an integrity check says; the first fault may stop it."""
+    try:
+        said = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
+    except (apsw.CorruptError, apsw.NotADBError) as fault:
+        said = [str(fault)]
+    # What FTS5 says of its own index is looked into by the other checks: that can be repaired.
+    return [line for line in said if line != "ok" and "fts5" not in line.lower()]
+
+
+def _orphan_chunks(connection: Connection) -> Finding | None:
+    count = _count(connection, _NO_DOCUMENT)
+    said = f"{count:,} chunks that belong to no document"
+    return repairable("chunks", said, "deletes them") if count else None
+
+
+def _words(connection: Connection) -> Finding | None:
+    missing, extra = _count(connection, _NOT_IN_WORDS), _count(connection, _ONLY_IN_WORDS)
+    if not missing and not extra:
+        return None
+    said = f"the word index lacks {missing:,} chunks and holds {extra:,} that do not exist"
+    return repairable("words", said, "builds it anew")
+
+
+def _words_compared(writer: Writer) -> Finding | None:
+    """Compare the word index with the texts; FTS5 does that as a write, though nothing is written."""
+    with writer.transaction() as connection:
+        try:
+            connection.execute(_COMPARE_WORDS)
+        except apsw.CorruptError:
+            return repairable("words", "the word index does not match the chunks", "builds it anew")
+    return None
+
+
+def _counter(connection: Connection) -> Finding | None:
+    if connection.value(_COUNTED):
+        return None
+    return repairable("counter", "the stored number of chunks is wrong", "counts them anew")
+
+
+def _free(connection: Connection) -> Finding | None:
+    """Pages that are empty by now; new texts will use them, but only `--fix` gives them back to the disk."""
+    page, free = connection.pragma("page_size"), connection.pragma("freelist_count")
+    whole = connection.pragma("page_count")
+    if free * page < LEAST_FREE_BYTES or free * 2 < whole:
+        return None
+    room, size = (f"{pages * page / 1e6:,.0f}" for pages in (free, whole))
+    said = f"{room} of the file's {size} MB are free, because much was removed"
+    return repairable("space", said, "gives them back to the disk; otherwise new texts fill them")
+
+
+def _count(connection: Connection, condition: str) -> int:
+    return int(connection.value(f"SELECT count(*) {condition}"))
+
 
 # Documents stored one by one leave FTS5 with several segments, and every look-up asks each of them. Merged
 # into one, counting ten words takes 0.09 ms instead of 0.32, and a search half its time (10,000 chunks).
@@ -30,19 +144,11 @@ _STEPS = 1_000_000  # of SQLite between two signs of life, a fraction of a secon
 _MERGE = "INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('merge', ?)"
 _REBUILD_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts) VALUES ('rebuild')"
 _COUNT_ANEW = "UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunks) WHERE key = 'chunks'"
-_NEXT_GENERATION = "UPDATE kb_meta SET value = value + 1 WHERE key = 'generation'"
 
 
-def put_right(findings: Sequence[Finding], writer: Writer) -> None:
+def put_right(findings: Sequence[Finding], database: Database) -> None:
     """Repair everything that was found, in one transaction."""
-    wanted = {finding.fault for finding in findings if finding.is_repairable} & _REPAIRS.keys()
-    with writer.transaction() as connection:
-        connection.load_vec0()
-        for fault, repair in _REPAIRS.items():
-            if fault in wanted:
-                repair(connection)
-        if wanted:
-            connection.run(_NEXT_GENERATION)
+    upkeep.put_right(findings, database, SQLiteVectorTables(), _REPAIRS)
 
 
 def is_worth_merging(changes: int, documents: int) -> bool:
@@ -85,69 +191,32 @@ def shrink(writer: Writer, progress: Progress) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _rebuild_indexes(connection: Connection) -> None:
+def _rebuild_indexes(session: Session, tables: VectorTables) -> None:
     """Build all indexes anew, unless two rows have a value that must be unique: then nothing is changed."""
-    with suppress(apsw.ConstraintError):  # it is found again, with what else can be done
-        connection.execute("REINDEX")
+    with suppress(Duplicate):  # it is found again, with what else can be done
+        session.run("REINDEX")
 
 
-def _delete_orphan_chunks(connection: Connection) -> None:
+def _delete_orphan_chunks(session: Session, tables: VectorTables) -> None:
     """Delete chunks that nothing can show, past the trigger: it trusts an index that may be wrong too."""
-    connection.run("DROP TRIGGER IF EXISTS kb_chunks_deleted")
-    connection.run(f"DELETE {checks.NO_DOCUMENT}")
-    connection.run(DELETED_TRIGGER)
-    _rebuild_words(connection)
-    _count_anew(connection)
+    session.run("DROP TRIGGER IF EXISTS kb_chunks_deleted")
+    session.run(f"DELETE {_NO_DOCUMENT}")
+    session.run(DELETED_TRIGGER)
+    session.run(_REBUILD_WORDS)
+    session.run(_COUNT_ANEW)
 
 
-def _rebuild_words(connection: Connection) -> None:
-    connection.run(_REBUILD_WORDS)
+def _await_lost_vectors(session: Session, tables: VectorTables) -> None:
+    for model in all_models(session):
+        if not has_table(session, model):
+            tables.create(session, model)
+    upkeep.await_lost(session, tables)
 
 
-def _count_anew(connection: Connection) -> None:
-    connection.run(_COUNT_ANEW)
-
-
-def _delete_orphan_vectors(connection: Connection) -> None:
-    connection.run(f"DELETE {checks.NO_CHUNK}")
-    for model in all_models(connection):
-        if checks.has_table(connection, model):
-            orphans = [id for (id,) in connection.rows(f"SELECT rowid {checks.unknown(model)}")]
-            SQLiteVectorTables().remove(connection, model, orphans)
-
-
-def _await_lost_vectors(connection: Connection) -> None:
-    for model in all_models(connection):
-        ids = [id for (id,) in connection.rows(f"SELECT id {checks.lost(connection, model)}")]
-        if not checks.has_table(connection, model):
-            SQLiteVectorTables().create(connection, model)
-        _await(connection, model, ids)
-
-
-def _await_damaged_vectors(connection: Connection) -> None:
-    for model in all_models(connection):
-        _await(connection, model, checks.damaged(connection, model))
-
-
-def _await(connection: Connection, model: Model, ids: list[int]) -> None:
-    """Let the chunks that use some vectors wait for others."""
-    connection.run("DELETE FROM kb_chunk_vectors WHERE embedding IN (:ids...)", {"ids": ids})
-    delete_embeddings(connection, SQLiteVectorTables(), model, ids)
-
-
-def _bring_back(connection: Connection) -> None:
-    hidden = f"SELECT key {checks.HIDDEN}"
-    connection.run(f"UPDATE kb_documents SET superseded_by = NULL WHERE key IN ({hidden})")
-
-
-# In this order: what comes later is reckoned from what comes before.
-_REPAIRS: Mapping[FaultName, Callable[[Connection], None]] = {
+_REPAIRS: Mapping[FaultName, upkeep.Repair] = {
     "integrity": _rebuild_indexes,
     "chunks": _delete_orphan_chunks,
-    "words": _rebuild_words,
-    "counter": _count_anew,
-    "vectors": _delete_orphan_vectors,
+    "words": lambda session, tables: session.run(_REBUILD_WORDS),
+    "counter": lambda session, tables: session.run(_COUNT_ANEW),
     "lost-vectors": _await_lost_vectors,
-    "damaged-vectors": _await_damaged_vectors,
-    "superseded": _bring_back,
 }

@@ -6,23 +6,21 @@ chunks use them, and whether a filter lets these through.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from concord.store.embeddings import is_intact
 from concord.store.models import Model, VectorTables
-from concord.store.overriding import override
 from concord.store.rows import condition
-from concord.store.sql import Session
+from concord.store.sql import Session, override
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.dialect import DIALECT
-from concord.store.sqlite.opened_file import FileId
 from concord.types import ChunkId, Filter, Scored, Vector
 
 if TYPE_CHECKING:
-    from concord.store.sqlite.compare import Floats, ScoredIds
-    from concord.store.sqlite.in_memory import Memory
+    from concord.store.sqlite.compare import Floats, Ids, Scores
+    from concord.store.sqlite.in_memory import Memory, Open
 
 # How many vectors sqlite-vec keeps in one value. With its default, 1024, reading or deleting one by its id
 # takes up to 25 times as long, because SQLite walks there from the start of the value; scans do not care.
@@ -40,6 +38,7 @@ ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
 # The order of this join is kept: vec0 would scan the whole table for a list.
 _READ = "SELECT v.rowid, v.embedding FROM json_each(:ids) AS w CROSS JOIN {} AS v ON v.rowid = w.value"
 _CRCS = "SELECT id, crc FROM kb_embeddings WHERE id IN (:ids...)"
+_HAS_TABLE = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = :table)"
 _CHUNKS = "SELECT value FROM kb_meta WHERE key = 'chunks'"
 _FROM_DOCUMENTS = """
 kb_documents AS d CROSS JOIN kb_chunks AS c ON c.document = d.key
@@ -58,6 +57,7 @@ _AT_FIRST = 2  # times the limit: as many vectors are looked up first, because s
 
 _User = tuple[float, ChunkId, int]  # the score, negated so that the best sorts first, the chunk, its vector
 _Condition = tuple[str, dict[str, Any]]
+_Read = Callable[[list[int]], Mapping[int, Vector]]
 _HAS_SUPERSEDED = "SELECT EXISTS (SELECT 1 FROM kb_documents WHERE superseded_by IS NOT NULL)"
 
 
@@ -69,11 +69,13 @@ def table_of(key: int) -> str:
 class SQLiteVectorTables(VectorTables):
     """The vectors of one file. Those that are searched often stay in memory, if they are not too many.
 
-    From `codes_from` vectors on there are codes of them; with None there never are.
+    From `codes_from` vectors on there are codes of them; with None there never are. They are made in a thread
+    if `open` lends it a session.
     """
 
-    def __init__(self, codes_from: int | None = CODES_FROM) -> None:
+    def __init__(self, codes_from: int | None = CODES_FROM, open: Open | None = None) -> None:
         self._codes_from = codes_from
+        self._open = open
         self._memory: Memory | None = None
 
     @override
@@ -97,8 +99,13 @@ class SQLiteVectorTables(VectorTables):
 
     @override
     def read(self, session: Session, model: Model, ids: list[int]) -> dict[int, Vector]:
-        kept = self._memory.at(_state(session, model)) if self._memory else None
-        return kept.fetch(ids) if kept and kept.is_whole else _read(session, model, ids)
+        kept = self._memory.at(session, model) if self._memory else None
+        return kept.fetch(ids) if kept and kept.is_whole else read_vectors(session, model, ids)
+
+    @override
+    def stored(self, session: Session, model: Model) -> str:
+        _with_vec0(session)
+        return f"SELECT rowid FROM {table_of(model.key)}" if has_table(session, model) else "SELECT 0 WHERE 0"
 
     @override
     def remove(self, session: Session, model: Model, ids: list[int]) -> None:
@@ -113,13 +120,18 @@ class SQLiteVectorTables(VectorTables):
 
         is_everything = filter.is_open and (filter.include_superseded or not session.value(_HAS_SUPERSEDED))
         among = None if is_everything else condition(filter, DIALECT)
-        ids, scores = self._scores(session, model, normalised(vector), among, limit, ef)
+        ids, scores, read = self._scores(session, model, normalised(vector), among, limit, ef)
         nearest: list[Scored] = []
         for group in best_first(ids, scores, _AT_FIRST * limit):
-            nearest += self._intact(session, model, _users(session, group, among), limit - len(nearest))
+            nearest += _intact(session, _users(session, group, among), limit - len(nearest), read)
             if len(nearest) >= limit:
                 break
         return nearest[:limit]
+
+    def close(self) -> None:
+        """Wait for what is still being read into memory, which stops at once."""
+        if self._memory:
+            self._memory.close()
 
     def _scores(
         self,
@@ -129,46 +141,53 @@ class SQLiteVectorTables(VectorTables):
         among: _Condition | None,
         limit: int,
         ef: int | None,
-    ) -> ScoredIds:
-        """Return vectors with their cosines, among them the nearest that a condition lets through."""
+    ) -> tuple[Ids, Scores, _Read | None]:
+        """Return vectors with their cosines, among them the nearest that a condition lets through.
+
+        And how to read them for a look at their checksums; None where that has been done.
+        """
         from concord.store.sqlite import compare, in_memory
 
-        self._memory = memory = self._memory or in_memory.Memory(self._codes_from)
-        state, table = _state(session, model), table_of(model.key)
-        kept = memory.searched(session, model, state, table, partial(_read, session, model))
+        self._memory = memory = self._memory or in_memory.Memory(self._codes_from, self._open)
+        kept = memory.searched(session, model)
         places = None
         if kept and (kept.codes or (among and kept.is_whole)):
-            key = (state, session.value(_GENERATION), repr(among))
+            key = (in_memory.state_of(session, model), session.value(_GENERATION), repr(among))
             mask = memory.mask(kept, key, partial(_allowed, session, model, among))
             places = kept.places(query, mask, limit, ef, self._codes_from)
         if kept and kept.is_whole:
-            return kept.scores(query, places)
+            return *kept.scores(query, places), None
         ids = kept.ids[places].tolist() if kept and places is not None else _few(session, model, among)
         if ids is None:
-            return compare.scan(session, table, query)
-        return compare.scores_of(_read(session, model, ids), query)
-
-    def _intact(self, session: Session, model: Model, users: list[_User], wanted: int) -> list[Scored]:
-        """Return the best chunks whose vectors are intact; the vectors of no others are read."""
-        intact: list[Scored] = []
-        while users and len(intact) < wanted:
-            few, users = users[: wanted - len(intact)], users[wanted - len(intact) :]
-            ids = list({id for _, _, id in few})
-            vectors, crcs = self.read(session, model, ids), dict(session.rows(_CRCS, {"ids": ids}))
-            intact += [
-                Scored(chunk, -score)
-                for score, chunk, id in few
-                if id in crcs and is_intact(vectors.get(id), crcs[id])
-            ]
-        return intact
+            return *compare.scan(session, table_of(model.key), query), partial(read_vectors, session, model)
+        vectors = read_vectors(session, model, ids)
+        return *compare.scores_of(vectors, query), lambda _: vectors
 
 
-def _read(session: Session, model: Model, ids: list[int]) -> dict[int, Vector]:
+def has_table(session: Session, model: Model) -> bool:
+    """Whether a model's table of vectors is there."""
+    return bool(session.value(_HAS_TABLE, {"table": table_of(model.key)}))
+
+
+def read_vectors(session: Session, model: Model, ids: list[int]) -> dict[int, Vector]:
     """Return those of some vectors that are in the file."""
     if not ids:
         return {}
     _with_vec0(session)
     return dict(session.rows(_READ.format(table_of(model.key)), {"ids": list(set(ids))}))
+
+
+def _intact(session: Session, users: list[_User], wanted: int, read: _Read | None) -> list[Scored]:
+    """Return the best chunks whose vectors are intact; the vectors of no others are read."""
+    intact: list[Scored] = []
+    while users and len(intact) < wanted:
+        few, users = users[: wanted - len(intact)], users[wanted - len(intact) :]
+        if read:
+            ids = list({id for _, _, id in few})
+            vectors, crcs = read(ids), dict(session.rows(_CRCS, {"ids": ids}))
+            few = [user for user in few if user[2] in crcs and is_intact(vectors.get(user[2]), crcs[user[2]])]
+        intact += [Scored(chunk, -score) for score, chunk, _ in few]
+    return intact
 
 
 def _allowed(session: Session, model: Model, among: _Condition | None) -> Iterator[int]:
@@ -194,11 +213,6 @@ def _users(session: Session, scores: Mapping[int, float], among: _Condition | No
     statement = _USERS_ALLOWED.format(condition=sql) if among else _USERS
     rows = session.rows(statement, {**values, "ids": list(scores)})
     return sorted((-scores[id], chunk, id) for id, chunk in rows)
-
-
-def _state(session: Session, model: Model) -> tuple[FileId | None, int, int]:
-    assert isinstance(session, Connection)
-    return session.file, model.key, model.version
 
 
 def _with_vec0(session: Session) -> None:

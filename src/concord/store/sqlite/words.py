@@ -6,20 +6,15 @@ one is therefore asked for all words that begin alike, and for the other spellin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import starmap
 from typing import Any
 
-from concord.store.columns import WEIGHTS
-from concord.store.contract import WordIndex
-from concord.store.matches import kept_and_dropped, wanted
-from concord.store.names import name_frequencies, search_names
-from concord.store.overriding import override
-from concord.store.rows import condition
-from concord.store.sql import Database, Session, WordTables
-from concord.store.sql_values import LAST_CHARACTER
+from concord.store.rows import LAST_CHARACTER, WEIGHTS, condition
+from concord.store.sql import Session, WordTables, override
 from concord.store.sqlite.dialect import DELETED_TRIGGER, DIALECT
-from concord.text.similar import ALIKE, SPELLINGS, Typed, similar, typed
+from concord.store.words import SqlWords, kept_and_dropped, wanted
+from concord.text.similar import ALIKE, SPELLINGS, Typed
 from concord.text.tokens import separated, tokenize
 from concord.types import AllOf, ChunkId, Filter, Match, Phrase, Scored, Without, Word
 
@@ -62,11 +57,8 @@ _MANY = 1000  # chunks; fewer are taken out of the full-text index in a fraction
 _MAX_DEPTH = 16
 
 
-class SQLiteWords(WordIndex):
+class SQLiteWords(SqlWords):
     """The index of words of one file."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     @override
     def search(self, match: Match, filter: Filter, limit: int) -> list[Scored]:
@@ -91,27 +83,27 @@ class SQLiteWords(WordIndex):
             return session.value(_COUNT_CHUNKS), counts
 
     @override
-    def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
-        asked = typed(word)
-        if asked is None or limit < 1:
-            return []
-        with self._database.read() as session:
-            is_small = session.value(_COUNT_CHUNKS) <= SMALL
-            rows = session.rows(_EVERY_TOKEN) if is_small else _promising(session, asked)
-            session.run(_MAKE_PLACES)
-            return similar(asked, dict(rows).items(), lambda token: _spellings(session, token), limit)
+    def _near(self, session: Session, asked: Typed) -> Iterable[tuple[str, int]]:
+        """Return all tokens of a small index; of a large one those that begin alike or are one edit away.
+
+        Each of the others takes as long as reading five that begin alike. What stands in one chunk alone may
+        be mistyped there as well.
+        """
+        if session.value(_COUNT_CHUNKS) <= SMALL:
+            return session.rows(_EVERY_TOKEN)
+        start = asked.word[:ALIKE] if asked.allowed else asked.word
+        rows = session.rows(_BEGINNING, {"start": start, "end": start + LAST_CHARACTER, "most": MOST_TOKENS})
+        if any(chunks > 1 and token in asked.one_off for token, chunks in rows):
+            return rows
+        tokens = [token for token in asked.one_off if not token.startswith(start)]
+        return dict([*rows, *session.rows(_COUNT_TOKENS, {"tokens": tokens})]).items()
 
     @override
-    def search_names(self, tokens: Sequence[str], filter: Filter, limit: int) -> list[Scored]:
-        if not tokens or limit < 1:
-            return []
-        with self._database.read() as session:
-            return search_names(session, DIALECT, tokens, filter, limit)
-
-    @override
-    def name_frequencies(self, tokens: Sequence[str]) -> dict[str, int]:
-        with self._database.read() as session:
-            return name_frequencies(session, tokens)
+    def _spellings(self, session: Session, token: str) -> Iterator[str]:
+        session.run(_MAKE_PLACES)
+        for chunk, column, at in session.rows(_PLACES, {"token": token, "most": SPELLINGS}):
+            text = session.value(f"SELECT {column} FROM kb_chunks WHERE id = :chunk", {"chunk": chunk})
+            yield from separated(text)[at : at + 1]
 
 
 class SQLiteWordTables(WordTables):
@@ -153,27 +145,6 @@ def _count_phrase(session: Session, word: str) -> int:
     """Count a word that the tokenizer splits: its tokens, side by side."""
     expression = to_match(Phrase(word))
     return int(session.value(_COUNT_PHRASE, {"match": expression})) if expression else 0
-
-
-def _promising(session: Session, asked: Typed) -> list[tuple[str, int]]:
-    """Return the tokens that begin as the word does; if none is one edit away, other tokens that are.
-
-    Each of the others takes as long as reading five that begin alike. What stands in one chunk alone may be
-    mistyped there as well.
-    """
-    start = asked.word[:ALIKE] if asked.allowed else asked.word
-    rows = session.rows(_BEGINNING, {"start": start, "end": start + LAST_CHARACTER, "most": MOST_TOKENS})
-    if any(chunks > 1 and token in asked.one_off for token, chunks in rows):
-        return rows
-    tokens = [token for token in asked.one_off if not token.startswith(start)]
-    return [*rows, *session.rows(_COUNT_TOKENS, {"tokens": tokens})]
-
-
-def _spellings(session: Session, token: str) -> Iterator[str]:
-    """Yield words that a token stands for: an index keeps only their stem."""
-    for chunk, column, at in session.rows(_PLACES, {"token": token, "most": SPELLINGS}):
-        text = session.value(f"SELECT {column} FROM kb_chunks WHERE id = :chunk", {"chunk": chunk})
-        yield from separated(text)[at : at + 1]
 
 
 def to_match(match: Match) -> str | None:

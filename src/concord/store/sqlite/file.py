@@ -1,0 +1,282 @@
+"""Which file a store URL and an organisation mean.
+
+sqlite:///folder           one file an organisation: /folder/<org>.db
+sqlite:///folder/name.db   that file, which belongs to the first organisation that wrote to it
+
+The path is taken as it is written, without percent-decoding. Options follow a question mark:
+`busy_timeout_ms=5000` (how long to wait for another process), `vfs=name` (a registered SQLite VFS).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+
+import apsw
+from msgspec import Struct
+
+from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, KBError, StoreBusy
+from concord.core.values import check_org
+from concord.store.sql import Explanations, explained
+
+SCHEME = "sqlite://"
+APPLICATION_ID = 0x6B62636F  # "kbco" in the file's header: tells a store from any other SQLite database
+# A transaction of ours takes milliseconds: what holds the lock longer is stuck or huge.
+BUSY_TIMEOUT_MS = 5000
+
+
+class Location(Struct, frozen=True):
+    """A database file and how to open it."""
+
+    path: str  # not a Path: pathlib is 5 ms, which a search need not pay
+    org: str
+    busy_timeout_ms: int = BUSY_TIMEOUT_MS
+    vfs: str | None = None
+    is_one_of_many: bool = False  # whether the files beside it are those of other organisations
+
+
+def locate(url: str, org: str) -> Location:
+    """Return the file that holds an organisation.
+
+    Raises:
+        BadValue: the URL or the organisation's name is not of the form it must have.
+    """
+    written, _, options = url.removeprefix(SCHEME).partition("?")
+    if not url.startswith(SCHEME) or not written.startswith("/") or "\0" in written:
+        raise BadValue(f"{url!r} names no SQLite store", hint="write sqlite:///absolute/folder")
+    check_org(org)
+    path = "/" + written.strip("/")  # sqlite:/// + /folder is as good as sqlite:// + /folder
+    is_file = os.path.splitext(path)[1] == ".db"
+    file = path if is_file else os.path.join(path, f"{org}.db")
+    return _with_options(Location(file, org, is_one_of_many=not is_file), options)
+
+
+def _with_options(location: Location, options: str) -> Location:
+    busy_timeout_ms, vfs = location.busy_timeout_ms, location.vfs
+    for option in filter(None, options.split("&")):
+        name, _, value = option.partition("=")
+        if name == "busy_timeout_ms" and value.isdecimal():
+            busy_timeout_ms = int(value)
+        elif name == "vfs" and value:
+            vfs = value
+        else:
+            raise BadValue(
+                f"{option!r} is no option of a SQLite store", hint="known: busy_timeout_ms=N, vfs=NAME"
+            )
+    return Location(location.path, location.org, busy_timeout_ms, vfs, location.is_one_of_many)
+
+
+_MARK = "-begun"
+_MEANING = b"The database of this name is in use. If it is empty, it was cut off, and is not a new one.\n"
+
+FileId = tuple[int, int]  # its device and inode: no other file has these while it is open
+
+
+def mark_as_begun(path: str) -> None:
+    """Write down that a store holds something; where nothing can be written, it is as safe as before."""
+    with suppress(OSError), open(path + _MARK, "xb") as file:
+        file.write(_MEANING)
+
+
+def forget_begun(path: str) -> None:
+    """Forget a store whose file is gone: the next one of its name is new."""
+    with suppress(OSError):
+        os.unlink(path + _MARK)
+
+
+class OpenedFile:
+    """The file at a path, as it was when it was first met, or made ready since."""
+
+    def __init__(self, path: str, make_ready: Callable[[], None] = lambda: None) -> None:
+        self._path = path
+        self._make_ready = make_ready  # called for each file that takes the place of another
+        self._making_ready = threading.Lock()
+        self._known: FileId | None = None
+        self._was_missing = False
+
+    def is_missing(self) -> bool:
+        """Whether there is no file yet; one that comes later is made ready before it is used."""
+        if self._known is None:
+            try:
+                os.stat(self._path)
+            except FileNotFoundError:
+                self._was_missing = True
+                return True
+            except OSError:  # closed to us, perhaps: opening it says more
+                pass
+        return False
+
+    def current(self) -> FileId | None:
+        """Return which file is there now; None only before one was made.
+
+        Raises:
+            BackendDown: the file that was there has gone, and no other is in its place yet.
+            CorruptStore: it was cut off.
+            KBError: what is in its place cannot be used.
+        """
+        now = self._file_id()
+        if now == self._known:
+            return now
+        with self._making_ready:
+            now = self._file_id()
+            if self._known is not None and now != self._known:
+                self._check_not_gone(now)
+                self._make_ready()
+            elif self._was_missing and now is not None:
+                self._make_ready()  # another process may still be making it
+            self._known = now
+        return now
+
+    def made(self) -> FileId | None:
+        """Return which file is there now, made when there has never been one.
+
+        Raises:
+            KBError: it cannot be made, or what is there cannot be used.
+        """
+        if self.current() is None:
+            with self._making_ready:
+                self._make_ready()
+                self._known = self._file_id()
+        return self.current()
+
+    def _check_not_gone(self, now: FileId | None) -> None:
+        """Refuse an empty file, too: somebody is about to fill it, and we would begin a store in it."""
+        if now is None or not os.path.getsize(self._path):
+            raise BackendDown(
+                f"{self._path} is gone: it was moved or deleted while it was open",
+                hint=Hint(
+                    Action.ADD,
+                    "put it back, or begin a new one: restart this program, then {add}; nothing is kept until"
+                    " then",
+                ),
+            )
+
+    def _file_id(self) -> FileId | None:
+        try:
+            found = os.stat(self._path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError:  # of a disk that fails, or a folder that was closed to us: SQLite says more about it
+            return self._known
+        if not found.st_size:
+            self._check_not_cut()
+        return found.st_dev, found.st_ino
+
+    def _check_not_cut(self) -> None:
+        if os.path.lexists(self._path + _MARK):
+            raise CorruptStore(
+                f"{self._path} is empty, and held a store before",
+                hint=Hint(
+                    Action.ADD,
+                    "restore it from a backup, or delete it and run {add} again: all but notes is built from"
+                    " your files, and notes may be in a file of {note_export}",
+                ),
+            )
+
+
+# Texts of hints.
+ANEW = "move it away and run {add} again: all but notes is built from your files"
+DAMAGE = f"restore it from a backup, or try {{note_export}}, then {ANEW}"
+
+
+def translated(path: str) -> AbstractContextManager[None]:
+    """Turn what SQLite raises in the block into a KBError; what only a fault of ours can cause passes."""
+    return explained(apsw.Error, _EXPLANATIONS, path)
+
+
+def lacks_room(fault: Exception) -> bool:
+    """Whether a disk is so full that not even shared memory can be laid out beside a store."""
+    return getattr(fault, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE
+
+
+def _busy(fault: Exception, path: str) -> KBError:
+    return StoreBusy(f"another process keeps {path} locked", hint="wait for it to finish, then try again")
+
+
+def _corrupt(fault: Exception, path: str) -> KBError:
+    return CorruptStore(f"{path} is damaged: {fault}", hint=Hint(Action.NOTE_EXPORT, DAMAGE))
+
+
+def _not_a_database(fault: Exception, path: str) -> KBError:
+    return CorruptStore(
+        f"{path} is not a database",
+        hint=Hint(Action.ADD, f"choose another place for the store, restore it from a backup, or {ANEW}"),
+    )
+
+
+def _full(fault: Exception, path: str) -> KBError:
+    return BackendDown(
+        f"the disk is full: {path} cannot grow", hint="free some space, then run the command again"
+    )
+
+
+def _io(fault: Exception, path: str) -> KBError:
+    if os.path.isdir(path):
+        return _folder(path)
+    if lacks_room(fault):
+        return _full(fault, path)
+    return BackendDown(
+        f"the disk fails under {path}: {fault}", hint="nothing was lost: check the disk and try again"
+    )
+
+
+def _folder(path: str) -> KBError:
+    return CorruptStore(
+        f"{path} is a folder, not a database", hint=Hint(Action.STORE, "move it away, or use another {store}")
+    )
+
+
+def _read_only(fault: Exception, path: str) -> KBError:
+    from concord.store.store_errors import read_only  # late: no search needs it
+
+    return read_only(path)
+
+
+def _cannot_open(fault: Exception, path: str) -> KBError:
+    if os.path.isdir(path):  # unlike Path.is_dir it does not raise where the folder is closed to us
+        return _folder(path)
+    if os.access(path, os.R_OK) and not os.access(os.path.dirname(path), os.W_OK):
+        return _read_only(fault, path)  # on a disk that is mounted so, its log cannot be made
+    return BackendDown(
+        f"{path} cannot be opened", hint="check that it and its folder may be read and written"
+    )
+
+
+def _out_of_memory(fault: Exception, path: str) -> KBError:
+    return BackendDown(f"memory ran out while using {path}", hint="close other programs, then try again")
+
+
+def _no_extension(fault: Exception, path: str) -> KBError:
+    return BackendDown(
+        f"sqlite-vec cannot be loaded: {fault}", hint=Hint(Action.REINSTALL, package="sqlite-vec")
+    )
+
+
+def _too_big(fault: Exception, path: str) -> KBError:
+    return BadValue("a text or value is too large to be stored", hint="split the file, or leave it out")
+
+
+def _statement(fault: Exception, path: str) -> KBError | None:
+    """Tell tables that were taken away or replaced from a statement of ours that is wrong."""
+    message = str(fault)
+    altered = message.startswith(("no such table", "no such column", "vtable constructor failed"))
+    return _corrupt(fault, path) if altered else None
+
+
+_EXPLANATIONS: Explanations[str] = (
+    (apsw.BusyError, _busy),
+    (apsw.LockedError, _busy),
+    (apsw.CorruptError, _corrupt),
+    (apsw.NotADBError, _not_a_database),
+    (apsw.FullError, _full),
+    (apsw.IOError, _io),
+    (apsw.ReadOnlyError, _read_only),
+    (apsw.PermissionsError, _read_only),
+    (apsw.CantOpenError, _cannot_open),
+    (apsw.NoMemError, _out_of_memory),
+    (apsw.TooBigError, _too_big),
+    (apsw.ExtensionLoadingError, _no_extension),
+    (apsw.SQLError, _statement),
+)

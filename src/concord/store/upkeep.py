@@ -1,0 +1,125 @@
+"""What may be wrong with the tables of any engine, and how it is put right.
+
+Tables that only this program has written fail none of the checks; a disk, a crashed copy or another program
+may see to it that one does. Only data that can be made again from the rest is ever deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from concord.core.errors import Action, Hint
+from concord.core.reports import FaultName, Finding
+from concord.store.changes import COUNT_CHANGE
+from concord.store.embeddings import delete_embeddings, is_intact
+from concord.store.models import Model, VectorTables, all_models
+from concord.store.sql import Database, Session
+
+Repair = Callable[[Session, VectorTables], None]
+
+_READ_AT_ONCE = 1000  # vectors
+
+_NO_CHUNK = "FROM kb_chunk_vectors WHERE chunk NOT IN (SELECT id FROM kb_chunks)"
+_HIDDEN = """
+FROM kb_documents WHERE superseded_by IS NOT NULL AND superseded_by NOT IN (SELECT id FROM kb_documents)"""
+_KNOWN = "SELECT id FROM kb_embeddings WHERE model = :model"
+_USERS = "SELECT count(*) FROM kb_chunk_vectors WHERE embedding IN (:ids...)"
+_CRCS = "SELECT id, crc FROM kb_embeddings WHERE model = :model AND id > :after ORDER BY id LIMIT :most"
+
+
+def repairable(fault: FaultName, message: str, repair: str) -> Finding:
+    """Return a finding that a repair puts right: what it does follows its name."""
+    return Finding(fault, message, Hint(Action.REPAIR, f"{{repair}} {repair}"), is_repairable=True)
+
+
+def find_faults(session: Session, tables: VectorTables) -> Iterator[Finding]:
+    """Yield what is wrong with vectors and with who supersedes whom; nothing is changed."""
+    models = all_models(session)
+    orphans = session.value(f"SELECT count(*) {_NO_CHUNK}")
+    if orphans := orphans + sum(len(_unknown(session, tables, model)) for model in models):
+        yield repairable("vectors", f"{orphans:,} vectors that belong to no text or no chunk", "deletes them")
+    lost = [id for model in models for id in _lost(session, tables, model)]
+    if users := session.value(_USERS, {"ids": lost}):
+        message = f"{users:,} chunks that have lost their vector"
+        yield repairable("lost-vectors", message, "embeds them again")
+    if count := sum(len(_damaged(session, tables, model)) for model in models):
+        message = f"{count:,} vectors are not as they were written, and are left out of searches"
+        yield repairable("damaged-vectors", message, "makes them again")
+    if hidden := session.value(f"SELECT count(*) {_HIDDEN}"):
+        message = f"{hidden:,} documents superseded by one that is gone"
+        yield repairable("superseded", message, "brings them back")
+
+
+def put_right(
+    findings: Sequence[Finding], database: Database, tables: VectorTables, own: Mapping[FaultName, Repair]
+) -> None:
+    """Repair everything that was found, in one transaction: what an engine has of its own first."""
+    wanted = {finding.fault for finding in findings if finding.is_repairable}
+    repairs = {fault: repair for fault, repair in {**own, **_REPAIRS, **own}.items() if fault in wanted}
+    if not repairs:
+        return
+    with database.transaction() as session:
+        for repair in repairs.values():
+            repair(session, tables)
+        session.run(COUNT_CHANGE)
+
+
+def await_lost(session: Session, tables: VectorTables) -> None:
+    """Let the chunks wait whose vectors are not there."""
+    for model in all_models(session):
+        _await(session, tables, model, _lost(session, tables, model))
+
+
+def _await_damaged(session: Session, tables: VectorTables) -> None:
+    for model in all_models(session):
+        _await(session, tables, model, _damaged(session, tables, model))
+
+
+def _await(session: Session, tables: VectorTables, model: Model, ids: list[int]) -> None:
+    """Let the chunks that use some vectors wait for others."""
+    session.run("DELETE FROM kb_chunk_vectors WHERE embedding IN (:ids...)", {"ids": ids})
+    delete_embeddings(session, tables, model, ids)
+
+
+def _delete_orphans(session: Session, tables: VectorTables) -> None:
+    session.run(f"DELETE {_NO_CHUNK}")
+    for model in all_models(session):
+        tables.remove(session, model, _unknown(session, tables, model))
+
+
+def _bring_back(session: Session, tables: VectorTables) -> None:
+    session.run(f"UPDATE kb_documents SET superseded_by = NULL WHERE key IN (SELECT key {_HIDDEN})")
+
+
+# In this order: what comes later is reckoned from what comes before.
+_REPAIRS: Mapping[FaultName, Repair] = {
+    "vectors": _delete_orphans,
+    "lost-vectors": await_lost,
+    "damaged-vectors": _await_damaged,
+    "superseded": _bring_back,
+}
+
+
+def _unknown(session: Session, tables: VectorTables, model: Model) -> list[int]:
+    """Return vectors of which nothing is known."""
+    rows = session.rows(f"{tables.stored(session, model)} EXCEPT {_KNOWN}", {"model": model.key})
+    return [id for (id,) in rows]
+
+
+def _lost(session: Session, tables: VectorTables, model: Model) -> list[int]:
+    """Return what is known of vectors that are not there."""
+    rows = session.rows(f"{_KNOWN} EXCEPT {tables.stored(session, model)}", {"model": model.key})
+    return [id for (id,) in rows]
+
+
+def _damaged(session: Session, tables: VectorTables, model: Model) -> list[int]:
+    """Return the vectors of a model that are not as they were written."""
+    damaged: list[int] = []
+    if not session.rows(f"{tables.stored(session, model)} LIMIT 1"):
+        return damaged
+    after = 0
+    while rows := session.rows(_CRCS, {"model": model.key, "after": after, "most": _READ_AT_ONCE}):
+        vectors = tables.read(session, model, [id for id, _ in rows])
+        damaged += [id for id, crc in rows if id in vectors and not is_intact(vectors[id], crc)]
+        after = rows[-1][0]
+    return damaged
