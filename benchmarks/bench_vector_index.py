@@ -73,7 +73,8 @@ from concord.store.sqlite.store import SQLiteStore
 from concord.types import Filter
 store = SQLiteStore.open(sys.argv[1], "default")
 for line in sys.stdin:
-    vectors_of(store).search(bytes.fromhex(line), Filter(), 40)
+    model = store.catalog.snapshot().active.identity
+    store.models.index(model).search(bytes.fromhex(line), Filter(), 40)
 for line in open("/proc/self/status", encoding="ascii"):
     if line.startswith(("VmRSS", "RssAnon")):
         print(line.split()[1])

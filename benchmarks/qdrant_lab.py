@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 
 @contextmanager
@@ -15,7 +13,6 @@ def server() -> Iterator[str]:
     if given := os.environ.get("KB_TEST_QDRANT_URL"):
         yield given
         return
-    sys.path.append(str(Path(__file__).parent.parent / "tests"))
     from support.qdrant_shim import QdrantShim
 
     shim = QdrantShim()

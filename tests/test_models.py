@@ -264,7 +264,7 @@ with KnowledgeBase.open(store__url=sys.argv[1], embed__provider="hashing") as kb
         answer = kb.search(text, mode="semantic", deadline_ms=60_000)
         asked += 1
         wrong += bool(answer.degraded) or not answer.hits[0].document.title.endswith(f" {n}")
-        models.add(active_model(kb.store).model)
+        models.add(kb.store.catalog.snapshot().active.identity.model)
         if asked % 10 == 0:
             print(asked, wrong, *sorted(models), flush=True)
 """

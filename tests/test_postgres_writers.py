@@ -70,7 +70,8 @@ def waiters(administrator: Any, wanted: int) -> None:
 def test_vectors_that_come_while_they_are_moved_are_forgotten_too(store: PostgresStore, administrator: Any):
     (a,) = put(store, "docs/a.md", "text")
     store.models.add(IDENTITY, {})
-    work = [lambda: embed(store, [(a, unit(1, 0, 0, 0))]), lambda: store.outbox.move("http://elsewhere")]
+    made = [*keyed([(a, unit(1, 0, 0, 0))])]
+    work = [lambda: vectors_of(store).put(made), lambda: store.outbox.move("http://elsewhere")]
     threads = [threading.Thread(target=each) for each in work]
     with administrator.transaction():
         administrator.execute(writers_lock(store))

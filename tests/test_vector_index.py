@@ -281,6 +281,7 @@ def test_another_model_never_meets_this_ones_codes(store: SQLiteStore):
     asked(store, queries(1)[0])
     vectors_of(store).delete_source("docs")
     store.models.add(IDENTITY, {})
+    store.models.activate(IDENTITY)
     vectors_of(store).put(keyed((chunk_id, unit(1, n, 0, 1)) for n, chunk_id in enumerate(ids)))
     assert vectors_of(store).search(unit(1, 7, 0, 1), EVERYTHING, 1)[0].chunk_id == ids[7]
     assert asked(store, unit(1, 7, 0, 1), limit=1)[0].chunk_id == ids[7]

@@ -99,7 +99,9 @@ def embed_by_another_model(store: Store) -> None:
     store.models.add(IDENTITY, {})
     index = store.models.index(IDENTITY)
     for waiting in index.pending(0, 9):
-        index.put([(waiting.chunk_id, text_key(embedded_text(waiting)), unit(1, 0, 0, 0))])
+        key = text_key(embedded_text(waiting))
+        index.remember({key: unit(1, 0, 0, 0)})
+        index.put([(waiting.chunk_id, key, unit(1, 0, 0, 0))])
 
 
 def test_another_collection_takes_over_from_the_old_one(kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path):
@@ -160,11 +162,12 @@ def test_nothing_is_deleted_before_all_has_arrived(
 def test_a_key_goes_to_no_server_but_the_one_that_the_settings_name(
     kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path
 ):
-    old = shim.url
-    with opened(tmp_path, "", **{"vectors.api_key": "k"}) as inside:
-        assert inside.parts.outside_at(f"{old}/x").connection._options["vectors.api_key"] == "k"  # type: ignore[attr-defined]
-    with opened(tmp_path, "http://elsewhere:6333", **{"vectors.api_key": "k"}) as outside:
-        assert outside.parts.outside_at(f"{old}/x").connection._options["vectors.api_key"] == ""  # type: ignore[attr-defined]
+    home = kb.store.outbox.home()
+    for named, key in (("", "k"), ("http://elsewhere:6333", None)):
+        shim.keys.clear()
+        with opened(tmp_path, named, **{"vectors.api_key": "k"}) as other:
+            other.parts.clear_vectors(home)
+        assert set(shim.keys) == {key}
 
 
 def test_stats_tell_where_vectors_are_kept(

@@ -10,10 +10,8 @@ from msgspec.structs import replace
 from concord.core import plugins
 from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.search.pipeline import search
-from concord.search_parts import Searching
-from concord.types import MODES, Answer, DocumentType, Request
-from searching.pages import PAGES, opened, paths, plant
+from concord.types import MODES, Answer
+from searching.pages import opened, paths, plant
 from support.recorders import write
 from support.small_library import library, titles
 
@@ -32,21 +30,6 @@ def test_words_are_found_in_any_form(kb: KnowledgeBase, query: str):
 @pytest.mark.promise("001.fts.keyword-search")
 def test_any_of_the_words_is_enough(kb: KnowledgeBase):
     assert "git.md" in paths(kb.search("install zeppelins", mode="fts5"))
-
-
-@pytest.mark.parametrize("types", [{"markdown"}, {"code"}, {"markdown", "code"}])
-def test_knowing_of_which_types_documents_are_changes_no_score(tmp_path: Path, types: set[DocumentType]):
-    pages = {"markdown": ("ops/deploy.md", "ops/staging.md"), "code": ("deploy.py",)}
-    for name in (name for kind in types for name in pages[kind]):
-        write(tmp_path / "docs" / name, PAGES[name])
-    with opened("memory", tmp_path) as kb:
-        kb.add(tmp_path / "docs")
-        request = Request("deploy to production")
-        tools = Searching(kb.parts).tools(request, wait_for_model=True)
-        asked = search(request, tools)
-        assert tools.snapshot is not None
-        told = search(request, replace(tools, snapshot=replace(tools.snapshot, types=types)))
-        assert [hit.scores for hit in told.hits] == [hit.scores for hit in asked.hits] != []
 
 
 @pytest.mark.promise("001.fts.fts-only")

@@ -34,6 +34,7 @@ class QdrantShim:
         self.status: int | None = None
         self.mangle: Callable[[str, Any], Any] = _as_it_is
         self.requests: list[str] = []
+        self.keys: list[str | None] = []  # that came with them
         self.connections = 0
         self._port = 0
         self.start()
@@ -56,6 +57,7 @@ class QdrantShim:
         self.gate.set()
         self.status, self.mangle = None, _as_it_is
         self.requests.clear()
+        self.keys.clear()
         for name in list(self.shards):
             self.answer("DELETE", f"/collections/{name}", None)
         if not self.is_running:
@@ -252,6 +254,7 @@ def _handler(shim: QdrantShim) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             path = self.path.partition("?")[0]
             shim.requests.append(f"{self.command} {path}")
+            shim.keys.append(self.headers.get("api-key"))
             shim.gate.wait()
             try:
                 status, answer = self._answered(path, json.loads(body or b"null"))
