@@ -1,20 +1,17 @@
 """Does a text try to be more than data? Hidden characters, turned directions, look-alikes, orders to an AI.
 
-Nothing is removed: the reader gets the passage as it was written, and a warning beside it. A text that merely
-talks about such attacks is flagged as well; a warning is a reason to look, not a verdict. What comes from a
-source that nobody vouches for says so, too.
+Nothing is removed: the reader gets the passage as it was written, and a warning beside it. A warning is
+a reason to look, not a verdict. What comes from a source that nobody vouches for says so, too.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
 from typing import TYPE_CHECKING
 
+from concord.text.orders import is_order
 from concord.text.tokens import beyond_ascii, pattern
 from concord.types import Source
 
@@ -50,62 +47,6 @@ _MIXED = pattern(r"[A-Za-z][\u0400-\u04ff]|[\u0400-\u04ff][A-Za-z]")
 # Not tab, line ends, form feed, NEL. Those of ASCII are looked for among bytes, in a tenth of the time.
 _CONTROLS = frozenset(map(chr, (*range(0x09), *range(0x0E, 0x20), *range(0x7F, 0x85), *range(0x86, 0xA0))))
 _ASCII_CONTROLS = "".join(filter(str.isascii, _CONTROLS)).encode()
-_UNSEEN = _SUSPECT - frozenset("\u3164\uffa0\ufff9\ufffa\ufffb") | frozenset("\u00ad\u034f")  # inside a word
-
-_EARLIER = "(?:previous|prior|above|earlier|preceding|your|system)"
-_ORDERS = "(?:instruction|prompt|direction|directive|guideline|order|command|rule|message)s?"
-_AI_NAMES = (
-    "ai|ai assistant|ai agent|ai model|llm|language model|chatbot|chat bot|claude|chatgpt|gemini|copilot"
-)
-_AI = f"(?:{_AI_NAMES})s?"
-# The same before what has been read already: a pattern that begins with a word of its own is found at once.
-_AI_MUST = "|".join(rf"(?<=\b{name}{plural} must )" for name in _AI_NAMES.split("|") for plural in ("", "s"))
-_LEAK = "(?:reveal|print|show|repeat|output|leak|display|share|dump|disclose|tell me)"
-_DO = "(?:ignore|call|invoke|run|execute|send|reply|respond|delete|fetch|visit|download|not)"
-_BEHAVE = "(?:act|respond|answer|reply|behave|obey|ignore|pretend|follow)"
-_PURPOSE = "(?:task|goal|objective|job|purpose|role|instructions?)"
-_ROLES = "(?:im_start|im_end|system|user|assistant|endoftext|begin_of_text|start_header_id|eot_id)"
-
-# A word that must be there, and what is then looked for. The words keep ordinary text cheap: each costs one
-# scan for a substring. Gaps of words are bounded, so that no text makes matching slow.
-_ORDERLY: tuple[tuple[str, str], ...] = (
-    ("ignore", rf"\bignore(?: \S+){{0,4}} {_EARLIER}(?: \S+){{0,2}} {_ORDERS}\b"),
-    ("ignore", r"\bignore (?:all|any|every)(?: of)?(?: the)? (?:instructions|prompts)\b"),
-    ("ignore", r"\bignore (?:everything|all)(?: \S+){0,2} (?:above|before|previously)\b"),
-    ("disregard", rf"\bdisregard(?: \S+){{0,4}} (?:{_EARLIER}|all|any)(?: \S+){{0,2}} {_ORDERS}\b"),
-    ("forget", rf"\bforget(?: \S+){{0,4}} {_EARLIER}(?: \S+){{0,2}} (?:{_ORDERS}|training)\b"),
-    ("forget", r"\bforget (?:everything|all)(?: \S+){0,3} (?:told|said|above|before)\b"),
-    ("override", rf"\boverride (?:all |any |the )?(?:{_EARLIER}|safety)(?: \S+)? {_ORDERS}\b"),
-    ("system prompt", rf"\b{_LEAK} (?:\S+ ){{0,4}}system prompt\b"),
-    ("system prompt", r"\b(?:begin|new|updated|end of) system prompt\b"),
-    ("your instructions", rf"\b{_LEAK} (?:\S+ ){{0,2}}your instructions\b"),
-    ("new instructions", rf"\bnew instructions(?: ?:| for (?:the |an? |all )?{_AI}\b)"),
-    ("if you", rf"\bif you(?:'re|’re| are) (?:an? )?(?:{_AI}|assistant|bot)\b"),
-    ("you are now", rf"\byou are now (?:an? |the |in )?(?:\S+ ){{0,2}}(?:{_AI}|assistant|jailbroken|dan)\b"),
-    ("your new", rf"\byour new {_PURPOSE} (?:is|are)\b"),
-    ("your real", rf"\byour real {_PURPOSE} (?:is|are)\b"),
-    ("from now on", rf"\bfrom now on,? you (?:must|will|should|shall|are) (?:\S+ )?{_BEHAVE}\b"),
-    ("the user", r"\b(?:do not|don't|don’t|never) (?:tell|inform|alert|notify|warn)(?: \S+){0,2} the user\b"),
-    ("the user", r"\bwithout (?:telling|informing|asking|notifying|alerting|warning) the user\b"),
-    ("do anything now", r"\bdo anything now\b"),
-    (" must ", rf" must (?:{_AI_MUST})(?:now |always |immediately )?{_DO}\b"),
-    ("<|", rf"<\|{_ROLES}\|>"),
-    ("[inst]", r"\[inst\]"),
-    ("<<sys>>", "<<sys>>"),
-    ("<system", r"<system(?:[ -](?:prompt|reminder|message|instructions?))?>"),
-    ("<important>", "<important>"),
-    ("### ", r"### (?:system|instructions?) ?:"),
-    ("anweisungen", r"\b(?:ignorier|missacht|vergiss|vergess)(?:\S* ){1,5}(?:vorherig|bisherig|obig|früher)"),
-    (
-        "ignor",
-        r"\bignor(?:ez?|a)(?: \S+){0,4} (?:instru\w+|consignes|istruzioni) (?:pr[eé]c|ant[eé]r|pr[eé]v)",
-    ),
-    ("игнориру", r"игнориру\w*(?: \S+){0,4} (?:инструкци|указани|команд)"),
-    ("忽略", r"忽略.{0,10}(?:指令|指示|提示)"),
-    ("無視", r"(?:指示|命令|プロンプト).{0,6}無視"),
-    ("무시", r"(?:지시|명령|프롬프트).{0,8}무시"),
-)
-_TRIGGERS = tuple(dict.fromkeys(trigger for trigger, _ in _ORDERLY))
 
 
 def slice_warnings(read: DocumentSlice) -> tuple[str, ...]:
@@ -126,15 +67,14 @@ def warnings_about(*texts: str) -> tuple[str, ...]:
     warnings = _strange_characters(joined, foreign)
     if _has_controls(joined, foreign):
         warnings.append(_named(CONTROL, filter(_CONTROLS.__contains__, joined)))
-    if _orders_somebody(joined, foreign):
+    if is_order(joined):
         warnings.append(INSTRUCTION)
     return tuple(warnings)
 
 
 def warnings_about_each(texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the warnings about each of several texts; mostly one look at all of them finds nothing."""
-    is_suspect = not _SUSPECT.isdisjoint(beyond_ascii("".join(texts)))
-    return [warnings_about(t) for t in texts] if is_suspect or warnings_about(*texts) else [()] * len(texts)
+    """Return the warnings about each of several texts."""
+    return [warnings_about(text) for text in texts]
 
 
 def _has_controls(text: str, foreign: AbstractSet[str]) -> bool:
@@ -162,20 +102,6 @@ def _hidden(text: str) -> list[str]:
     flagless = _FLAG.sub("", text)
     runs = "".join(_SELECTORS.findall(flagless))
     return [*_INVISIBLE.findall(flagless), *_JOINER.findall(flagless), *_TAGS.findall(flagless), *runs]
-
-
-def _orders_somebody(text: str, foreign: AbstractSet[str]) -> bool:
-    """Whether the text reads like an order to an AI, also when it is broken up by what cannot be seen."""
-    for character in foreign & _UNSEEN:
-        text = text.replace(character, "")
-    plain = " ".join(unicodedata.normalize("NFKC", text).lower().split())
-    return any(trigger in plain and _pattern(trigger).search(plain) for trigger in _TRIGGERS)
-
-
-@cache
-def _pattern(trigger: str) -> re.Pattern[str]:
-    """Compile what a word announces; most words never turn up, and a command must start fast."""
-    return re.compile("|".join(pattern for word, pattern in _ORDERLY if word == trigger))
 
 
 def _named(what: str, characters: Iterable[str]) -> str:
