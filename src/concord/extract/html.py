@@ -14,6 +14,7 @@ from itertools import islice
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from concord.core.errors import Damaged, TooLarge
+from concord.core.protocols import Extractor, override
 from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.markdown_writer import Line, MarkdownLines, SourceLines
 from concord.extract.text import MAX_TITLE
@@ -48,16 +49,11 @@ _AROUND_ROLES = frozenset(
 _ANCHOR_CLASS = re.compile(r"(?:^|\s)(?:headerlink|anchor-link|heading-anchor|hash-link|skip)")
 
 
-class HtmlExtractor:
+class HtmlExtractor(Extractor):
     """Reads web pages."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the page's content without what is around it.
-
-        Raises:
-            TooLarge: more bytes than a page has.
-            Damaged: elements nested beyond all measure.
-        """
         if len(data) > MAX_BYTES:
             raise TooLarge(_TOO_LARGE)
         source = with_plain_newlines(decode(data, _declared(data)))

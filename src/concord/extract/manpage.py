@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
+from concord.core.protocols import Extractor, override
 from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.markdown_writer import escaped, fence_around
 from concord.extract.mdoc import MDOC_WORDS, mdoc_text
@@ -30,11 +31,11 @@ _TABLE_RULE = re.compile(r"[\s_=]*|\\_|\\\^")
 _SUMMARY = re.compile(r"(\S[^\n]*?)[ \t]+[-–—][ \t]+(\S[^\n]*)")
 
 
-class ManualExtractor:
+class ManualExtractor(Extractor):
     """Reads manual pages."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the page as Markdown; its title is its name, with what it says of itself."""
         reader = _Reader(with_plain_newlines(decode(data)))
         lines, numbers = reader.read()
         if not lines:

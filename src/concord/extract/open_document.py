@@ -14,6 +14,7 @@ from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 from striprtf.striprtf import rtf_to_text
 
 from concord.core.errors import Damaged, Encrypted
+from concord.core.protocols import Extractor, override
 from concord.extract.formats import extension
 from concord.extract.markdown_writer import LOWEST_HEADING, MAX_COLUMNS, MarkdownLines, escaped
 from concord.extract.package import (
@@ -45,17 +46,11 @@ _OF_TEXT = listed("p h span a")
 _REPEATED = frozenset({"page-number", "date-time", "footer", "header"})  # frames that every slide has
 
 
-class OpenDocumentExtractor:
+class OpenDocumentExtractor(Extractor):
     """Reads .odt and .odp."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the document's text.
-
-        Raises:
-            Encrypted: it needs a password.
-            Damaged: it is no OpenDocument file.
-            TooLarge: it unfolds beyond the limits.
-        """
         with opened(data, "OpenDocument file") as package:
             _refuse_locked(package)
             body = _Body()
@@ -202,17 +197,11 @@ class _Body(OfficeText):
     }
 
 
-class SheetExtractor:
+class SheetExtractor(Extractor):
     """Reads .xlsx, .xlsb, .xls and .ods."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the text of all sheets that hold any.
-
-        Raises:
-            Encrypted: it needs a password.
-            Damaged: it is no workbook.
-            TooLarge: there is too much of it.
-        """
         page = MarkdownLines()
         title, details = _sheet_properties(data, name)
         try:
@@ -281,15 +270,11 @@ _RTF_MARK = re.compile(
 _INFORMATION = re.compile(r"\{\\(title|author)[ ]([^{}]{1,1000})\}")
 
 
-class RichTextExtractor:
+class RichTextExtractor(Extractor):
     """Reads .rtf."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the text.
-
-        Raises:
-            TooLarge: there is too much of it.
-        """
         source = data.decode("latin-1")
         information = {found[1]: _rich_text(f"{{{found[2]}}}") for found in _INFORMATION.finditer(source)}
         paragraphs = (

@@ -13,6 +13,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from concord.core.errors import Damaged, Encrypted, TooLarge
+from concord.core.protocols import Extractor, override
 from concord.extract.decode import with_plain_newlines
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean_pages
@@ -35,7 +36,7 @@ _TITLE_CHARACTERS = 2_000  # of the first page, where the title is looked for by
 _TITLE_SCALE = 1.2  # how much larger than the body it must be
 
 
-class PdfExtractor:
+class PdfExtractor(Extractor):
     """Reads the text layer of PDFs; a scan without one comes back empty."""
 
     def cpu_s(self, data: bytes) -> int:
@@ -43,14 +44,8 @@ class PdfExtractor:
         with closing(_open(data)) as document:
             return 2 + len(document) * _PAGE_MS // 1000
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the text with the offsets at which its pages begin.
-
-        Raises:
-            Encrypted: it needs a password.
-            Damaged: PDFium cannot open it.
-            TooLarge: it has too many pages or characters.
-        """
         with closing(_open(data)) as document:
             pages = _pages(document)
             details = _details(document, pages)
