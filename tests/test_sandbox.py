@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from concord.core.errors import Damaged, Encrypted, NotIndexable, TooLarge, UnknownName
+from concord.core.errors import Damaged, Encrypted, NotIndexable, NotIndexable, TooLarge, UnknownName
 from concord.extract.reader import SandboxedReader
 from concord.extract.sandbox import Sandbox, WorkerLimits
 from concord.types import Block, Extracted, JsonValue, Section
@@ -165,7 +165,8 @@ def test_one_worker_serves_many_files_and_large_ones(sandbox: Sandbox):
     pid = sandbox.worker_pid
     large = "ä" * 2_000_000
     assert sandbox.extract("echo", large.encode(), "a.x").text == large
-    assert sandbox.extract("echo", b"", "a.x").text == ""
+    with pytest.raises(NotIndexable, match="no text"):
+        sandbox.extract("echo", b"", "a.x")
     assert sandbox.worker_pid == pid
 
 
