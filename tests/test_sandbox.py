@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from concord.core.errors import Damaged, Encrypted, NotIndexable, NotIndexable, TooLarge, UnknownName
+from concord.core.errors import Damaged, Encrypted, NotIndexable, TooLarge, UnknownName
 from concord.extract.reader import SandboxedReader
 from concord.extract.sandbox import Sandbox, WorkerLimits
 from concord.types import Block, Extracted, JsonValue, Section
