@@ -73,10 +73,6 @@ def markdown_of(source: str, *, is_all_content: bool = False) -> str:
     """Return the content of a page inside another file, such as a mail: its own lines are never cited.
 
     A chapter of a book has nothing around its content: its headers are headings, its asides footnotes.
-
-    Raises:
-        TooLarge: more characters than a page has.
-        Damaged: elements nested beyond all measure.
     """
     if len(source) > MAX_BYTES:
         raise TooLarge(_TOO_LARGE)

@@ -34,10 +34,6 @@ def unpacked(data: bytes, name: str) -> tuple[bytes, str] | None:
     """Return a packed document and its own name; None of any other file.
 
     What is packed of data, code and logs is kept, not read: of these there may be any amount.
-
-    Raises:
-        Damaged: it is cut off, or its checksum is wrong.
-        NotIndexable: it unfolds beyond the limit, or has very many parts.
     """
     if not name.lower().endswith(_ENDING) or not data.startswith(_MAGIC):
         return None

@@ -48,12 +48,7 @@ _KEYS = {*Note.__struct_fields__, *_About.__struct_fields__}
 
 
 def read_notes(place: str | os.PathLike[str]) -> list[KeptNote]:
-    """Return the notes in a file, or in all files of a folder, by name.
-
-    Raises:
-        NotFound: there is nothing there.
-        BadValue: a file cannot be read as notes.
-    """
+    """Return the notes in a file, or in all files of a folder, by name."""
     path = Path(place)
     if path.is_dir():
         files = sorted(one for one in path.rglob("*") if one.suffix.lower() in ENDINGS and one.is_file())
@@ -68,9 +63,6 @@ def write_notes(notes: Iterable[KeptNote], place: str | os.PathLike[str]) -> int
     """Write notes to a file by its ending, or as Markdown into a folder; return how many there were.
 
     A file is replaced whole or not at all.
-
-    Raises:
-        BadValue: the ending says nothing, or one Markdown file is to hold several notes.
     """
     path = Path(place)
     try:
@@ -93,11 +85,7 @@ def note_to_json(kept: KeptNote) -> dict[str, Json]:
 
 
 def note_from_json(given: Any, where: str, now: float) -> KeptNote:
-    """Return the note that an object describes; errors say `where` the object is from.
-
-    Raises:
-        BadValue: it is not an object, or a key has a value that it cannot have.
-    """
+    """Return the note that an object describes; errors say `where` the object is from."""
     if not isinstance(given, dict):
         raise BadValue(f"{where} is not a note", hint="a note is a JSON object with a key content")
     named = {_SYNONYMS.get(key, key): value for key, value in given.items() if value is not None}

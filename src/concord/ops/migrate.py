@@ -42,15 +42,7 @@ class Migration(Struct, frozen=True):
 
 
 def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: float) -> Migration:
-    """Copy everything and see that it has arrived.
-
-    Raises:
-        NotFound: there is nothing to copy.
-        BadValue: the target holds something else, or is the origin itself under whatever name.
-        ModelMismatch: it holds vectors of another model.
-        StoreBusy: a source is being synced for too long.
-        StoreError: the copy is not the same, because something changed meanwhile.
-    """
+    """Copy everything and see that it has arrived."""
     started = time.monotonic()
     if origin.place.unique_id == target.place.unique_id:
         raise BadValue(
@@ -82,11 +74,7 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
 
 
 def _drop_or_refuse_strangers(origin: Store, target: Store) -> None:
-    """Refuse a target that holds what this store does not; from an unfinished copy, delete it.
-
-    Raises:
-        BadValue: it holds such a thing, or has it otherwise, and is no unfinished copy.
-    """
+    """Refuse a target that holds what this store does not; from an unfinished copy, delete it."""
     here = {(type(kept), kept.id): plain(kept) for kept in _kept(origin)}
     if _is_unfinished_copy(origin, target):
         gone = [document.id for document in target.catalog.documents() if (Document, document.id) not in here]
@@ -164,11 +152,7 @@ def _piece(chunk: Chunk) -> Piece:
 
 
 def _add_models(origin: Store, target: Store) -> None:
-    """Add the models there that are here, and let searches use the same one.
-
-    Raises:
-        ModelMismatch: there are vectors of a model that is not known here.
-    """
+    """Add the models there that are here, and let searches use the same one."""
     snapshot = origin.catalog.snapshot()
     if snapshot.active is None:
         return
