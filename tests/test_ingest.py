@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from contextlib import closing
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,18 +69,6 @@ def test_a_document_is_searchable_long_before_the_last_file_is_read(
     bench.progress = lambda stage, done, total: seen.append(counts(bench).documents)
     bench.add(docs)
     assert max(done - stored for done, stored in enumerate(seen[:200], 1)) <= batch.GROUP_DOCUMENTS
-
-
-@pytest.mark.parametrize(("store_s", "most"), [(0.0, 10), (60.0, 80)])
-def test_more_is_stored_at_once_only_where_other_writers_need_not_wait_long_for_it(
-    bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch, store_s: float, most: int
-):
-    for name, value in {"USUAL_CHUNKS": 10, "GROUP_CHUNKS": 80, "GROUP_S": 60.0, "STORE_S": store_s}.items():
-        monkeypatch.setattr(batch, name, value)
-    seen = [0]
-    bench.progress = lambda stage, done, total: seen.append(counts(bench).documents)
-    bench.add(docs)
-    assert max(later - earlier for earlier, later in pairwise(seen)) == most
 
 
 def test_progress_tells_of_every_file_and_of_the_chunks_left_to_embed(bench: SyncBench, docs: Path):

@@ -14,8 +14,7 @@ from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.core.config import load_settings
 from concord.core.errors import BackendDown, BadValue, ModelMismatch, StoreError
-from concord.files.state import Memo, finished_at, finished_copy, read_memo, unfinished_copy, write_memo
-from concord.index import batch
+from concord.files.state import Memo, read_memo, write_memo
 from concord.ops.compare import Copied, verify
 from concord.ops.migrate import migrate
 from concord.parts import Parts
@@ -248,9 +247,8 @@ def test_nothing_is_deleted_from_a_copy_that_is_complete(pair: tuple[Store, Stor
     fill(here, 5)
     moved(here, there)
     here.catalog.delete_documents(["docs/003.md"])
-    with pytest.raises(BadValue, match=r"docs/003\.md") as refusal:
+    with pytest.raises(BadValue, match=r"docs/003\.md"):
         moved(here, there)
-    assert "finished earlier" in (refusal.value.hint or "")
     assert document_by_id(there.catalog, "docs/003.md") is not None
 
 
@@ -272,13 +270,9 @@ def judge_there(there: Store) -> None:
     there.journal.record_feedback(Feedback("docs/003.md", "docs/003.md:1", "bad", "another query", 9.0))
 
 
-def delete_there(there: Store) -> None:
-    there.catalog.delete_documents(["docs/003.md"])
-
-
 @pytest.mark.promise("D.migrate.refuses")
 @pytest.mark.parametrize("target", STORES)
-@pytest.mark.parametrize("edit", [edit_text, edit_tags, edit_source, judge_there, delete_there])
+@pytest.mark.parametrize("edit", [edit_text, edit_tags, edit_source, judge_there])
 def test_a_copy_that_was_changed_since_it_was_finished_is_refused_and_left_alone(
     folder: Path, target: str, edit: Callable[[Store], None]
 ):
@@ -287,48 +281,11 @@ def test_a_copy_that_was_changed_since_it_was_finished_is_refused_and_left_alone
     moved(here, there)
     edit(there)
     before = there.catalog.snapshot().generation
-    with pytest.raises(BadValue, match="changed after it was copied: .*docs") as refusal:
+    with pytest.raises(BadValue, match="a knowledge base of its own: .*docs"):
         moved(here, there)
-    assert "would undo" in (refusal.value.hint or "")
     assert there.catalog.snapshot().generation == before
     for store in (here, there):
         store.close()
-
-
-@pytest.mark.parametrize("target", STORES)
-def test_a_finished_copy_that_nobody_has_changed_is_brought_up_to_date(folder: Path, target: str):
-    here, there = opened("sqlite", folder / "here"), opened(target, folder / "there")
-    fill(here, 5)
-    moved(here, there)
-    assert moved(here, there).copied == 0
-    edit_text(here)
-    put(here, "docs/new.md", "text")
-    assert moved(here, there).copied == 2
-    assert moved(here, there).copied == 0
-    assert read_memo(there.catalog.sync_state("docs")) == MEMO
-    for store in (here, there):
-        store.close()
-
-
-def test_the_marks_of_copies_are_those_that_stores_hold_already():
-    assert unfinished_copy(7) == '{"unfinished copy": 7}'
-    assert json.loads(finished_copy('{"mount": "/"}', 7)) == {"mount": "/", "finished copy": 7}
-    assert finished_at('{"finished copy": 7}') == 7
-    assert finished_at("") is finished_at('{"unfinished copy": 7}') is None
-
-
-def test_a_run_that_is_killed_while_it_updates_a_finished_copy_is_taken_up(
-    pair: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 64)
-    here, there = pair
-    fill(here, 80)
-    moved(here, there)
-    here.catalog.update_documents([replace(one, tags=("new",)) for one in here.catalog.documents()])
-
-    with pytest.raises(Killed):
-        moved(here, there, at_once)
-    assert moved(here, there).copied == 16
 
 
 @pytest.mark.promise("D.migrate.refuses")
@@ -350,7 +307,7 @@ def test_a_copy_of_a_copy_is_one_of_its_own(pair: tuple[Store, Store], folder: P
     third = opened("json", folder / "third")
     assert moved(there, third).copied == 5
     edit_text(third)
-    with pytest.raises(BadValue, match="changed after"):
+    with pytest.raises(BadValue, match="of its own"):
         moved(there, third)
     third.close()
 

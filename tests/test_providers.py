@@ -245,16 +245,16 @@ def test_a_model_that_was_not_pulled_is_told_with_the_command_that_pulls_it(
     server: EmbeddingServer, opened: Open
 ):
     ollama = opened("ollama", url=server.url, model="bge-m3:latest")
-    with pytest.raises(EmbedderDown, match="has no model bge-m3; it has ") as fault:
+    with pytest.raises(EmbedderDown, match="refuses: .*bge-m3") as fault:
         _ = ollama.identity
-    assert fault.value.hint == "ollama pull bge-m3"
+    assert "`ollama pull bge-m3`" in (fault.value.hint or "")
 
 
 def test_a_key_is_sent_and_a_refused_one_is_told_without_showing_it(server: EmbeddingServer, opened: Open):
     server.behaviour.key = "sesame"
     openai = partial(opened, "openai", url=f"{server.url}/v1", model="granite")
     assert openai(key="sesame").identity.dimension == 256
-    with pytest.raises(EmbedderDown, match="refuses the key: a valid key is needed") as fault:
+    with pytest.raises(EmbedderDown, match="refuses: a valid key is needed") as fault:
         openai(key="abracadabra").warm()
     assert "abracadabra" not in f"{fault.value.message} {fault.value.hint}"
 
@@ -411,7 +411,7 @@ def test_the_key_is_never_shown_nor_stored_nor_sent_to_another_server(
         assert kb.search("subject3").degraded == ()
     with knowledge(tmp_path, None, **settings, embed__url="http://127.0.0.1:9/v1") as kb:
         (degraded,) = kb.search("subject3").degraded
-        assert "refuses the key" in degraded.reason
+        assert "refuses: " in degraded.reason
     assert b"sesame" not in (tmp_path / "store" / "default.db").read_bytes()
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("KB_HOME", str(tmp_path))

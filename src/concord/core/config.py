@@ -89,12 +89,7 @@ class Settings(Mapping[str, Any]):
 def load_settings(
     overrides: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
 ) -> Settings:
-    """Resolve every setting: default < file < environment < overrides (None in an override is 'not said').
-
-    Raises:
-        UnknownSetting: a key in the file or in `overrides` does not exist.
-        BadValue: a value does not fit its setting.
-    """
+    """Resolve every setting: default < file < environment < overrides (None in an override is 'not said')."""
     environment = os.environ if environment is None else environment
     paths = find_paths(environment)
     values = {setting.key: Resolved(setting.default, "default") for setting in SETTINGS}
@@ -182,12 +177,7 @@ def read_file(path: str) -> dict[str, Any]:
 
 
 def write_setting(path: str, key: str, raw: str) -> None:
-    """Write a setting to a configuration file; comments and other settings in it stay.
-
-    Raises:
-        UnknownSetting: there is no such key.
-        BadValue: the value does not fit, or the file is not TOML.
-    """
+    """Write a setting to a configuration file; comments and other settings in it stay."""
     import tomlkit
 
     from concord.core.filesystem import replace_file
@@ -209,11 +199,7 @@ def write_setting(path: str, key: str, raw: str) -> None:
 
 
 def find_setting(key: str) -> Setting:
-    """Return the setting of a key.
-
-    Raises:
-        UnknownSetting: there is no such key.
-    """
+    """Return the setting of a key."""
     if setting := TABLE.get(key):
         return setting
     hint = did_you_mean(key, TABLE, Hint(Action.CONFIG, "{config} lists them all"))
@@ -221,12 +207,7 @@ def find_setting(key: str) -> Setting:
 
 
 def parse_value(key: str, raw: Any) -> Any:
-    """Return a raw value as its setting's type.
-
-    Raises:
-        UnknownSetting: there is no such key.
-        BadValue: the value does not fit.
-    """
+    """Return a raw value as its setting's type."""
     setting = find_setting(key)
     value = _converted(setting, raw)
     if setting.choices and value not in setting.choices:

@@ -86,12 +86,7 @@ def names(kind: str) -> list[str]:
 
 
 def load(kind: str, name: str) -> Any:
-    """Import and return a part.
-
-    Raises:
-        UnknownName: no part of this kind has the name.
-        MissingExtra: its package is not installed.
-    """
+    """Import and return a part."""
     module, _, attribute = find(kind, name).partition(":")
     try:
         return getattr(import_module(module), attribute)
@@ -103,11 +98,7 @@ def load(kind: str, name: str) -> Any:
 
 
 def find(kind: str, name: str) -> str:
-    """Return where a part is, as `module:attribute`, without importing it.
-
-    Raises:
-        UnknownName: no part of this kind has the name.
-    """
+    """Return where a part is, as `module:attribute`, without importing it."""
     target = TABLES[kind].get(name) or _outside(kind).get(name)
     if target is None:
         known = ", ".join(names(kind))

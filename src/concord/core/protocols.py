@@ -6,13 +6,29 @@ indices, vectors as float32 bytes of length 1. No engine's query syntax exists a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from concord.types import ChunkId, Extracted, Identity, Leg, Query, Ranked, RankedList, Vector
 
 Progress = Callable[[str, int, int | None], None]  # stage, done so far, total when it is known
 WAITING = "waiting"  # the stage of work that waits for other work; "done" is then in seconds
+
+Method = TypeVar("Method")
+
+if TYPE_CHECKING:
+    from typing_extensions import override
+elif sys.version_info >= (3, 12):
+    from typing import override
+else:
+
+    def override(method: Method) -> Method:
+        """Return the method: only type checkers read this."""
+        return method
+
+
+__all__ = ["override"]
 
 
 class Extractor(Protocol):

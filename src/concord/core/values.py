@@ -18,9 +18,6 @@ def moment(text: str, *, now: float, is_end: bool = False) -> float:
 
     Time ago is counted from `now`. A day is its beginning, or with `is_end` its end: until Friday is Friday
     as well.
-
-    Raises:
-        BadValue: it is neither a date nor a time ago.
     """
     text = text.strip()
     if ago := re.fullmatch(r"(\d{1,6})\s*([hdwy])", text.lower()):
@@ -66,11 +63,7 @@ def without_org(entry: str) -> tuple[str | None, str]:
 
 
 def check_org(org: str) -> None:
-    """Refuse a name that could not name an organisation on every backend.
-
-    Raises:
-        BadValue: it is no such name.
-    """
+    """Refuse a name that could not name an organisation on every backend."""
     if not is_org(org):
         raise BadValue(
             f"{org!r} cannot name an organisation",

@@ -64,11 +64,7 @@ class BundledEmbedder(Encoder):
         super().__init__(Card(MODEL, WINDOW), tokenizer, self._chosen_session)
 
     def check(self) -> None:
-        """Compare what the model returns here with the vectors that were made when it was built.
-
-        Raises:
-            EmbedderDown: they differ, or the model cannot be loaded.
-        """
+        """Compare what the model returns here with the vectors that were made when it was built."""
         self.warm()
         if not self._is_right(None, SENTENCES):
             raise _wrong("set embed.precision to exact; if that does not help, install onnxruntime anew")

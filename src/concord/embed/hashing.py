@@ -93,7 +93,4 @@ def _to_vector(sums: Sequence[float]) -> Vector:
     length = math.hypot(*sums)
     if length == 0:  # all features cancelled out: rare, and any direction is as good
         return _to_vector([1.0, *[0.0] * (DIMENSION - 1)])
-    numbers = array("f", [value / length for value in sums])
-    if array("H", [1]).tobytes() != b"\x01\x00":
-        numbers.byteswap()
-    return numbers.tobytes()
+    return array("f", [value / length for value in sums]).tobytes()

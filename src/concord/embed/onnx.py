@@ -71,11 +71,7 @@ class Encoder:
         return self._tokenizer.starts(text)
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector a text. A text longer than the window becomes the mean of its parts.
-
-        Raises:
-            EmbedderDown: the model cannot be loaded or run, or what it returns is no vector.
-        """
+        """Return one vector a text. A text longer than the window becomes the mean of its parts."""
         return self._embed([self._card.document_prefix + text for text in texts])
 
     def embed_query(self, text: str) -> Vector:
@@ -227,11 +223,7 @@ def does_not_run(name: str) -> Callable[[str], EmbedderDown]:
 
 
 def read_card(home: Path, name: str) -> Card:
-    """Gather what a model directory says about itself.
-
-    Raises:
-        BadValue: one of its files is not JSON, or asks for what is not supported.
-    """
+    """Gather what a model directory says about itself."""
     ours = read_json(home / "concord.json")
     prompts = read_json(home / "config_sentence_transformers.json").get("prompts") or {}
     theirs = read_json(home / "1_Pooling/config.json")

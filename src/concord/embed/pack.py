@@ -64,11 +64,7 @@ class Pack(NamedTuple):
 
 
 def pack_path() -> Path:
-    """Return where the installed model is, without importing its package.
-
-    Raises:
-        EmbedderDown: it is not installed.
-    """
+    """Return where the installed model is, without importing its package."""
     spec = find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         raise EmbedderDown("the bundled model is not installed", hint=_HINT)
@@ -83,11 +79,7 @@ def read_tokenizer(path: Path) -> bytes:
 
 
 def read_pack(path: Path, sha256: str = SHA256) -> Pack:
-    """Read a pack, once it is known to be the one that this program was written for.
-
-    Raises:
-        EmbedderDown: it is missing or is not.
-    """
+    """Read a pack, once it is known to be the one that this program was written for."""
     with _opened(path) as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
             raise EmbedderDown(f"the bundled model {path.name} is damaged or another version", hint=_HINT)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 import threading
 from abc import ABC, abstractmethod
 from array import array
@@ -18,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from concord.core.errors import Action, BadValue, EmbedderDown, Hint, TextsRefused
+from concord.core.protocols import override
 from concord.embed.http import Refused, Server
 from concord.embed.prefixes import prefixes_of
 from concord.text.clean import encodable
@@ -36,7 +36,7 @@ _NOT_THE_TEXT = (401, 403, 404, 405, 429)  # a key, a model or an address that i
 _TOO_LONG = re.compile(
     r"context|too (long|large|many)|exceed|maximum|less than \d+ tokens|input length", re.I
 )
-_TOO_LARGE, _NOT_FOUND, _KEY_REFUSED = 413, 404, (401, 403)
+_TOO_LARGE = 413
 # Subword tokenizers cut a long word into pieces and a Chinese or Japanese character into one or two. For each
 # token of the bundled model's own tokenizer this counts 0.98 on this project's documentation and 0.90 on its
 # source code; a chunk that is cut a little too long for a model is embedded in parts.
@@ -62,9 +62,10 @@ class RemoteEmbedder(ABC):
 
     provider = path = ""
 
-    def __init__(self, model: str, server: Server, options: Mapping[str, Any]) -> None:
+    def __init__(self, model: str, server: Server, options: Mapping[str, Any], advice: str) -> None:
         self._model = model
         self._server = server
+        self._advice = advice  # where the server would refuse any text
         self._prefixes = prefixes_of(model)
         self._batch = int(options.get("embed.batch") or 10)
         self._concurrency = int(options.get("embed.concurrency") or 1)
@@ -83,10 +84,6 @@ class RemoteEmbedder(ABC):
     @abstractmethod
     def numbers(self, answer: Any) -> list[Any]:
         """Return a list of numbers for each text; any KeyError, TypeError or the like says there are none."""
-
-    @abstractmethod
-    def misunderstood(self, fault: Refused) -> EmbedderDown:
-        """Return why the server would refuse any text."""
 
     @property
     def identity(self) -> Identity:
@@ -195,7 +192,7 @@ class RemoteEmbedder(ABC):
     def _mean_of_halves(self, text: str, tries: int) -> Vector:
         middle = len(text) // 2
         middle = text.rfind(" ", middle // 2, middle) + 1 or middle
-        halves = [_floats(self._vector(half, tries)) for half in (text[:middle], text[middle:])]
+        halves = [array("f", self._vector(half, tries)) for half in (text[:middle], text[middle:])]
         return unit([sum(pair) for pair in zip(*halves, strict=True)])
 
     def _vectors(self, texts: Sequence[str], tries: int) -> list[Vector]:
@@ -211,7 +208,9 @@ class RemoteEmbedder(ABC):
             answer = self._server.ask(self.path, body, tries=tries)
         except Refused as fault:
             if fault.status in _NOT_THE_TEXT or 300 <= fault.status < 400:
-                raise self.misunderstood(fault) from fault
+                raise EmbedderDown(
+                    f"{self._server.name} refuses: {fault.reason}", hint=self._advice
+                ) from fault
             is_long = fault.status == _TOO_LARGE or bool(_TOO_LONG.search(fault.reason))
             raise _Unfit(fault.reason, is_long=is_long) from fault
         return self._believed(answer, len(texts))
@@ -241,32 +240,20 @@ class OllamaEmbedder(RemoteEmbedder):
             timeout_s=float(options.get("embed.timeout_s") or 10),
             start="start it: `ollama serve`, or set embed.url to where it is",
         )
-        super().__init__(_tagless(options.get("embed.model") or "nomic-embed-text"), server, options)
+        model = str(options.get("embed.model") or "nomic-embed-text").removesuffix(":latest")
+        super().__init__(model, server, options, f"is embed.url that of Ollama? If so: `ollama pull {model}`")
         duration = str(options.get("embed.keep_alive") or "30m")
         # A bare number is seconds, and must be a number in JSON too.
         self._keep_alive = int(duration) if duration.lstrip("-").isdecimal() else duration
 
+    @override
     def request(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Return a body that has nothing truncated: what is too long is to be an error, not half a text."""
+        # Nothing truncated: what is too long is to be an error, not half a text.
         return {"model": self._model, "input": texts, "truncate": False, "keep_alive": self._keep_alive}
 
+    @override
     def numbers(self, answer: Any) -> list[Any]:
-        """Return the embeddings, which are in the order of the texts."""
         return list(answer["embeddings"])
-
-    def misunderstood(self, fault: Refused) -> EmbedderDown:
-        """Tell a model that has not been pulled from every other fault."""
-        name, model = self._server.name, self._model
-        if fault.status != _NOT_FOUND:
-            return EmbedderDown(f"{name} refuses: {fault.reason}", hint="is embed.url that of Ollama?")
-        try:
-            pulled = [_tagless(row["name"]) for row in self._server.ask("/api/tags")["models"]]
-        except (Refused, KeyError, TypeError, AttributeError):
-            return EmbedderDown(f"{name} is no Ollama: it knows no /api/embed", hint="check embed.url")
-        if model in pulled:
-            return EmbedderDown(f"{name} cannot embed with {model}: {fault.reason}", hint="update Ollama")
-        others = f"; it has {', '.join(pulled[:5])}" if pulled else ""
-        return EmbedderDown(f"{name} has no model {model}{others}", hint=f"ollama pull {model}")
 
 
 class OpenAIEmbedder(RemoteEmbedder):
@@ -288,27 +275,16 @@ class OpenAIEmbedder(RemoteEmbedder):
             timeout_s=float(options.get("embed.timeout_s") or 10),
             start="start it, or set embed.url to where it is",
         )
-        super().__init__(model, server, options)
+        advice = "check embed.model, embed.url, which ends in /v1, and embed.key, which is sent nowhere else"
+        super().__init__(model, server, options, advice)
 
+    @override
     def request(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Return a body that asks for plain numbers."""
         return {"model": self._model, "input": texts, "encoding_format": "float"}
 
+    @override
     def numbers(self, answer: Any) -> list[Any]:
-        """Return the embeddings in the order of the texts, which the answer numbers."""
         return [row["embedding"] for row in sorted(answer["data"], key=lambda row: int(row["index"]))]
-
-    def misunderstood(self, fault: Refused) -> EmbedderDown:
-        """Tell a key that is refused from every other fault."""
-        if fault.status in _KEY_REFUSED:
-            return EmbedderDown(
-                f"{self._server.name} refuses the key: {fault.reason}",
-                hint="set embed.key, and embed.url to the address that it is for: it is sent nowhere else",
-            )
-        return EmbedderDown(
-            f"{self._server.name} refuses: {fault.reason}",
-            hint="check embed.url, which ends in /v1, and embed.model",
-        )
 
 
 def unit(numbers: Any) -> Vector:
@@ -324,24 +300,8 @@ def unit(numbers: Any) -> Vector:
         vector = array("f", [number / length for number in numbers])
     except TypeError as fault:
         raise _Unfit("the model returned what are no numbers") from fault
-    return _swapped(vector).tobytes()
-
-
-def _floats(vector: Vector) -> array[float]:
-    return _swapped(array("f", vector))
-
-
-def _swapped(numbers: array[float]) -> array[float]:
-    """Return numbers between this machine's order of bytes and that of vectors, which is little-endian."""
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
+    return vector.tobytes()
 
 
 def _is_divisible(text: str, fault: _Unfit) -> bool:
     return fault.is_long and len(text) >= 2 * _SHORTEST_HALF
-
-
-def _tagless(model: str) -> str:
-    """Return a model's name without the tag that a name without one means."""
-    return str(model).removesuffix(":latest")

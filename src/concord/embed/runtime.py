@@ -76,11 +76,7 @@ def model_file(directory: Path) -> tuple[Path, str]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return what one of a model's files says; a file that is not there says nothing.
-
-    Raises:
-        BadValue: it cannot be read.
-    """
+    """Return what one of a model's files says; a file that is not there says nothing."""
     try:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -91,11 +87,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_window(directory: Path) -> int:
-    """Return how many tokens a model reads: the smallest number that its files name.
-
-    Raises:
-        BadValue: one of them cannot be read.
-    """
+    """Return how many tokens a model reads: the smallest number that its files name."""
     named = (
         _positions(read_json(directory / "config.json")),
         read_json(directory / "tokenizer_config.json").get("model_max_length"),
@@ -149,11 +141,7 @@ class Session:
         folder: str = "",
         weights: Mapping[str, Any] | None = None,
     ) -> None:
-        """Load a network from its file or its contents; its weights may be in a folder, or at hand as arrays.
-
-        Raises:
-            BadValue: it wants an input that is not made from text alone.
-        """
+        """Load a network from its file or contents; its weights may be in a folder, or at hand as arrays."""
         options = _session_options(threads, is_fused=is_fused, folder=folder)
         self._values = _values(weights or {})  # as long as the session, which does not copy them
         options.add_external_initializers(list(self._values), list(self._values.values()))

@@ -10,6 +10,7 @@ import re
 from urllib.parse import unquote
 
 from concord.core.errors import Encrypted
+from concord.core.protocols import Extractor, override
 from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.html import markdown_of
 from concord.extract.package import Attributes, Elements, Package, checked, opened
@@ -26,17 +27,11 @@ _NEVER_CLOSED = listed("area base br col embed hr img input link meta source tra
 _DETAILS = {"creator": "author", "language": "language", "publisher": "publisher", "date": "date"}
 
 
-class BookExtractor:
+class BookExtractor(Extractor):
     """Reads .epub."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the text of all chapters.
-
-        Raises:
-            Encrypted: it can be read with a key alone.
-            Damaged: it is no book.
-            TooLarge: it unfolds beyond the limits.
-        """
         with opened(data, "EPUB book") as package:
             contents, chapters = _contents(package)
             _refuse_locked(package, chapters)

@@ -1,19 +1,20 @@
 """HTML by lexbor: a page's own content as Markdown, each line with the line of the file it comes from.
 
-Blocks that only lead elsewhere are left out, Next, Previous and Up of manuals, and tables of contents: they
-are short and full of titles, so that searches had them first. Headings of boxes (Note, Tip, Warning) are no
+Blocks that only lead elsewhere are left out, such as tables of contents: they are short and full of titles,
+so that searches had them first. Headings of boxes (Note, Tip, Warning) are no
 sections: what follows the box would stand under "Note".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from concord.core.errors import Damaged, TooLarge
+from concord.core.protocols import Extractor, override
 from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.markdown_writer import Line, MarkdownLines, SourceLines
 from concord.extract.text import MAX_TITLE
@@ -48,16 +49,11 @@ _AROUND_ROLES = frozenset(
 _ANCHOR_CLASS = re.compile(r"(?:^|\s)(?:headerlink|anchor-link|heading-anchor|hash-link|skip)")
 
 
-class HtmlExtractor:
+class HtmlExtractor(Extractor):
     """Reads web pages."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the page's content without what is around it.
-
-        Raises:
-            TooLarge: more bytes than a page has.
-            Damaged: elements nested beyond all measure.
-        """
         if len(data) > MAX_BYTES:
             raise TooLarge(_TOO_LARGE)
         source = with_plain_newlines(decode(data, _declared(data)))
@@ -77,10 +73,6 @@ def markdown_of(source: str, *, is_all_content: bool = False) -> str:
     """Return the content of a page inside another file, such as a mail: its own lines are never cited.
 
     A chapter of a book has nothing around its content: its headers are headings, its asides footnotes.
-
-    Raises:
-        TooLarge: more characters than a page has.
-        Damaged: elements nested beyond all measure.
     """
     if len(source) > MAX_BYTES:
         raise TooLarge(_TOO_LARGE)
@@ -124,7 +116,7 @@ class _Walk:
 
     def __init__(self, root: LexborNode, *, content_only: bool) -> None:
         self._content_only = content_only
-        self._links = blocks_of_links(root) if content_only else frozenset()
+        self._links = _beside_links(root) if content_only else frozenset()
         self._inside = 0  # of <main> and <article>: a header or footer there belongs to the content
         self._tables: list[bool] = []  # of each open table, whether it holds data
         self._page = MarkdownLines()
@@ -155,8 +147,8 @@ class _Walk:
             self._tables.append(not self._is_layout(node))
         if self._tables and self._tables[-1] and (action := _OPEN_TABLE.get(tag)):
             action(self._page)
-        elif titles_a_box(node):
-            self._page.begin_title()
+        elif _titles_a_box(node):
+            self._page.open("p", {})
         else:
             self._page.open(tag, attributes)
         return True
@@ -185,7 +177,7 @@ class _Walk:
         return bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
 
     def _is_navigation(self, node: LexborNode) -> bool:
-        return node.mem_id in self._links or leads_elsewhere(node)
+        return node.mem_id in self._links or _leads_elsewhere(node)
 
     def _is_layout(self, table: LexborNode) -> bool:
         """Return whether a table is there for its looks: what holds tables or headings is no data."""
@@ -256,95 +248,49 @@ def _attribute(page: LexborHTMLParser, selector: str, name: str) -> str:
     return " ".join((value or "").split())
 
 
-_RELATIONS = listed("next prev previous up index contents start")
-_LEADING_WORDS = listed(
-    "next prev previous up index contents start top home back forward"
-)  # said beside such links
 _LEADING_CLASSES = listed("nav-panel related navheader navfooter navigation nav toc")
-_LEADING_BLOCKS = listed("p div table ul ol dl center section header footer")
-_HEADINGS = "h1, h2, h3, h4, h5, h6"
-_PAGE = listed("html body main article h1 h2 h3 h4 h5 h6")
-_WORD = re.compile(r"\w+")
-_MOST_AROUND = 8  # elements around a link that are looked into
-_MOST_INSIDE = 200  # elements and texts in a block that only leads elsewhere
+_LEADING_BLOCKS = listed("p div table ul ol dl li td center section header footer")
+_BOX_CLASSES = listed("note tip warning caution important admonition")
+_HEADINGS = listed("h1 h2 h3 h4 h5 h6")
+_RELATIONS = listed("next prev previous up index contents start")
+_MOST_BESIDE_LINKS = 300  # characters
+_MOST_IN_BOX = 200  # elements; what has more is a page
 
 
-def leads_elsewhere(node: LexborNode) -> bool:
+def _leads_elsewhere(node: LexborNode) -> bool:
     """Whether a block has the name of one that leads to other pages; what has a heading is content."""
-    classes = (node.attributes.get("class") or "").split()
     return (
         node.tag in _LEADING_BLOCKS
-        and not _LEADING_CLASSES.isdisjoint(classes)
-        and node.css_first(_HEADINGS) is None
+        and not _LEADING_CLASSES.isdisjoint(_words(node, "class"))
+        and node.css_first(", ".join(_HEADINGS)) is None
     )
 
 
-def blocks_of_links(root: LexborNode) -> frozenset[int]:
-    """Return the blocks that hold nothing but links to the pages around this one, by `mem_id`."""
-    found: set[int] = set()
-    seen: set[int] = set()  # each is looked into once, however many links are in it
-    for link in filter(_is_relation, root.css("a[rel]")):
-        for node in islice(_around(link), _MOST_AROUND):
-            if node.mem_id in seen or node.tag in _PAGE:
-                break
-            seen.add(node.mem_id)
-            if not _holds_only_links(node):
-                break
-            if node.tag in _LEADING_BLOCKS:
-                found.add(node.mem_id)
-    return frozenset(found)
+def _beside_links(root: LexborNode) -> frozenset[int]:
+    """Return the blocks that hold links to the pages before, after and above, by `mem_id`."""
+    around: dict[int, list[LexborNode]] = {}
+    for link in root.css("a[rel]"):
+        block = link.parent
+        if block and block.tag in _LEADING_BLOCKS and not _RELATIONS.isdisjoint(_words(link, "rel")):
+            around.setdefault(block.mem_id, []).append(link)
+    return frozenset(key for key, links in around.items() if _are_all(links))
 
 
-def _around(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield the elements that an element is in, the nearest first."""
-    above = node.parent
-    while above is not None:
-        yield above
-        above = above.parent
+def _are_all(links: list[LexborNode]) -> bool:
+    """Whether links are all that their block says, or several with little beside them."""
+    block = links[0].parent
+    most = _MOST_BESIDE_LINKS if len(links) > 1 else len(links[0].text().strip())
+    return block is not None and len(block.text().strip()) <= most
 
 
-def _is_relation(link: LexborNode) -> bool:
-    return not _RELATIONS.isdisjoint((link.attributes.get("rel") or "").lower().split())
-
-
-def _holds_only_links(node: LexborNode) -> bool:
-    """Whether all words in an element are those of links to pages around this one, or go with them."""
-    parts = list(islice(node.traverse(include_text=True), _MOST_INSIDE + 1))
-    texts = ((part, _WORD.findall(part.text_content or "")) for part in parts)
-    return len(parts) <= _MOST_INSIDE and all(_goes_with_links(part, words) for part, words in texts if words)
-
-
-def _goes_with_links(part: LexborNode, words: list[str]) -> bool:
-    around = islice(_around(part), _MOST_AROUND)
-    link = next((element for element in around if element.tag == "a"), None)
-    return _is_relation(link) if link else _LEADING_WORDS.issuperset(map(str.lower, words))
-
-
-_BOX_CLASSES = listed("note tip warning caution important admonition")
-_BOXES = listed("div section blockquote")
-_BOX_TITLES = listed("h2 h3 h4 h5 h6")
-_MOST_ABOVE = 3  # levels up from a title where its box is looked for
-
-
-def titles_a_box(node: LexborNode) -> bool:
-    """Whether an element is the only heading of a box; several headings would divide it into sections."""
-    box = _box_around(node) if node.tag in _BOX_TITLES else None
-    if box is None:
+def _titles_a_box(node: LexborNode) -> bool:
+    """Whether an element is the only heading of a box, such as "Note"."""
+    box = node.parent
+    if node.tag not in _HEADINGS or box is None or _BOX_CLASSES.isdisjoint(_words(box, "class")):
         return False
-    inside = list(islice(box.traverse(), _MOST_INSIDE + 1))
-    boxes, titles = sum(map(_is_box, inside)), sum(one.tag in _BOX_TITLES for one in inside)
-    return titles <= boxes and len(inside) <= _MOST_INSIDE and box.css_first("h1") is None
+    inside = [element.tag for element in islice(box.traverse(), _MOST_IN_BOX + 1)]
+    return node.tag != "h1" and len(inside) <= _MOST_IN_BOX and sum(map(_HEADINGS.__contains__, inside)) == 1
 
 
-def _box_around(node: LexborNode) -> LexborNode | None:
-    above = node.parent
-    for _ in range(_MOST_ABOVE):
-        if above is None or _is_box(above):
-            return above
-        above = above.parent
-    return None
-
-
-def _is_box(node: LexborNode) -> bool:
-    classes = (node.attributes.get("class") or "").split()
-    return node.tag in _BOXES and not _BOX_CLASSES.isdisjoint(classes)
+def _words(node: LexborNode, attribute: str) -> list[str]:
+    return (node.attributes.get(attribute) or "").lower().split()

@@ -1,49 +1,92 @@
 """Manual pages in man(7) or mdoc(7) as Markdown: sections, entries of options, listings and text.
 
-One table of macros serves both; a macro that is not in it shows its arguments. Tables lose their columns.
-mandoc(1) would show more of a page, but not from which line of the file each of its lines comes, which is
-what citations name.
+What a page defines is not run, a macro that is not in the table shows its arguments, and a table is a listing
+of its source. mandoc(1) would show more of a page, but not from which line of the file each of its lines
+comes, which is what citations name.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
+from concord.core.protocols import Extractor, override
 from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.markdown_writer import escaped, fence_around
-from concord.extract.mdoc import MDOC_WORDS, mdoc_text
-from concord.extract.roff import JOINED, Line, Roff, arguments_of
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean, without_encoded
 from concord.text.word_lists import listed
 from concord.types import Extracted
 
+_JOINED = "\x01"  # stands for \c and the like: what is on both sides of it belongs together
 _FILLED = 40  # characters: once a line has as many, the next line of the file begins a new one
 _BODY = "  "
+_MAX_CONDITIONS = 10  # on one line
 _BEGINS_A_LINE = re.compile(r"(?!\d+[.)](?:\s|$))[\w(\"“‘'\[<$/.]")
 _UNDERLINE = re.compile(r"(?:=+|-+)$")  # would make a heading of the line above it
 _BULLET = re.compile(r"[•·∙○*+o-]|\(?\d{1,4}[.)]")
-_DRAWN_BULLET = re.compile(rf"[ \t]*(•|\d{{1,4}}\.)[ \t]*{JOINED}")  # DocBook's: its text is on the next line
-_TABLE_RULE = re.compile(r"[\s_=]*|\\_|\\\^")
+_DRAWN_BULLET = re.compile(rf"[ \t]*(•|\d{{1,4}}\.)[ \t]*{_JOINED}")  # of DocBook: its text follows
 _SUMMARY = re.compile(r"(\S[^\n]*?)[ \t]+[-–—][ \t]+(\S[^\n]*)")
 
+_REQUEST = re.compile(r"[.'][ \t]*([^\s\\]*)[ \t]*")
+_COMMENT = re.compile(r"[.'][ \t]*\\[\"#]|'''|\\[\"#]")
+_END_COMMENT = re.compile(r'(?<!\\)\\".*')
+_ARGUMENT = re.compile(r'[ \t]*+(?:"((?:[^"]|"")*+)"?|((?:\\.|[^ \t\\])++\\?|\\))', re.DOTALL)
+_CONDITION = re.compile(
+    r"[ \t]*+(!?)[ \t]*+(?:(['\"]).*?\2.*?\2|((?:\\[^{\s]|[^\s\\])*))[ \t]*(?:\\\{[ \t]*)?"
+)
+_FALSE = listed("t e v \\nF")  # on paper, on an even page, by vroff, when an index is written
+_ESCAPE = re.compile(
+    r"\\(?:"
+    r'["#].*'
+    r"|[fFmMgkVYn$][-+]?(?:\(..|\[[^\]\n]*\]?|.)"
+    r"|s(?:[-+]?\(..|[-+]?\[[^\]\n]*\]?|[-+]?'[^'\n]*'?|\([-+]..|[-+]?[123]\d|[-+]?\d)?"
+    r"|\*(?:\((?P<string2>..)|\[(?P<string>[^\]\n]*)\]?|(?P<string1>.))"
+    r"|(?P<delimited>[ABCDHLNRSXZbhlovwx])(?P<mark>.)(?P<within>.*?)(?:(?P=mark)|$)"
+    r"|\((?P<two>..)|\[(?P<long>[^\]\n]*)\]?"
+    r"|(?P<other>.)"
+    r")?",
+    re.DOTALL,
+)
+_SHOWN = {**dict.fromkeys(" ~0", " "), "t": "\t", **dict.fromkeys("e\\E", "\\"), "'": "´", "c": _JOINED}
+_SILENT = frozenset("&)/,|^%:{}!adruzp?@")  # any other letter after a backslash is that letter
 
-class ManualExtractor:
-    """Reads manual pages."""
 
+def _pairs(table: str) -> dict[str, str]:
+    """Return every second word of a table by the one before it."""
+    words = table.split()
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
+# Characters by their names in groff_char(7); a minus is a dash, as people type it.
+_CHARACTERS = _pairs(r"""
+em — en – hy - mi - bu • ci ○ sq □ lq “ rq ” oq ‘ cq ’ aq ' dq " Fo « Fc » rs \ sl / ba | or | br │ ru _
+ul _ at @ sh # Do $ ct ¢ Eu € Ye ¥ Po £ co © rg ® tm ™ sc § ps ¶ dg † ha ^ ti ~ ga ` aa ´ lB [ rB ] lC {
+rC } la ⟨ ra ⟩ OK ✓ de ° fm ′ sd ″ mc µ 12 ½ 14 ¼ 34 ¾ mu × di ÷ +- ± ** ∗ eq = == ≡ != ≠ <= ≤ >= ≥ pl +
+no ¬ ap ∼ ~~ ≈ if ∞ md ⋅ pc · -> → <- ← <> ↔ ua ↑ da ↓ rA ⇒ lA ⇐ AE Æ ae æ OE Œ oe œ ss ß /O Ø /o ø oA Å
+oa å .i ı ff ff fi fi fl fl Fi ffi Fl ffl *a α *b β *l λ *m μ *p π *W -
+""")
+# Strings that macros or the programs that write pages define.
+_STRINGS = _pairs(
+    """lq “ rq ” Tm ™ R ® Aq ' Lt < Gt > Le ≤ Ge ≥ Ne ≠ Am & Ba | Pm ± q " C` " C' " L" “ R" ” -- -"""
+)
+_ACCENTS = dict(zip("'`^:~,v", "\u0301\u0300\u0302\u0308\u0303\u0327\u030c", strict=True))
+
+
+class ManualExtractor(Extractor):
+    """Reads manual pages; the title is a page's name, with what it says of itself."""
+
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the page as Markdown; its title is its name, with what it says of itself."""
-        reader = _Reader(with_plain_newlines(decode(data)))
-        lines, numbers = reader.read()
-        if not lines:
+        page, names = _read(with_plain_newlines(decode(data)))
+        if not page:
             return Extracted("", "markdown")
-        title = _title(reader.names, lines)
-        if title:
-            lines[:0], numbers[:0] = [f"# {title}", ""], [numbers[0]] * 2
-        text = clean(without_encoded("\n".join(lines)))
-        return Extracted(text, "markdown", title or None, file_lines=tuple(numbers))
+        if title := _title(names, [line for line, _ in page]):
+            page[:0] = [(f"# {title}", page[0][1]), ("", page[0][1])]
+        text = clean(without_encoded("\n".join(line for line, _ in page)))
+        return Extracted(text, "markdown", title or None, file_lines=tuple(number for _, number in page))
 
 
 def _title(names: tuple[str, str], lines: Sequence[str]) -> str:
@@ -60,6 +103,97 @@ def _title(names: tuple[str, str], lines: Sequence[str]) -> str:
     return " - ".join(filter(None, (numbered, summary)))[:MAX_TITLE].rstrip()
 
 
+def shown(text: str) -> str:
+    """Return what is seen of a text with escapes."""
+    return _ESCAPE.sub(_escape, text) if "\\" in text else text
+
+
+def _escape(found: re.Match[str]) -> str:
+    kind = found.lastgroup
+    if kind is None:
+        return ""
+    value = found[kind]
+    if kind == "other":
+        return _SHOWN.get(value, "" if value in _SILENT else value)
+    if kind == "within":  # a movement to the right is a space
+        return " " if found["delimited"] == "h" and "-" not in value else ""
+    return _STRINGS.get(value, "") if kind.startswith("string") else _character(value)
+
+
+def _character(name: str) -> str:
+    """Return the character of a name; nothing for one that nobody knows."""
+    if len(name) == 2 and name[0] in _ACCENTS and name[1].isalpha():
+        return unicodedata.normalize("NFC", name[1] + _ACCENTS[name[0]])
+    if re.fullmatch("u[0-9A-F]{4,5}", name):
+        code = int(name[1:], 16)
+        return chr(code) if 32 <= code < 0xD800 or code >= 0xE000 else ""
+    return _CHARACTERS.get(name, "")
+
+
+def _arguments(rest: str) -> list[str]:
+    """Return what a request's arguments show: words, or what stands between quotes."""
+    if '"' not in rest and "\\" not in rest:
+        return rest.split()
+    found = _ARGUMENT.finditer(_END_COMMENT.sub("", rest))
+    quoted = ((argument[1], argument[2]) for argument in found)
+    return [shown(word if inside is None else inside.replace('""', '"')) for inside, word in quoted]
+
+
+def _depth(line: str) -> int:
+    return line.count("\\{") - line.count("\\}")
+
+
+def _lines(source: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the lines for a terminal, without comments and definitions: number, request or "", the rest."""
+    lines = _whole_lines(source)
+    skipped = 0  # how many levels deep in a block that is not shown
+    was_true = True  # the last .ie
+    for number, line in lines:
+        if skipped:
+            skipped = max(0, skipped + _depth(line))
+        elif not _COMMENT.match(line):
+            name, rest, was_true = _request(line, was_true)
+            if name is None:
+                skipped = max(0, _depth(line))
+            elif name in ("de", "de1", "am", "ig"):
+                end = "." + "".join(rest.split()[name != "ig" :][:1] or ["."])
+                next((line for _, line in lines if line.replace(" ", "").startswith(end)), None)
+            else:
+                yield number, name, rest.replace("\\{", "").replace("\\}", "")
+
+
+def _whole_lines(source: str) -> Iterator[tuple[int, str]]:
+    """Yield each line with its number, joined with the next where a backslash ends it."""
+    begun: list[str] = []
+    first = 1
+    for number, line in enumerate(source.split("\n"), 1):
+        first = first if begun else number
+        goes_on = line.endswith("\\") and not line.endswith("\\\\")
+        begun.append(line[:-1] if goes_on else line)
+        if not goes_on:
+            yield first, "".join(begun)
+            begun = []
+    if begun:
+        yield first, "".join(begun)
+
+
+def _request(line: str, was_true: bool) -> tuple[str | None, str, bool]:
+    """Return what a line asks for, None if a condition is false, the rest, and what the last .ie said."""
+    for _ in range(_MAX_CONDITIONS):
+        request = _REQUEST.match(line)
+        name, rest = (request[1], line[request.end() :]) if request else ("", line)
+        if name not in ("if", "ie", "el"):
+            return name, rest, was_true
+        found = _CONDITION.match(f" n{rest}" if name == "el" else rest)
+        holds = found is not None and found[2] is None and (found[3] not in _FALSE) != bool(found[1])
+        holds = not was_true if name == "el" else holds
+        was_true = holds if name == "ie" else was_true
+        line = found.string[found.end() :] if found else ""
+        if not holds or not line:
+            return "if" if holds else None, "", was_true
+    return "if", "", was_true
+
+
 class _Page:
     """The Markdown so far: an entry is a line with its term, flush left, and what is said of it, indented.
 
@@ -67,8 +201,7 @@ class _Page:
     """
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.numbers: list[int] = []  # the file's line for each
+        self.lines: list[tuple[str, int]] = []  # with the file's line for each
         self.number = 1  # the file's line that is being read
         self._open: list[str] = []  # pieces of the line that is being filled
         self._begun = 1  # the file's line where it began
@@ -85,9 +218,9 @@ class _Page:
     def text(self, text: str) -> None:
         piece = " ".join(text.split())
         if self.in_code:
-            self._write(self._indent + text.replace(JOINED, "").rstrip(), self.number)
+            self._write(self._indent + text.replace(_JOINED, "").rstrip(), self.number)
         elif piece:
-            joins = piece.startswith(JOINED) or self._open[-1:] and self._open[-1].endswith(JOINED)
+            joins = piece.startswith(_JOINED) or self._open[-1:] and self._open[-1].endswith(_JOINED)
             if self._length >= _FILLED and not joins and _BEGINS_A_LINE.match(piece):
                 self.end_line()
             self._begun = self._begun if self._open else self.number
@@ -107,7 +240,7 @@ class _Page:
     def paragraph(self, *, indented: bool | None = None) -> None:
         """Begin a paragraph: of an entry's body or not, or as the one before."""
         self.end_line()
-        if self.in_code or self.lines and self.lines[-1]:
+        if self.in_code or self.lines and self.lines[-1][0]:
             self._write("", self.number)
         if indented is not None and not self.in_code:
             self._indent, self._marker = _BODY if indented else "", ""
@@ -146,65 +279,62 @@ class _Page:
 
     def end_code(self) -> None:
         """Put fences around the lines since `begin_code`."""
-        start, self._code_from = self._code_from, None
-        if start is None:
+        if self._code_from is None:
             return
-        while len(self.lines) > start and not self.lines[-1].strip():
-            del self.lines[-1], self.numbers[-1]
-        while len(self.lines) > start and not self.lines[start].strip():
-            start += 1
-        if len(self.lines) > start:
-            fence = self._indent + fence_around("\n".join(self.lines[start:]))
-            self.lines[start:start], self.numbers[start:start] = [fence], [self.numbers[start]]
-            self._write(fence, self.numbers[-1])
+        code = self.lines[self._code_from :]
+        del self.lines[self._code_from :]
+        self._code_from = None
+        said = [at for at, (line, _) in enumerate(code) if line.strip()]
+        if said:
+            code = code[said[0] : said[-1] + 1]
+            fence = self._indent + fence_around("\n".join(line for line, _ in code))
+            self.lines += [(fence, code[0][1]), *code, (fence, code[-1][1])]
 
     def _write(self, line: str, number: int) -> None:
-        self.lines.append(line)
-        self.numbers.append(number)
+        self.lines.append((line, number))
         self._after_entry = False
 
 
-class _Reader:
-    """Reads a page of either kind."""
+def _joined(text: str) -> str:
+    words = " ".join(text.split())
+    return re.sub(f" ?{_JOINED} ?", "", words) if _JOINED in words else words
 
-    def __init__(self, source: str) -> None:
+
+def _read(source: str) -> tuple[list[tuple[str, int]], tuple[str, str]]:
+    """Return the lines of Markdown, each with its line of the file, and the page's name and section."""
+    reader = _Reader()
+    for number, request, rest in _lines(source):
+        reader.take(number, request, rest)
+    reader.page.end_code()
+    reader.page.end_line()
+    lines = reader.page.lines
+    while lines and not lines[-1][0]:
+        lines.pop()
+    return lines, reader.names
+
+
+class _Reader:
+    """Reads the lines of a page of either kind."""
+
+    def __init__(self) -> None:
         self.names = ("", "")  # the page's name and section: ls, 1
         self.page = _Page()
         self.wanted: Callable[[str], None] | None = None  # takes the next text as a heading or a term
-        self._roff = Roff(source)
-        self._head: list[str] | None = None  # parts of a term that goes over several lines, from Xo to Xc
-        self._address = ""  # of the open link
+        self.lists: list[str] = []  # the kinds of mdoc's open lists
         self._name = ""  # what a page in mdoc calls itself
-        self._section = ""
-        self._lists: list[str] = []
-        self._items = 0
 
-    def read(self) -> tuple[list[str], list[int]]:
-        """Return the lines of Markdown, and the file's line for each."""
-        lines = iter(self._roff)
-        for line in lines:
-            self.page.number = line.number
-            if not line.request:
-                self._take_text(line.rest)
-            elif line.request == "TS":
-                self._take_table(lines)
-            elif line.request in MDOC_WORDS:
-                self._take_words(line.request, line.rest)
-            elif line.request in _MACROS or line.request[0].isupper():
-                arguments = [self._roff.shown(word) for word in arguments_of(line.rest)]
-                _MACROS.get(line.request, _Reader.spaced)(self, arguments)
-        self.page.end_code()
-        self.page.end_line()
-        written = len(self.page.lines)
-        while written and not self.page.lines[written - 1]:
-            written -= 1
-        return self.page.lines[:written], self.page.numbers[:written]
+    def take(self, number: int, request: str, rest: str) -> None:
+        self.page.number = number
+        if not request:
+            self._take_text(rest)
+        elif request in _MDOC:
+            self._take_words(request, _arguments(rest))
+        elif request in _MACROS or request[0].isupper():
+            _MACROS.get(request, _Reader.spaced)(self, _arguments(rest))
 
     def put(self, text: str) -> None:
         """Take what a line shows, as a heading or a term where one is awaited."""
-        if self._head is not None:
-            self._head.append(text)
-        elif self.wanted is not None:
+        if self.wanted is not None:
             wanted, self.wanted = self.wanted, None
             wanted(text)
         elif (drawn := _DRAWN_BULLET.match(text)) and not self.page.in_code:
@@ -219,27 +349,7 @@ class _Reader:
             return
         if text[0] in " \t":
             self.page.end_line()
-        self.put(self._roff.shown(text))
-
-    def _take_table(self, lines: Iterator[Line]) -> None:
-        """Take the rows of a table as lines, after its format, which a full stop ends."""
-        in_format, in_cell, separator = True, False, "\t"
-        self.page.paragraph()
-        for number, request, text in takewhile(lambda line: line.request != "TE", lines):
-            self.page.number = number
-            if in_format:
-                separator = text.partition("tab(")[2][:1] or separator
-                in_format = not text.rstrip().endswith(".")
-            elif request:
-                in_format = request == "T&"
-                self.page.text(self._roff.shown(text))
-            elif not _TABLE_RULE.fullmatch(text):
-                cells = text.replace("T{", "").replace("T}", "").split(separator)
-                self.page.text(" | ".join(map(self._roff.shown, cells)))
-                in_cell = text.endswith("T{") or (in_cell and "T}" not in text)
-                if not in_cell:
-                    self.page.end_line()
-        self.page.paragraph()
+        self.put(shown(text))
 
     def spaced(self, arguments: Sequence[str]) -> None:
         """Take arguments as words."""
@@ -256,17 +366,15 @@ class _Reader:
         self.names = self.names if self.names[0] else (name, section)
 
     def heading(self, level: int, arguments: Sequence[str]) -> None:
-        self.wanted = self._head = None
-        self._lists.clear()
-        self._section = " ".join(arguments).upper() if level == 2 else self._section
-        if arguments:
-            self.page.heading(level, " ".join(arguments))
-        else:
-            self.wanted = lambda text: self.page.heading(level, text)
+        words = " ".join(arguments)
+        self.lists.clear()
+        self.wanted = None if words else lambda text: self.page.heading(level, text)
+        if words:
+            self.page.heading(level, words)
 
     def paragraph(self, _: Sequence[str]) -> None:
         self.wanted = None
-        self.page.paragraph(indented=bool(self._lists))
+        self.page.paragraph(indented=bool(self.lists))
 
     def tagged(self, _: Sequence[str]) -> None:
         self.wanted = self.page.entry
@@ -282,12 +390,6 @@ class _Reader:
         self.wanted = None
         self.page.begin_body()
 
-    def begin_link(self, arguments: Sequence[str]) -> None:
-        self._address = "".join(arguments[:1])
-
-    def end_link(self, arguments: Sequence[str]) -> None:
-        self.put(f"<{self._address}>{''.join(arguments[:1])}")
-
     def begin_display(self, arguments: Sequence[str]) -> None:
         self.page.end_line()
         if not {"-literal", "-unfilled"}.isdisjoint(arguments):
@@ -297,52 +399,36 @@ class _Reader:
         self.page.end_code()
         self.page.paragraph()
 
+    def line_of_code(self, arguments: Sequence[str]) -> None:
+        self.page.begin_code()
+        self.page.text(_joined(_mdoc(arguments, self._name)))
+        self.page.end_code()
+
     def begin_list(self, arguments: Sequence[str]) -> None:
         self.page.end_line()
-        self._items = 0
-        self._lists.append(next((word for word in arguments if word in _BULLETS or word in _TAGS), ""))
+        self.lists.append(next((word for word in arguments if word in _BULLETS or word in _TAGS), ""))
 
     def end_list(self, _: Sequence[str]) -> None:
-        del self._lists[-1:]
-        self.page.paragraph(indented=bool(self._lists))
+        del self.lists[-1:]
+        self.page.paragraph(indented=bool(self.lists))
 
-    def _take_words(self, macro: str, rest: str) -> None:
-        """Take a line of mdoc's words."""
-        if self._section == "SYNOPSIS" and macro in ("Nm", "Ft", "Fn", "In") and self._head is None:
-            self.page.end_line()
-        words = [self._roff.shown(word) for word in arguments_of(rest)]
-        if macro == "Nm":
-            self._name = self._name or "".join(words[:1])
-        text = mdoc_text(macro, words, self._name)
-        if macro == "It":
-            self._item(text, is_open="Xo" in rest.split())
-        elif macro == "Dl":
-            self.page.begin_code()
-            self.page.text(_joined(text))
-            self.page.end_code()
-        else:
-            self.put(text)
-        if macro == "Xc" and self._head is not None:
-            head, self._head = self._head, None
-            self.page.entry(" ".join(head))
-
-    def _item(self, text: str, *, is_open: bool) -> None:
-        kind = "".join(self._lists[-1:])
-        self._items += 1
+    def item(self, arguments: Sequence[str]) -> None:
+        kind, text = "".join(self.lists[-1:]), _mdoc(arguments, self._name)
         if kind in _BULLETS:
-            self.page.entry(f"{self._items}." if kind == "-enum" else "-")
+            self.page.entry("-")
         elif kind not in _TAGS:
             self.page.paragraph(indented=True)
             self.page.text(text)
-        elif is_open:
-            self._head = [text]
+        elif "Xo" in arguments:  # its term is on the next lines
+            self.wanted = self.page.entry
         else:
             self.page.entry(text)
 
-
-def _joined(text: str) -> str:
-    words = " ".join(text.split())
-    return re.sub(f" ?{JOINED} ?", "", words) if JOINED in words else words
+    def _take_words(self, macro: str, words: list[str]) -> None:
+        """Take a line of mdoc's words."""
+        if macro == "Nm":
+            self._name = self._name or "".join(words[:1])
+        self.put(_mdoc([macro, *words], self._name))
 
 
 def _each(names: str, action: Callable[[_Reader, Sequence[str]], None]) -> dict[str, Callable[..., None]]:
@@ -361,20 +447,54 @@ _MACROS: Mapping[str, Callable[[_Reader, Sequence[str]], None]] = {
     **_each("RS", _Reader.begin_body),
     **_each("RE", lambda reader, _: reader.page.paragraph(indented=False)),
     **_each("BI BR IB IR RB RI", _Reader.close),
-    **_each("UR MT", _Reader.begin_link),
-    **_each("UE ME", _Reader.end_link),
+    **_each("UR MT", lambda reader, arguments: reader.spaced([f"<{''.join(arguments[:1])}>"])),
+    **_each("UE ME", lambda reader, arguments: reader.close([_JOINED, *arguments])),
     **_each(
         "URL MTO",
         lambda reader, arguments: reader.spaced([*arguments[1:2], *map("<{}>".format, arguments[:1])]),
     ),
-    **_each("MR", lambda reader, arguments: reader.spaced([mdoc_text("Xr", [*arguments], "")])),
-    **_each("nf EX Vb DS", lambda reader, _: reader.page.begin_code()),
-    **_each("fi EE Ve DE", lambda reader, _: reader.page.end_code()),
+    **_each("MR", lambda reader, arguments: reader.spaced([_mdoc(["Xr", *arguments], "")])),
+    **_each("nf EX Vb DS TS", lambda reader, _: reader.page.begin_code()),
+    **_each("fi EE Ve DE TE", lambda reader, _: reader.page.end_code()),
     **_each("Bd", _Reader.begin_display),
     **_each("Ed", _Reader.end_display),
     **_each("Bl", _Reader.begin_list),
+    **_each("It", _Reader.item),
     **_each("El", _Reader.end_list),
-    **_each("IX PD DT UC AT Dd Os Bk Ek Bf Ef Sm Tg Rs Re EQ EN LINKSTYLE", lambda *_: None),
+    **_each("Dl D1", _Reader.line_of_code),
+    **_each("IX PD DT UC AT Dd Os Bk Ek Bf Ef Sm Tg Rs Re EQ EN Ex LINKSTYLE", lambda *_: None),
 }
 _BULLETS = listed("-bullet -dash -hyphen -enum")
 _TAGS = listed("-tag -hang -ohang -inset -diag")
+
+# What a line of mdoc shows: words, with the brackets and signs that the macros between them add.
+_PUNCTUATION = frozenset(".,:;)]?!")
+_AROUND = _pairs("Op [] Bq [] Pq () Brq {} Aq <> Dq “” Sq ‘’ Ql ‘’") | {"Qq": '""'}
+_SIGNS = {
+    **{name: sign + _JOINED for name, sign in _pairs('Oo [ Bo [ Po ( Bro { Ao < Do “ So ‘ Qo "').items()},
+    **{name: _JOINED + sign for name, sign in _pairs('Oc ] Bc ] Pc ) Brc } Ac > Dc ” Sc ’ Qc "').items()},
+    **{"Ns": _JOINED, "Ap": f"{_JOINED}'{_JOINED}", "Nd": "-", "Xo": "", "Xc": ""},
+}
+_FONTS = "Ad Ar Cd Cm Dv Em Er Ev Fa Fd Fr Ft Ic Li Ms Mt No Pa Sx Sy Ta Tn Va Vt"
+_MDOC = listed(f"{_FONTS} An Fl Fn In Lk Nm Pf Xr").union(_AROUND, _SIGNS)
+
+
+def _mdoc(words: Sequence[str], name: str) -> str:
+    """Return what a line shows on a page called `name`, with _JOINED where no space belongs."""
+    end = len(words)
+    while end and words[end - 1] in _PUNCTUATION:
+        end -= 1
+    shown: list[str] = [name] if words[:end] == ["Nm"] else []
+    closing: list[str] = []  # the innermost last
+    macro = ""
+    for word in words[:end]:
+        if word in _MDOC:
+            macro = word
+            shown += [_AROUND[word][0] + _JOINED] if word in _AROUND else [_SIGNS.get(word, "")]
+            closing += [_JOINED + _AROUND[word][1]] if word in _AROUND else []
+        elif word in _PUNCTUATION:
+            shown.append(_JOINED + word)
+        else:
+            shown.append(f"-{word}" if macro == "Fl" else f"{_JOINED}({word})" if macro == "(" else word)
+            macro = {"Fl": "Fl", "Xr": "("}.get(macro, "")
+    return " ".join(filter(None, [*shown, *reversed(closing), *(_JOINED + mark for mark in words[end:])]))

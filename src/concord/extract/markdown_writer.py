@@ -16,7 +16,6 @@ MAX_INDENT = 8  # deeper lists are indented no further: crafted nesting would ta
 MAX_QUOTE = 3
 
 _BREAK = "\x1e"  # stands for <br> until the block ends
-_CODE_END = "\x1f"  # stands for </code> in a <pre>: two <code> there are two listings, not one line
 _ANCHORS = ("#", "¶", "§", "🔗")  # how the link looks that many headings end with, to themselves
 _READS_AS_MARKUP = re.compile(r"#{1,6}(?:\s|$)|```|~~~|\|")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight(?:-source)?|brush:)-?\s*([\w+#]+)")
@@ -54,7 +53,6 @@ class MarkdownLines:
         self.lines: list[Line] = []
         self._inline: list[str] = []  # text of the block that is open
         self._heading = 0
-        self._is_title = False  # whether the open block titles a box: then it is bold, and no heading
         self._quotes = 0
         self._lists: list[_List] = []
         self._marker = ""  # the bullet or number of a list item that has no text yet
@@ -117,11 +115,6 @@ class MarkdownLines:
             self._row.append(self._cell)
         self._cell = None
 
-    def begin_title(self) -> None:
-        """Write what the heading that begins here says as a bold line: it titles a box, and no section."""
-        self.end_block()
-        self._is_title = True
-
     def row(self, texts: Sequence[str]) -> None:
         """Write a row of cells that are known already."""
         self._row = [[" ".join(text.split())] for text in texts]
@@ -155,19 +148,17 @@ class MarkdownLines:
         elif self._heading:
             text = " ".join(lines)
             self._write("heading", [Line(f"{'#' * self._heading} {text}", text)])
-        elif self._is_title:
-            self._write_block([" ".join(lines)], "**")
         else:
             self._write_block(lines)
 
-    def _write_block(self, lines: list[str], around: str = "") -> None:
+    def _write_block(self, lines: list[str]) -> None:
         kind = "item" if self._lists else "text"
         quote = "> " * min(self._quotes, MAX_QUOTE)
         indent = "  " * min(len(self._lists) - 1, MAX_INDENT)
         rest = "  " if self._lists else ""
         written = [
             Line(
-                quote + indent + (self._marker or rest if n == 0 else rest) + around + escaped(line) + around,
+                quote + indent + (self._marker or rest if n == 0 else rest) + escaped(line),
                 line,
             )
             for n, line in enumerate(lines)
@@ -185,7 +176,7 @@ class MarkdownLines:
         self._rows += 1
 
     def _write_code(self) -> None:
-        code = "".join(self._code or ()).replace(_CODE_END + _CODE_END, "\n").replace(_CODE_END, "")
+        code = "".join(self._code or ())
         code, self._code = with_plain_newlines(code.replace(_BREAK, "\n")).strip("\n"), None
         if not code.strip():
             return
@@ -209,7 +200,6 @@ class MarkdownLines:
             self._inline.pop()
         self.end_block()
         self._heading = 0
-        self._is_title = False
 
     def _open_list(self, ordered: bool) -> None:
         self.end_block()
@@ -249,15 +239,6 @@ class MarkdownLines:
             self._write_code()
         self.end_block()
 
-    def _open_inline_code(self, attributes: Attributes) -> None:
-        if self._code and self._code[-1] == _CODE_END:
-            self._code.append(_CODE_END)
-        self._name_language(attributes)
-
-    def _close_inline_code(self) -> None:
-        if self._code is not None:
-            self._code.append(_CODE_END)
-
     def _name_language(self, attributes: Attributes) -> None:
         found = _LANGUAGE.search(attributes.get("class") or "")
         if found and self._code is not None:
@@ -292,7 +273,7 @@ _OPEN: dict[str, Callable[[MarkdownLines, Attributes], None]] = {
     "li": MarkdownLines._open_item,
     "blockquote": MarkdownLines._open_quote,
     "pre": MarkdownLines._open_code,
-    "code": MarkdownLines._open_inline_code,
+    "code": MarkdownLines._name_language,
     "br": lambda page, _: page.text(_BREAK),
     "img": lambda page, attributes: page.text(f" {attributes.get('alt') or ''} "),
 }
@@ -304,7 +285,6 @@ _CLOSE: dict[str, Callable[[MarkdownLines], None]] = {
     "li": MarkdownLines._close_item,
     "blockquote": MarkdownLines._close_quote,
     "pre": MarkdownLines._close_code,
-    "code": MarkdownLines._close_inline_code,
 }
 
 

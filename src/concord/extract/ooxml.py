@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from concord.core.errors import TooLarge
+from concord.core.protocols import Extractor, override
 from concord.extract.markdown_writer import LOWEST_HEADING
 from concord.extract.package import (
     Attributes,
@@ -47,17 +48,11 @@ class _Style(NamedTuple):
     depth: int = 0  # level in nested lists; 0 if it is in none
 
 
-class WordExtractor:
+class WordExtractor(Extractor):
     """Reads .docx."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the document's text.
-
-        Raises:
-            Encrypted: it needs a password.
-            Damaged: it is no Word document.
-            TooLarge: it unfolds beyond the limits.
-        """
         with opened(data, "Word document") as package:
             main = package.main_part
             body = _WordBody(_styles(package, main))
@@ -176,17 +171,11 @@ class _WordBody(OfficeText):
     }
 
 
-class SlidesExtractor:
+class SlidesExtractor(Extractor):
     """Reads .pptx."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the text of all slides, with the offsets at which they begin.
-
-        Raises:
-            Encrypted: it needs a password.
-            Damaged: it is no presentation.
-            TooLarge: it unfolds beyond the limits.
-        """
         with opened(data, "PowerPoint presentation") as package:
             slides = [_slide(package, part) for part in _parts(package)]
             title, details = package.properties()

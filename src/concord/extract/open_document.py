@@ -14,6 +14,7 @@ from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 from striprtf.striprtf import rtf_to_text
 
 from concord.core.errors import Damaged, Encrypted
+from concord.core.protocols import Extractor, override
 from concord.extract.formats import extension
 from concord.extract.markdown_writer import LOWEST_HEADING, MAX_COLUMNS, MarkdownLines, escaped
 from concord.extract.package import (
@@ -45,17 +46,11 @@ _OF_TEXT = listed("p h span a")
 _REPEATED = frozenset({"page-number", "date-time", "footer", "header"})  # frames that every slide has
 
 
-class OpenDocumentExtractor:
+class OpenDocumentExtractor(Extractor):
     """Reads .odt and .odp."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the document's text.
-
-        Raises:
-            Encrypted: it needs a password.
-            Damaged: it is no OpenDocument file.
-            TooLarge: it unfolds beyond the limits.
-        """
         with opened(data, "OpenDocument file") as package:
             _refuse_locked(package)
             body = _Body()
@@ -202,17 +197,11 @@ class _Body(OfficeText):
     }
 
 
-class SheetExtractor:
+class SheetExtractor(Extractor):
     """Reads .xlsx, .xlsb, .xls and .ods."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the text of all sheets that hold any.
-
-        Raises:
-            Encrypted: it needs a password.
-            Damaged: it is no workbook.
-            TooLarge: there is too much of it.
-        """
         page = MarkdownLines()
         title, details = _sheet_properties(data, name)
         try:
@@ -273,58 +262,24 @@ def _shown(value: object) -> str:
     return value.isoformat("minutes") if isinstance(value, time) else str(value).strip()
 
 
-# Text that is hidden or was deleted, as far as its group or until it is switched off; and footnotes, which
-# striprtf leaves out. Any other sign behind a backslash is passed over.
-_RTF_MARK = re.compile(
-    r"[{}]|\\(?:(?P<word>v|deleted|plain|footnote)(?P<number>-?\d+)?(?![a-zA-Z0-9])[ ]?|.)", re.DOTALL
-)
+_FOOTNOTE = r"{\footnote"  # which striprtf leaves out
 _INFORMATION = re.compile(r"\{\\(title|author)[ ]([^{}]{1,1000})\}")
 
 
-class RichTextExtractor:
+class RichTextExtractor(Extractor):
     """Reads .rtf."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the text.
-
-        Raises:
-            TooLarge: there is too much of it.
-        """
         source = data.decode("latin-1")
         information = {found[1]: _rich_text(f"{{{found[2]}}}") for found in _INFORMATION.finditer(source)}
         paragraphs = (
             " ".join(line.rstrip("|").replace("|", " | ").split())
-            for line in _rich_text(_without_hidden(source)).split("\n")
+            for line in _rich_text(source.replace(_FOOTNOTE, "{ ")).split("\n")
         )
         text = "\n\n".join(escaped(paragraph) for paragraph in paragraphs if paragraph)
         title = information.pop("title", "")[:MAX_TITLE] or None
         return Extracted(checked(clean(text)), "office", title=title, details=information)
-
-
-def _without_hidden(rtf: str) -> str:
-    """Return Rich Text without what nobody sees, and with footnotes in brackets where they are called."""
-    parts: list[str] = []
-    outer: list[tuple[bool, str]] = []  # whether what surrounds each open group is hidden, and its last sign
-    is_hidden, last_sign, begin = False, "", 0
-    for mark in _RTF_MARK.finditer(rtf):
-        parts.append("" if is_hidden else rtf[begin : mark.start()])
-        begin, sign = mark.end(), mark[0]
-        if sign == "{":
-            outer.append((is_hidden, last_sign))
-            last_sign = ""
-        elif sign == "}":
-            sign = "" if is_hidden else last_sign
-            sign, (is_hidden, last_sign) = sign + "}", outer.pop() if outer else (False, "")
-        elif mark["word"] == "footnote":
-            sign, last_sign = " (", ")"
-            sign = "" if is_hidden else sign
-        elif mark["word"]:
-            is_hidden = mark["word"] != "plain" and mark["number"] != "0"
-            sign = ""
-        elif is_hidden:
-            sign = ""
-        parts.append(sign)
-    return "".join(parts) + ("" if is_hidden else rtf[begin:])
 
 
 def _rich_text(rtf: str) -> str:

@@ -62,13 +62,7 @@ class Elements:
 
 @contextmanager
 def opened(data: bytes, kind: str) -> Iterator[Package]:
-    """Open an Office file, called `kind` where it is broken.
-
-    Raises:
-        Encrypted: it needs a password.
-        Damaged: it is no such file, or cut off.
-        TooLarge: it unfolds beyond the limit.
-    """
+    """Open an Office file, called `kind` where it is broken."""
     if data.startswith(_LOCKED):
         raise Encrypted(
             "is locked with a password, or of the format before 2007",

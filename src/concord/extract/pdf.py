@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import pypdfium2
 from pypdfium2 import raw
 
 from concord.core.errors import Damaged, Encrypted, TooLarge
+from concord.core.protocols import Extractor, override
 from concord.extract.decode import with_plain_newlines
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean_pages
@@ -27,7 +27,6 @@ _LOCKED = (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY)
 _LINE_END_HYPHEN = "\x02"
 
 _DETAILS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
-_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d)?)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?")
 # What programs write for a title when nobody gave one.
 _NO_TITLE = re.compile(r"^\W*(untitled|unknown|anonymous|title|document\d*)\W*$|\.\w{2,4}$", re.IGNORECASE)
 _WORD_PREFIX = re.compile(r"^Microsoft (Word|PowerPoint) - ", re.IGNORECASE)
@@ -35,7 +34,7 @@ _TITLE_CHARACTERS = 2_000  # of the first page, where the title is looked for by
 _TITLE_SCALE = 1.2  # how much larger than the body it must be
 
 
-class PdfExtractor:
+class PdfExtractor(Extractor):
     """Reads the text layer of PDFs; a scan without one comes back empty."""
 
     def cpu_s(self, data: bytes) -> int:
@@ -43,14 +42,8 @@ class PdfExtractor:
         with closing(_open(data)) as document:
             return 2 + len(document) * _PAGE_MS // 1000
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the text with the offsets at which its pages begin.
-
-        Raises:
-            Encrypted: it needs a password.
-            Damaged: PDFium cannot open it.
-            TooLarge: it has too many pages or characters.
-        """
         with closing(_open(data)) as document:
             pages = _pages(document)
             details = _details(document, pages)
@@ -109,9 +102,6 @@ def _details(document: Any, pages: Sequence[_Page]) -> dict[str, Json]:
     for key, name in _DETAILS.items():
         if value := _metadata(document, key):
             found[name] = value
-    for key, name in (("CreationDate", "created"), ("ModDate", "modified")):
-        if when := _iso_date(_metadata(document, key)):
-            found[name] = when
     return found
 
 
@@ -121,20 +111,6 @@ def _metadata(document: Any, key: str) -> str:
     except UnicodeDecodeError:
         return ""
     return " ".join(value.replace("\0", " ").split())
-
-
-def _iso_date(text: str) -> str | None:
-    """Return D:20240131120000+01'00' as 2024-01-31T12:00:00+01:00, as far as it is given."""
-    found = _DATE.match(text)
-    if not found:
-        return None
-    year, month, day, hour, minute, second, zulu, zone, zone_minutes = found.groups()
-    offset = "+00:00" if zulu else f"{zone}:{zone_minutes or '00'}" if zone else ""
-    clock = f"T{hour}:{minute}:{second or '00'}{offset}" if hour else ""
-    try:
-        return datetime.fromisoformat(f"{year}-{month or '01'}-{day or '01'}{clock}").isoformat()
-    except ValueError:  # the 31st of a 13th month
-        return None
 
 
 def _title(document: Any) -> str | None:

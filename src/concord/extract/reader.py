@@ -14,6 +14,7 @@ from io import BytesIO
 
 from concord.core import plugins
 from concord.core.errors import Damaged, NotIndexable
+from concord.core.protocols import FileReader, override
 from concord.extract.decode import HEAD_BYTES
 from concord.extract.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
 from concord.extract.sandbox import FileInWorker, Sandbox
@@ -33,10 +34,6 @@ def unpacked(data: bytes, name: str) -> tuple[bytes, str] | None:
     """Return a packed document and its own name; None of any other file.
 
     What is packed of data, code and logs is kept, not read: of these there may be any amount.
-
-    Raises:
-        Damaged: it is cut off, or its checksum is wrong.
-        NotIndexable: it unfolds beyond the limit, or has very many parts.
     """
     if not name.lower().endswith(_ENDING) or not data.startswith(_MAGIC):
         return None
@@ -88,66 +85,31 @@ def _rest(file: GzipFile) -> bytes:
     return rest
 
 
-class SandboxedReader:
+class SandboxedReader(FileReader):
     """Reads any file, in a worker process."""
 
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self._sandbox = sandbox or Sandbox()
 
+    @override
     def read(self, data: bytes, name: str) -> Extracted:
-        """Return a file's text and structure.
-
-        Raises:
-            NotIndexable: there is no text in it.
-            ExtractionError: it is encrypted, damaged, or over a limit.
-        """
         return self.begin(data, name).result()
 
-    def begin(self, data: bytes, name: str) -> FileBeingRead:
-        """Have a file read while the caller goes on.
-
-        Raises:
-            NotIndexable: there is no text in it, as its name or first bytes tell.
-            ExtractionError: it was packed, and cannot be unpacked.
-        """
+    @override
+    def begin(self, data: bytes, name: str) -> FileInWorker:
         if by_name(name) is None and extension(name) in self._outside:
-            return FileBeingRead(self._sandbox.begin(extension(name), data, name))
+            return self._sandbox.begin(extension(name), data, name)
         data, name = unpacked(data, name) or (data, name)
         form = detect(name, data[:HEAD_BYTES])
         if isinstance(form, Refusal):
             raise NotIndexable(form.reason)
-        return FileBeingRead(self._sandbox.begin(form.extractor, data, name))
+        return self._sandbox.begin(form.extractor, data, name)
 
+    @override
     def close(self) -> None:
-        """End the worker process, if one was started."""
         self._sandbox.close()
 
     @cached_property
     def _outside(self) -> frozenset[str]:
         """The extractors of installed packages: each is named for the extension that it reads."""
         return frozenset(plugins.names("extractors")) - plugins.TABLES["extractors"].keys()
-
-
-class FileBeingRead:
-    """A file that the worker is reading."""
-
-    def __init__(self, file: FileInWorker) -> None:
-        self._file = file
-
-    def result(self) -> Extracted:
-        """Wait for the file's text and structure.
-
-        Raises:
-            NotIndexable: there is no text in it.
-            ExtractionError: it is encrypted, damaged, or over a limit.
-        """
-        extracted = self._file.result()
-        if extracted.details.get("no_text_layer"):
-            raise NotIndexable("no text layer (scanned)", hint="run OCR on it first, such as ocrmypdf")
-        if not extracted.text.strip():
-            raise NotIndexable("no text")
-        return extracted
-
-    def abandon(self) -> None:
-        """Stop reading: nobody waits for the file any more."""
-        self._file.abandon()

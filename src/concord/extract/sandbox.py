@@ -10,15 +10,13 @@ begun is waited for by `result`. If the structure of a file is too much, it is r
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, ClassVar, NamedTuple
@@ -190,7 +188,6 @@ class _Worker:
     def __init__(self, limits: WorkerLimits) -> None:
         self._limits = limits
         self._cpu_s = 0
-        self._ends_at = 0.0
         self._timed_out = False
         self.has_text = False  # the file is extracted, and its structure is being read
         self.served = 0
@@ -239,9 +236,8 @@ class _Worker:
         Raises:
             ExtractionError: what the file did to the worker.
         """
-        self._ends_at = time.monotonic() + self._limits.wall_s
         try:
-            with nullcontext() if IS_UNIX else self._alarm():
+            with self._alarm():
                 while not (length := LENGTH.unpack(self._read(LENGTH.size))[0]):
                     self.has_text = True
                 if length > self._limits.reply_bytes:
@@ -272,7 +268,7 @@ class _Worker:
 
     @contextmanager
     def _alarm(self) -> Iterator[None]:
-        """Kill the process after the limit, on a system where nobody can wait for a pipe with a limit."""
+        """Kill the process after the limit; whoever reads its answer hears of it."""
         alarm = threading.Timer(self._limits.wall_s, self._expire)
         alarm.daemon = True
         alarm.start()
@@ -289,19 +285,11 @@ class _Worker:
         """Return so many bytes of the answer: from the pipe itself, since a buffer hides what there is."""
         data = bytearray()
         while len(data) < length:
-            if IS_UNIX and not self._has_more():
-                self._expire()
             part = os.read(self._replies.fileno(), min(length - len(data), _PIPE_BYTES))
             if not part:
                 raise EOFError
             data += part
         return bytes(data)
-
-    def _has_more(self) -> bool:
-        """Wait for the pipe, until the limit: whether there is something in it, or it was closed."""
-        pipe = select.poll()
-        pipe.register(self._replies, select.POLLIN)
-        return bool(pipe.poll(max(0.0, self._ends_at - time.monotonic()) * 1000))
 
     def _cause_of_death(self) -> errors.ExtractionError:
         try:

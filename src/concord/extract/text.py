@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 
+from concord.core.protocols import Extractor, override
 from concord.extract.decode import HEAD_BYTES, decode, with_plain_newlines
 from concord.extract.formats import TEXT, Format, detect, extension
 from concord.text.clean import clean, without_encoded
@@ -29,11 +30,11 @@ _SEARCHED_CHARACTERS = 8_192
 MAX_TITLE = 200  # characters; what is longer is a paragraph
 
 
-class PlainExtractor:
+class PlainExtractor(Extractor):
     """Reads whatever is text and nothing in particular."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the text; only light markup has a title."""
         text = clean(readable(data))
         found = detect(name, data[:HEAD_BYTES])
         form = found if isinstance(found, Format) and found.extractor == TEXT.extractor else TEXT
@@ -82,11 +83,11 @@ _SEARCHED_LINES = 200  # a document without a heading up there has no title of i
 _SEARCHED_WIDTH = 1_000  # no title is longer, with the addresses of its links
 
 
-class MarkdownExtractor:
+class MarkdownExtractor(Extractor):
     """Reads .md and its kin."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the text; the title is the front matter's, else the first heading."""
         head = split_front_matter(readable(data))
         block = clean(head.block) if head.details else ""
         body = clean(head.text)
@@ -173,11 +174,11 @@ _NOT_A_SUMMARY = re.compile(
 )
 
 
-class CodeExtractor:
+class CodeExtractor(Extractor):
     """Reads source code."""
 
+    @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the code with its language."""
         form = detect(name, data[:HEAD_BYTES])
         language = form.language if isinstance(form, Format) else None
         text = clean(readable(data))

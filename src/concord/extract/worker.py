@@ -117,7 +117,7 @@ def _reply(request: Request, data: bytes, loaded: dict[str, Extractor], replies:
         _limit_processor(request.cpu_s)
         if seconds := getattr(loaded[name], "cpu_s", None):
             _limit_processor(min(seconds(data), request.max_cpu_s))
-        extracted = loaded[name].extract(data, request.name)
+        extracted = _with_text(loaded[name].extract(data, request.name))
         _send(b"", replies)
         return _structured(extracted, len(data), request)
     except errors.KBError as fault:
@@ -126,6 +126,14 @@ def _reply(request: Request, data: bytes, loaded: dict[str, Extractor], replies:
         return Reply(fault="TooLarge", message=f"{_too_much(request)} to read", is_last=True)
     except Exception as fault:  # the outermost line of this process: the parent reports it with the file
         return Reply(fault="Damaged", message=f"cannot be read ({type(fault).__name__}: {fault})"[:300])
+
+
+def _with_text(extracted: Extracted) -> Extracted:
+    if extracted.details.get("no_text_layer"):
+        raise errors.NotIndexable("no text layer (scanned)", hint="run OCR on it first, such as ocrmypdf")
+    if not extracted.text.strip():
+        raise errors.NotIndexable("no text")
+    return extracted
 
 
 def _structured(extracted: Extracted, size: int, request: Request) -> Reply:

@@ -28,7 +28,7 @@ from concord.store.contract import Catalog
 from concord.types import FileState, Source
 
 Entry = list[int | str]  # the state of a file, then why it holds no text
-_UNFINISHED, _FINISHED = "unfinished copy", "finished copy"  # keys of marks; the value is a generation
+_UNFINISHED = "unfinished copy"  # the key of a mark; the value is a generation
 
 
 class Memo(Struct, frozen=True):
@@ -58,16 +58,6 @@ def write_memo(memo: Memo) -> str:
 def unfinished_copy(generation: int) -> str:
     """Return the memo of an unfinished copy of this generation: any other change would raise that number."""
     return json.dumps({_UNFINISHED: generation})
-
-
-def finished_copy(written: str, generation: int) -> str:
-    """Return a memo of the origin for its copy, which is finished and has this generation."""
-    return json.dumps({**_plain(written), _FINISHED: generation})
-
-
-def finished_at(written: str) -> int | None:
-    """Return the generation that a copy had when it was finished; None where nothing says that it was."""
-    return _plain(written).get(_FINISHED)
 
 
 def _plain(written: str) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Keeping sources current: the operating system tells that something changed, a sync finds out what.
 
 A notice is only ever a reason to look: which files changed is decided by walking the source, so that notices
-which were lost, doubled or about files of no interest do no harm. Only where they tell of nothing but saves
-of known files are those alone looked at, and a rescan follows in time. What nobody tells of (a source's own
+which were lost, doubled or about files of no interest do no harm. What nobody tells of (a source's own
 folder removed and made anew, a file replaced under the same name, a source added by another process) is seen
 by a glance at the roots, twice a second.
 """
@@ -31,7 +30,6 @@ UNNOTIFIED_S = 2.0  # between two scans where the system gives no notices, …
 UNNOTIFIED_SHARE = 50.0  # … and at least so many times what a scan takes
 _VERSIONED = frozenset({".git", ".hg", ".svn", ".jj"})  # programs' own books: changed with every command
 
-Sync = Callable[[Source, set[str]], SyncReport]  # of all its files, or only of some paths where any are given
 _State = tuple[int, ...] | None  # what a glance at a path shows; None where nothing is
 
 
@@ -39,7 +37,7 @@ class WatchTools(NamedTuple):
     """What is watched, and how."""
 
     sources: Callable[[], Sequence[Source]]  # asked again and again: others may add and remove some
-    sync: Sync  # reports what fails: it is tried again with the next change
+    sync: Callable[[Source], SyncReport]  # reports what fails: it is tried again with the next change
     own_folders: Sequence[str]  # where we write ourselves: no news
     rescan_s: float
 
@@ -54,8 +52,8 @@ def watch(tools: WatchTools, stop: Event) -> Iterator[SyncReport]:
         sources = _with_files(tools.sources())
         for at, changed in enumerate(_notices(sources, tools, stop)):
             started = time.monotonic()
-            for source, paths in _affected(changed, sources) if at else ((one, set()) for one in sources):
-                report = tools.sync(source, paths)
+            for source in filter(lambda source: _is_affected(source, changed), sources) if at else sources:
+                report = tools.sync(source)
                 if source.id not in told or _is_news(report):
                     yield report
                 told.add(source.id)
@@ -121,12 +119,8 @@ def is_news(path: str) -> bool:
     return not holds_no_text(name.lower()) and _VERSIONED.isdisjoint(folders)
 
 
-def _affected(changed: set[str], sources: Sequence[Source]) -> Iterator[tuple[Source, set[str]]]:
-    """Yield the sources in which something changed, and what."""
-    for source in sources:
-        own = {path for path in changed if path == source.path or path.startswith(f"{source.path}{os.sep}")}
-        if own:
-            yield source, own
+def _is_affected(source: Source, changed: set[str]) -> bool:
+    return any(path == source.path or path.startswith(f"{source.path}{os.sep}") for path in changed)
 
 
 def _is_news(report: SyncReport) -> bool:

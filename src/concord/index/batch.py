@@ -15,20 +15,17 @@ from concord.types import Document, Piece, Source
 # Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
 # more part to merge: 400 Markdown pages take a fifth less work in such groups than one by one.
 GROUP_DOCUMENTS = 256
-GROUP_CHUNKS = 4096  # chunks in a transaction, at most: they are all in memory
-USUAL_CHUNKS = 1024  # as many until it is known how quick the store is, and always if it is slow
+GROUP_CHUNKS = 2048  # chunks in a transaction, which keeps other writers waiting
 GROUP_S = 0.5  # how long a document may wait to be searchable
-STORE_S = 1.0  # how long a transaction of more than the usual chunks may keep other writers waiting
 WHOLE_DOCUMENTS = 64  # in memory with all their chunks at a time, where nobody counts these
 # Documents whose labels change in one transaction, their texts staying as they are. An index rewrites a tag
 # once for all of them; meanwhile other writers wait.
 UPDATED_AT_ONCE = 1000
 
 
-def is_full(pieces: Sequence[Sequence[Piece]], most_chunks: int | None = None) -> bool:
+def is_full(pieces: Sequence[Sequence[Piece]]) -> bool:
     """Whether documents, given by the pieces of each, are enough for one transaction."""
-    most = GROUP_CHUNKS if most_chunks is None else most_chunks
-    return len(pieces) >= GROUP_DOCUMENTS or sum(map(len, pieces)) >= most
+    return len(pieces) >= GROUP_DOCUMENTS or sum(map(len, pieces)) >= GROUP_CHUNKS
 
 
 class Prepared(NamedTuple):
@@ -47,10 +44,9 @@ class Stored(NamedTuple):
 
 
 class Group:
-    """Documents that wait to be stored together; the quicker the store was last time, the more of them."""
+    """Documents that wait to be stored together."""
 
     def __init__(self) -> None:
-        self._most = USUAL_CHUNKS
         self._waiting: list[Prepared] = []
         self._since = 0.0
 
@@ -62,25 +58,17 @@ class Group:
     def is_due(self) -> bool:
         """Whether enough documents wait, or wait long enough, to be stored."""
         is_late = time.monotonic() - self._since >= GROUP_S
-        return bool(self._waiting) and (is_late or is_full([one.pieces for one in self._waiting], self._most))
+        return bool(self._waiting) and (is_late or is_full([one.pieces for one in self._waiting]))
 
     def store(self, catalog: Catalog) -> Stored:
         """Store those that wait, and begin anew."""
         group, self._waiting = self._waiting, []
-        began = time.monotonic()
         try:
             if group:
                 catalog.put_documents((one.document, one.pieces) for one in group)
-                self._learn(sum(len(one.pieces) for one in group), time.monotonic() - began)
         except BadValue:  # one of them cannot be stored, and must not keep the others out
             return _stored_one_by_one(group, catalog)
         return Stored(group)
-
-    def _learn(self, chunks: int, took_s: float) -> None:
-        """Make the next group as large as the store can write while others may be kept waiting."""
-        if chunks >= USUAL_CHUNKS:  # a small group tells little: a transaction by itself takes time
-            quick = int(chunks * STORE_S / max(took_s, 0.001))
-            self._most = max(USUAL_CHUNKS, min(quick, GROUP_CHUNKS))
 
 
 def _stored_one_by_one(group: Sequence[Prepared], catalog: Catalog) -> Stored:

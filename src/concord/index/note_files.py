@@ -20,6 +20,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
+
 from concord.core.errors import BadValue, NotFound
 from concord.core.filesystem import replace_file
 from concord.index.notes import KeptNote, Note, slug
@@ -28,23 +31,24 @@ from concord.types import Json
 
 ENDINGS = (".json", ".jsonl", ".md")
 MAX_ID = 200  # characters
-_TEXTS = {
-    "content": ("content", "text"),
-    "title": ("title", "name"),
-    "summary": ("summary",),
-    "context": ("context",),
-}
-_LISTS = {"tags": ("tags",), "highlights": ("highlights",), "aliases": ("aliases", "alias")}
+_SYNONYMS = {"text": "content", "name": "title", "alias": "aliases"}  # in files of other programs
+_LISTS = {"tags", "highlights", "aliases"}
 _HEAD = re.compile(r"---\n((?:[a-z_]+: .*\n)*)---\n")
 
 
-def read_notes(place: str | os.PathLike[str]) -> list[KeptNote]:
-    """Return the notes in a file, or in all files of a folder, by name.
+class _About(Struct):
+    """What a file says of a note beside what is in it."""
 
-    Raises:
-        NotFound: there is nothing there.
-        BadValue: a file cannot be read as notes.
-    """
+    id: str | int | None = None
+    changed_at: str = ""
+    superseded_by: str | None = None
+
+
+_KEYS = {*Note.__struct_fields__, *_About.__struct_fields__}
+
+
+def read_notes(place: str | os.PathLike[str]) -> list[KeptNote]:
+    """Return the notes in a file, or in all files of a folder, by name."""
     path = Path(place)
     if path.is_dir():
         files = sorted(one for one in path.rglob("*") if one.suffix.lower() in ENDINGS and one.is_file())
@@ -59,9 +63,6 @@ def write_notes(notes: Iterable[KeptNote], place: str | os.PathLike[str]) -> int
     """Write notes to a file by its ending, or as Markdown into a folder; return how many there were.
 
     A file is replaced whole or not at all.
-
-    Raises:
-        BadValue: the ending says nothing, or one Markdown file is to hold several notes.
     """
     path = Path(place)
     try:
@@ -78,51 +79,27 @@ def write_notes(notes: Iterable[KeptNote], place: str | os.PathLike[str]) -> int
 
 def note_to_json(kept: KeptNote) -> dict[str, Json]:
     """Return a note with all of its keys."""
-    note = kept.note
-    return {
-        "id": kept.id,
-        "title": note.title,
-        "tags": list(note.tags),
-        "summary": note.summary,
-        "content": note.content,
-        "context": note.context,
-        "highlights": list(note.highlights),
-        "aliases": list(note.aliases),
-        "details": dict(note.details),
-        "changed_at": _iso(kept.changed_at),
-        "superseded_by": kept.superseded_by,
-    }
+    changed_at = datetime.fromtimestamp(round(kept.changed_at * 1e6) / 1e6, UTC).isoformat()
+    note: dict[str, Json] = to_builtins(kept.note)
+    return {"id": kept.id, **note, "changed_at": changed_at, "superseded_by": kept.superseded_by}
 
 
 def note_from_json(given: Any, where: str, now: float) -> KeptNote:
-    """Return the note that an object describes; errors say `where` the object is from.
-
-    Raises:
-        BadValue: it is not an object, or a key has a value that it cannot have.
-    """
+    """Return the note that an object describes; errors say `where` the object is from."""
     if not isinstance(given, dict):
         raise BadValue(f"{where} is not a note", hint="a note is a JSON object with a key content")
-    left = dict(given)
-    texts = {name: _text(_taken(left, keys), name, where) for name, keys in _TEXTS.items()}
-    lists = {name: _texts(_taken(left, keys), name, where) for name, keys in _LISTS.items()}
-    note_id, changed, newer = (left.pop(key, None) for key in ("id", "changed_at", "superseded_by"))
-    details = left.pop("details", None) or {}
-    if not isinstance(details, dict):
-        raise BadValue(f"details of {where} are not an object", hint='such as {"ticket": 42}')
-    note = Note(
-        content=texts["content"],
-        title=texts["title"] or None,
-        details={**left, **details},
-        summary=texts["summary"],
-        context=texts["context"],
-        **lists,
-    )
-    return KeptNote(
-        _id(note_id, where) or _id_of_content(note),
-        note,
-        _moment(changed, where) if changed else now,
-        None if newer is None else str(newer),
-    )
+    named = {_SYNONYMS.get(key, key): value for key, value in given.items() if value is not None}
+    fields = {key: named[key] for key in _KEYS.intersection(named)}
+    fields |= {key: [fields[key]] for key in _LISTS.intersection(fields) if isinstance(fields[key], str)}
+    try:
+        note = convert({"content": "", **fields}, Note, strict=False)
+        about = convert(fields, _About)
+    except ValidationError as fault:
+        raise BadValue(f"{where} is not a note: {fault}", hint="mend it, or leave it out") from fault
+    unknown = {key: value for key, value in named.items() if key not in _KEYS}
+    note = replace(note, title=note.title or None, details={**unknown, **note.details})
+    changed_at = _moment(about.changed_at, where) if about.changed_at else now
+    return KeptNote(_checked(about.id, where) or _id_of_content(note), note, changed_at, about.superseded_by)
 
 
 def note_to_markdown(kept: KeptNote) -> str:
@@ -216,28 +193,9 @@ def _loaded(text: str, where: str) -> Any:
         raise BadValue(f"{where} is not JSON: {fault}", hint="mend it, or leave it out") from fault
 
 
-def _taken(left: dict[str, Any], keys: Iterable[str]) -> Any:
-    """Take the first of several names that is there."""
-    name = next((key for key in keys if key in left), None)
-    return None if name is None else left.pop(name)
-
-
-def _text(value: Any, name: str, where: str) -> str:
-    if value is None or isinstance(value, str | int | float):
-        return "" if value is None else str(value)
-    raise BadValue(f"{name} of {where} is not text", hint="quote it, or move it into details")
-
-
-def _texts(value: Any, name: str, where: str) -> tuple[str, ...]:
-    items = value if isinstance(value, list) else [] if value is None else [value]
-    return tuple(_text(item, name, where) for item in items)
-
-
-def _id(value: Any, where: str) -> str | None:
-    if value is None:
-        return None
-    told = str(value)
-    if not told or len(told) > MAX_ID or not told.isprintable() or isinstance(value, dict | list):
+def _checked(note_id: str | int | None, where: str) -> str:
+    told = "" if note_id is None else str(note_id)
+    if len(told) > MAX_ID or not told.isprintable():
         raise BadValue(
             f"the id of {where} cannot be one", hint=f"a line of at most {MAX_ID} characters, or none"
         )
@@ -248,10 +206,6 @@ def _id_of_content(note: Note) -> str:
     """Return an id for a note that has none: the same note has the same again, and is imported once."""
     said: Mapping[str, Any] = note_to_json(KeptNote("", note, 0.0))
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(round(seconds * 1e6) / 1e6, UTC).isoformat()
 
 
 def _moment(value: Any, where: str) -> float:

@@ -82,12 +82,7 @@ class NoteTools(NamedTuple):
 
 
 def save_note(note: Note, tools: NoteTools, *, supersedes: str | None = None) -> Document:
-    """Store a note, and mark the document it supersedes: the newest, if that one is superseded already.
-
-    Raises:
-        BadValue: there is nothing in it.
-        NotFound: the document it supersedes, by id, path or citation, does not exist.
-    """
+    """Store a note, and mark the document it supersedes: the newest, if that one is superseded already."""
     catalog = tools.store.catalog
     note = _with_lists(note)
     text = _text(note)
@@ -101,12 +96,7 @@ def save_note(note: Note, tools: NoteTools, *, supersedes: str | None = None) ->
 
 
 def edit_note(document_id: str, changes: Mapping[str, Json], tools: NoteTools) -> Document:
-    """Replace fields of a note; its id, its path and what it supersedes stay.
-
-    Raises:
-        NotFound: there is no such document.
-        BadValue: it is not a note, or nothing would be left of it.
-    """
+    """Replace fields of a note; its id, its path and what it supersedes stay."""
     catalog = tools.store.catalog
     old = document_by_id(catalog, document_id)
     if old is None:
@@ -127,12 +117,7 @@ def edit_note(document_id: str, changes: Mapping[str, Json], tools: NoteTools) -
 
 
 def remove_note(reference: str, store: Store) -> RemovedNote:
-    """Delete a note for good; what it superseded comes back, unless something newer supersedes that, too.
-
-    Raises:
-        NotFound: nothing of that name is indexed.
-        BadValue: it is a file, or the name fits several documents.
-    """
+    """Delete a note for good; what it superseded comes back, unless something newer supersedes that, too."""
     catalog = store.catalog
     document = find_document(reference, catalog)
     if document.type != "note":
@@ -174,9 +159,6 @@ def store_notes(notes: Sequence[KeptNote], tools: NoteTools) -> Imported:
     """Store notes under the ids they have; one that is kept under its id already is replaced.
 
     What superseded a note does so again if it is there, in the store or among the notes.
-
-    Raises:
-        BadValue: there is nothing in a note, or its id is that of a file.
     """
     catalog = tools.store.catalog
     texts = {kept.id: _text(kept.note) for kept in notes}  # all of them first: half an import helps nobody
@@ -227,11 +209,7 @@ def _as_given(kept: Note) -> Note:
 
 
 def _text(note: Note) -> str:
-    """Return the text of a note, clean.
-
-    Raises:
-        BadValue: there is none.
-    """
+    """Return the text of a note, clean."""
     if not isinstance(note.content, str):
         raise BadValue(f"the content of a note is {note.content!r}", hint="give text")
     said = NoteText(note.content, note.summary, note.context, note.highlights, note.aliases, note.details)

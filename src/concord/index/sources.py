@@ -32,11 +32,7 @@ TRIES = 3  # attempts to store a source while others store theirs
 
 
 def absolute_path(path: str | os.PathLike[str]) -> Path:
-    """Return an existing path, absolute and without links.
-
-    Raises:
-        NotFound: there is nothing there.
-    """
+    """Return an existing path, absolute and without links."""
     from pathlib import Path  # late: a search of one source loads this module, too, and names no path
 
     if not os.fspath(path):  # which Path takes for the working folder; probably a variable was not set
@@ -62,9 +58,6 @@ def register(
     """Store and return the source of a folder or file; options given here replace those of a known source.
 
     Trust is only ever taken away: adding an untrusted folder again does not make it trusted.
-
-    Raises:
-        UsageError: the path may not be indexed, the name is taken, or no file is like the patterns.
     """
     from concord.files.walk import walk  # late: a search of one source walks nowhere
 
@@ -146,11 +139,7 @@ def new_source(
     tags: Sequence[str] = (),
     trust: Trust = "trusted",
 ) -> Source:
-    """Return a new source for a folder or file.
-
-    Raises:
-        BadValue: the name is taken.
-    """
+    """Return a new source for a folder or file."""
     names = {source.name for source in existing}
     if name in names:
         raise BadValue(
@@ -173,11 +162,7 @@ def new_source(
 
 
 def find_source(name: str, sources: Sequence[Source]) -> Source:
-    """Return the source with this name, id or path, which may be relative to where the program runs.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Return the source with this name, id or path, which may be relative to where the program runs."""
     for source in sources:
         if name in (source.name, source.id, source.path):
             return source
@@ -271,13 +256,7 @@ _TRY_AGAIN = "nothing was removed: see that it runs and that vectors.url is righ
 def remove(
     store: Store, source: Source, wait_s: float, *, force: bool = False, progress: Progress = silent
 ) -> Removal:
-    """Delete a source with all that came from it, vectors first: these may be kept on another server.
-
-    Raises:
-        UsageError: it holds notes, which are nowhere else, and `force` is not set.
-        StoreBusy: it has been synced by another process for longer than `wait_s`.
-        BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
-    """
+    """Delete a source with all that came from it, vectors first: these may be kept on another server."""
     if source.kind == "notes" and not force:
         _refuse_to_lose(source, store.catalog.count(source.id).documents)
     from concord.index.lock import SYNCING  # late: a search of one source takes no lock

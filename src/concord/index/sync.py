@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -45,7 +45,6 @@ from concord.index.batch import UPDATED_AT_ONCE, Group, Prepared, Tally
 from concord.index.embedding import EmbeddingReport, embed_pending, with_embedding
 from concord.index.lock import sync_lock
 from concord.index.reading import ReadFile, Reading, ReadLimits, new_document, renamed_title
-from concord.index.saved import Saved, saved_files
 from concord.index.supersession import release_superseded, settle_supersession
 from concord.store.contract import Catalog, Select, Store, document_by_id
 from concord.text.chunk import chunk
@@ -67,13 +66,8 @@ class SyncTools(NamedTuple):
     progress: Progress
 
 
-def sync(
-    source: Source, tools: SyncTools, *, lock_wait_s: float, changed: Collection[str] = ()
-) -> SyncReport:
+def sync(source: Source, tools: SyncTools, *, lock_wait_s: float) -> SyncReport:
     """Bring the index of one source up to date with its files.
-
-    `changed` are the only paths that something has happened to; empty means that this is not known. If each
-    of them is an indexed file that was saved, no other file is looked at.
 
     Raises:
         Unreadable: the source's folder or file is gone or cannot be read; no document is removed.
@@ -84,7 +78,7 @@ def sync(
     with sync_lock(source.id, tools.store, tools.progress, lock_wait_s):
         source = _as_stored(source, tools.store.catalog)
         run = _Run(source, tools)
-        run.begin(saved_files(source, changed, tools.store.catalog, tools.limits.max_bytes))
+        run.begin()
         try:
             run.compare_files()
             run.index_new_files()
@@ -141,7 +135,6 @@ class _Run:
         self.entries: Iterable[Found | Skipped] = ()
         self.known: dict[str, FileState] = {}  # indexed files by path; met ones are taken out
         self.is_first = False  # nothing of the source is indexed yet
-        self.is_whole = True  # every file of the source is looked at
         self.memo = read_memo(tools.store.catalog.sync_state(source.id))
         self.mount = self.memo.mount  # where its disk is mounted
         self.textless = Textless(self.memo)
@@ -153,17 +146,12 @@ class _Run:
         self.done = 0
         self.total: int | None = None  # files to index, as soon as it is known
 
-    def begin(self, saved: Sequence[Saved] | None) -> None:
-        """Prepare to look at the files that were saved, or at all files if `saved` is None.
+    def begin(self) -> None:
+        """Prepare to look at all files.
 
         Raises:
             Unreadable: the source is gone, cannot be read or has lost its disk.
         """
-        self.is_whole = saved is None
-        if saved is not None:
-            self.entries = [one.found for one in saved]
-            self.known = {one.state.path: one.state for one in saved}
-            return
         self.entries = walk_source(self.source, self.tools.limits.max_bytes)
         self.mount = mount_point(self.source)
         self.known = self.tools.store.catalog.file_states(self.source.id)
@@ -252,14 +240,14 @@ class _Run:
     def report_unmatched_patterns(self) -> None:
         """If the source's patterns match no file at all, report how many they leave out: probably a typo."""
         patterns, catalog = self.source.patterns, self.tools.store.catalog
-        if not patterns or not self.is_whole or catalog.count(self.source.id).documents:
+        if not patterns or catalog.count(self.source.id).documents:
             return
         unlike = count_unlike(Path(self.source.path or ""), patterns, self.tools.limits.max_bytes)
         if unlike:
             self.tally.skipped[f"not like {', '.join(patterns)}"] = unlike
 
     def remember_for_next_sync(self) -> None:
-        """Write down what the next sync needs to know of this one, if this one has met every file."""
+        """Write down what the next sync needs to know of this one."""
         memo = Memo(
             self.mount,
             readers(),
@@ -267,7 +255,7 @@ class _Run:
             self.tools.limits.chunking_key(),
             declares=self.memo.declares,
         )
-        if self.is_whole and memo != self.memo:
+        if memo != self.memo:
             self._put_memo(memo)
 
     def _put_memo(self, memo: Memo) -> None:

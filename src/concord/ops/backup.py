@@ -12,15 +12,7 @@ from concord.store.contract import Store
 
 
 def back_up(store: Store, path: str | os.PathLike[str], progress: Progress) -> Backup:
-    """Copy a store to a file while it is in use; vectors that are kept outside it are made from its cache.
-
-    Raises:
-        NotFound: nothing was ever kept here.
-        UsageError: this kind of store cannot copy itself.
-        BadValue: the path is the store's own, or holds something that is no copy of a store.
-        CorruptStore: the store is damaged; an older copy stays.
-        BackendDown: the file cannot be written.
-    """
+    """Copy a store to a file while it is in use; vectors that are kept outside it are made from its cache."""
     started = time.monotonic()
     place = store.place
     target = os.path.realpath(os.path.expanduser(path))  # a link stays one

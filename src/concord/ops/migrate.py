@@ -2,9 +2,8 @@
 
 Nothing is embedded again, and the origin is only read. A document and its chunks arrive in one transaction,
 and vectors go to chunks that have none, so that a run that was killed is continued by the next one. A target
-that holds anything which the origin has not is refused. Only while a mark says that nothing but a migration
-has written to the target, what has gone from the origin is deleted there. A finished copy has a mark as well:
-it tells what was edited in the target from what is merely old.
+that holds anything which the origin has not, or has otherwise, is refused. Only while a mark says that
+nothing but a migration has written to the target, that is deleted there.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from msgspec.structs import asdict
 from concord.core.batches import batched
 from concord.core.errors import Action, BadValue, Hint, NotFound, ReadOnlyStore
 from concord.core.protocols import Progress
-from concord.files.state import finished_at, finished_copy, unfinished_copy
+from concord.files.state import unfinished_copy
 from concord.index.batch import is_full
 from concord.index.embedding import embedded_text, ready_index, text_key
 from concord.index.lock import SYNCING
@@ -43,16 +42,7 @@ class Migration(Struct, frozen=True):
 
 
 def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: float) -> Migration:
-    """Copy everything and see that it has arrived.
-
-    Raises:
-        NotFound: there is nothing to copy.
-        BadValue: the target holds something else, is a copy that was changed since it was finished, or is the
-            origin itself under whatever name.
-        ModelMismatch: it holds vectors of another model.
-        StoreBusy: a source is being synced for too long.
-        StoreError: the copy is not the same, because something changed meanwhile.
-    """
+    """Copy everything and see that it has arrived."""
     started = time.monotonic()
     if origin.place.unique_id == target.place.unique_id:
         raise BadValue(
@@ -76,73 +66,37 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         cached = _copy_cache(origin, target, progress)
         journal = _copy_journal(origin, target)
         checksum = verify(origin, target, journal, progress)
-        _mark_finished(origin, target)
+        for source in origin.catalog.snapshot().sources:
+            target.catalog.put_sync_state(source.id, origin.catalog.sync_state(source.id))
     target.maintain(progress)
     left = "" if origin.outbox.is_empty() else origin.outbox.home().url
     return Migration(target.catalog.count(), cached, checksum, copied, time.monotonic() - started, left)
 
 
 def _drop_or_refuse_strangers(origin: Store, target: Store) -> None:
-    """Refuse a target that holds what this store does not; in an unfinished copy, delete that.
-
-    Raises:
-        BadValue: it holds such a thing, or was edited, and is no unfinished copy.
-    """
-    is_unfinished = _is_unfinished_copy(origin, target)
-    known = {source.id for source in origin.catalog.snapshot().sources}
-    sources = [source for source in target.catalog.snapshot().sources if source.id not in known]
-    if sources and not is_unfinished:
-        _refuse(sources[0].name)
-    if target.catalog.count().documents:
-        here = {document.id for document in origin.catalog.documents()}
-        documents = [document for document in target.catalog.documents() if document.id not in here]
-        if documents and not is_unfinished:
-            _refuse(documents[0].path)
-        target.catalog.delete_documents([document.id for document in documents])
-    for source in sources:
-        target.catalog.remove_source(source.id)
-    if not is_unfinished:
-        _refuse_edits(origin, target)
-    else:
+    """Refuse a target that holds what this store does not; from an unfinished copy, delete it."""
+    here = {(type(kept), kept.id): plain(kept) for kept in _kept(origin)}
+    if _is_unfinished_copy(origin, target):
+        gone = [document.id for document in target.catalog.documents() if (Document, document.id) not in here]
+        target.catalog.delete_documents(gone)
+        for source in target.catalog.snapshot().sources:
+            if (Source, source.id) not in here:
+                target.catalog.remove_source(source.id)
         _mark_unfinished(target)
+        return
+    for kept in _kept(target):
+        if here.get((type(kept), kept.id)) != plain(kept):
+            _refuse(kept.name if isinstance(kept, Source) else kept.path)
+    known = {(opinion.query, opinion.document_id) for opinion in origin.journal.feedback()}
+    for opinion in target.journal.feedback():
+        if (opinion.query, opinion.document_id) not in known:
+            _refuse(f"an opinion on {opinion.citation}")
 
 
 def _refuse(name: str) -> NoReturn:
     raise BadValue(
-        f"the target holds a knowledge base of its own: {name!r} is not in this one",
-        hint="choose an empty store: another folder, file or database; a copy that was finished earlier is"
-        " not brought up to date with what has been deleted since",
-    )
-
-
-def _refuse_edits(origin: Store, target: Store) -> None:
-    """Refuse a target that somebody has changed, because copying to it again would undo the change.
-
-    A target that is as a migration has left it may be older than the origin: then it is brought up to date.
-
-    Raises:
-        BadValue: something in it is not as it is here.
-    """
-    known = {(opinion.query, opinion.document_id) for opinion in origin.journal.feedback()}
-    for opinion in target.journal.feedback():  # an opinion does not raise the generation
-        if (opinion.query, opinion.document_id) not in known:
-            _refuse_edited(f"there is an opinion on {opinion.citation!r}")
-    finished = _finished_at(target)
-    if target.catalog.snapshot().generation in finished:
-        return
-    there = {(type(one), one.id): plain(one) for one in _kept(target)}
-    for one in _kept(origin):
-        missing = None if finished else plain(one)  # what an unfinished copy lacks is still to come
-        if there.get((type(one), one.id), missing) != plain(one):
-            name = one.name if isinstance(one, Source) else one.path
-            _refuse_edited(f"{name!r} is not there as it is here")
-
-
-def _refuse_edited(what: str) -> NoReturn:
-    raise BadValue(
-        f"the target was changed after it was copied: {what}",
-        hint="copying again would undo that: choose an empty store, or delete the copy if nothing in it is"
-        " needed",
+        f"the target holds a knowledge base of its own: {name!r} is not so in this one",
+        hint="choose an empty store: another folder, file or database",
     )
 
 
@@ -164,29 +118,9 @@ def _is_unfinished_copy(origin: Store, target: Store) -> bool:
     return bool(there & here) and any(target.catalog.sync_state(source_id) == mark for source_id in there)
 
 
-def _mark_finished(origin: Store, target: Store) -> None:
-    """Replace the mark in the target by the origin's sync states, and note the target's generation."""
-    generation = target.catalog.snapshot().generation
-    for source in origin.catalog.snapshot().sources:
-        target.catalog.put_sync_state(
-            source.id, finished_copy(origin.catalog.sync_state(source.id), generation)
-        )
-
-
-def _finished_at(target: Store) -> set[int]:
-    """Return the generations at which migrations have left the target; none before the first is finished.
-
-    Every source has a mark of its own, because a sync of the source overwrites it.
-    """
-    marks = (
-        finished_at(target.catalog.sync_state(source.id)) for source in target.catalog.snapshot().sources
-    )
-    return {generation for generation in marks if generation is not None}
-
-
 def _copy_documents(origin: Store, target: Store, progress: Progress) -> int:
     """Copy sources, then the documents that are new or different; return how many."""
-    _mark_unfinished(target)  # first: a finished copy that this run changes is not one that was edited
+    _mark_unfinished(target)
     for source in origin.catalog.snapshot().sources:
         target.catalog.put_source(source)
         _mark_unfinished(target)
@@ -218,11 +152,7 @@ def _piece(chunk: Chunk) -> Piece:
 
 
 def _add_models(origin: Store, target: Store) -> None:
-    """Add the models there that are here, and let searches use the same one.
-
-    Raises:
-        ModelMismatch: there are vectors of a model that is not known here.
-    """
+    """Add the models there that are here, and let searches use the same one."""
     snapshot = origin.catalog.snapshot()
     if snapshot.active is None:
         return

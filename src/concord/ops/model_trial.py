@@ -91,11 +91,7 @@ def known_items(catalog: Catalog) -> list[KnownItem]:
 
 
 def recorded_items(path: Path, catalog: Catalog) -> list[KnownItem]:
-    """Read queries from a file: a line each, `{"query": …, "path": …}`; paths that are gone are passed over.
-
-    Raises:
-        BadValue: the file cannot be read as that.
-    """
+    """Read queries from a file: a line each, `{"query": …, "path": …}`; paths that are gone are left out."""
     try:
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
         pairs = [(str(row["query"]), str(row["path"])) for row in rows]

@@ -76,12 +76,7 @@ class Models:
         return states
 
     def add(self, provider: str, model: str = "", url: str = "", progress: Progress = silent) -> Built:
-        """Build the vectors of a further model; an interrupted build is continued.
-
-        Raises:
-            EmbedderDown: the provider does not answer at all.
-            UsageError: there is no such provider or model.
-        """
+        """Build the vectors of a further model; an interrupted build is continued."""
         recipe = recipe_for(provider, model, url)
         started = time.monotonic()
         with self._locked(), closing(self._opener(recipe, 0)) as embedder:
@@ -99,11 +94,6 @@ class Models:
         """Search with another model from now on, unless it finds less than the present one.
 
         Chunks that it has no vector for are embedded first. One that was used before is not tried again.
-
-        Raises:
-            NotFound: there is no such model.
-            BadValue: the name fits several.
-            EmbedderDown: some chunks could not be embedded, and `force` was not given.
         """
         started, target, before = time.monotonic(), self.find(name), self._store.catalog.snapshot().active
         old = before.identity if before else None
@@ -123,34 +113,18 @@ class Models:
         return Switch(outcome, target.identity, old, trial, embedding, time.monotonic() - started)
 
     def remove(self, name: str) -> tuple[Identity, int]:
-        """Delete a model's vectors, by its whole name or its number; return whose and how many.
-
-        Raises:
-            NotFound: there is no such model.
-            BadValue: it is the one that searches use.
-        """
+        """Delete a model's vectors, by its whole name or its number; return whose and how many."""
         identity = self.find(name, by_part=False).identity
         return identity, self._store.models.drop(identity)
 
     def compare(
         self, first: str, second: str, *, queries: Path | None = None, progress: Progress = silent
     ) -> ModelComparison:
-        """Let two models look for the same passages.
-
-        Raises:
-            NotFound: there is no such model.
-            BadValue: a name fits several.
-            EmbedderDown: the provider of one of them does not answer.
-        """
+        """Let two models look for the same passages."""
         return self._compared(self.find(first), self.find(second), queries, progress)
 
     def find(self, name: str, *, by_part: bool = True) -> Model:
-        """Return a model by its name, with or without the provider, by its number, or by a part of its name.
-
-        Raises:
-            NotFound: none is called so.
-            BadValue: several are.
-        """
+        """Return a model by its name, with or without the provider, its number, or a part of its name."""
         models = self._store.catalog.snapshot().models
         fitting = _numbered(int(name), models) if name.isdecimal() else _named(name, models, by_part=by_part)
         if len(fitting) > 1:
@@ -166,11 +140,7 @@ class Models:
         return fitting[0]
 
     def _completed(self, target: Model, force: bool, progress: Progress) -> EmbeddingReport:
-        """Embed what has no vector of the target yet.
-
-        Raises:
-            EmbedderDown: not all could be embedded, and `force` is not set.
-        """
+        """Embed what has no vector of the target yet."""
         if not self._store.models.index(target.identity).count_pending():
             return EmbeddingReport()
         with self._opened(target) as embedder:

@@ -49,10 +49,6 @@ def move_vectors(
     """Keep a store's vectors outside it, or inside again.
 
     Interrupted, what has not arrived is pending for the next sync.
-
-    Raises:
-        BadValue: they are in the store itself, and nothing says that they are to be elsewhere.
-        BackendDown: nobody answers in the new home; nothing has changed.
     """
     if tools.new is None and not store.outbox.home().url and not store.outbox.left():
         raise BadValue(

@@ -8,12 +8,12 @@ Statements are written once, with `:name` for a value and two forms that no engi
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from concord.core.errors import BadValue, KBError
+from concord.core.protocols import override as override
 
 Values = Mapping[str, Any]
 NOTHING: Values = {}
@@ -99,22 +99,6 @@ class WordTables(Protocol):
 
     def index(self, session: Session, chunk_ids: Sequence[int]) -> None:
         """Index chunks that have been written or changed."""
-
-
-Method = TypeVar("Method")
-
-if TYPE_CHECKING:
-    from typing_extensions import override
-elif sys.version_info >= (3, 12):
-    from typing import override
-else:
-
-    def override(method: Method) -> Method:
-        """Return the method: only type checkers read this."""
-        return method
-
-
-__all__ = ["override"]
 
 
 Place = TypeVar("Place")
