@@ -221,19 +221,6 @@ def test_a_heading_directly_above_a_deeper_one_goes_with_it():
     assert piece.text.startswith("# Guide")
 
 
-@pytest.mark.parametrize(
-    ("begin", "end"),
-    [
-        ("{{< highlight yaml >}}", "{{< /highlight >}}"),
-        ("{{% highlight sh %}}", "{{% /highlight %}}"),
-        ("{% highlight ruby %}", "{% endhighlight %}"),
-    ],
-)
-def test_a_hash_inside_a_listing_of_hugo_or_jekyll_is_not_a_heading(begin: str, end: str):
-    (piece,) = markdown(f"# Title\n\n{begin}\n---\n#\n# CAUTION\n{end}\n\nAfter.")
-    assert piece.heading == ("Title",)
-
-
 def test_a_listing_of_hugo_that_is_never_ended_does_not_swallow_the_headings_below():
     pieces = markdown(f"# One\n\n{{{{< highlight >}}}}\n\n{sentences(6)}\n\n# Two\n\n{sentences(6)}")
     assert {piece.heading for piece in pieces} == {("One",), ("Two",)}
@@ -320,17 +307,6 @@ def test_a_scrap_stays_alone_where_no_neighbour_has_room_for_it():
     parts = ["## vac\n\ncleans", f"## How\n\n{words}".strip()]
     pieces = assert_valid(Extracted("\n\n".join(parts), "html"))
     assert [piece.text for piece in pieces] == parts
-
-
-def test_a_table_that_is_drawn_with_lines_is_cut_between_its_rows():
-    border, head = "+------+-------+", "+======+=======+"
-    rows = [f"| row{n} | one   |\n|      | two   |\n{border}" for n in range(9)]
-    text = f"Rows\n====\n\n{border}\n| name | words |\n{head}\n" + "\n".join(rows) + "\n\nThe end."
-    pieces = assert_valid(Extracted(text, "text"), ChunkSize(60, 84, 0))
-    assert len(pieces) > 3
-    assert all(re.search(r"(?:\A|[+=]\n)\| row", piece.text) for piece in pieces)
-    assert all(piece.text.endswith(("+", "The end.")) for piece in pieces)
-    assert "| words |\n+======+=======+\n| row0" in pieces[0].text
 
 
 def test_sections_under_different_top_level_headings_are_not_joined():

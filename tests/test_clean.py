@@ -113,18 +113,6 @@ def test_the_dots_of_a_table_of_contents_are_short_and_each_entry_has_its_line()
     assert clean_pages(["And so on.... He waited ..."])[0] == "And so on.... He waited ..."
 
 
-def test_a_letter_that_only_looks_like_a_roman_number_is_text():
-    assert clean_pages(["ı"])[0] == "ı"
-
-
-def test_roman_page_numbers_are_removed():
-    romans = ["i", "ii", "iii", "iv", "v"]
-    text, _ = clean_pages(
-        [body(f"Preface {word} here.", roman) for word, roman in zip("abcde", romans, strict=True)]
-    )
-    assert [line for line in text.split("\n") if line in romans] == []
-
-
 def test_numbers_that_do_not_count_the_pages_stay():
     numbers = ["17", "4", "99", "42", "8"]
     pages = [body(f"The {word} total is", number) for word, number in zip("abcde", numbers, strict=True)]
@@ -191,20 +179,6 @@ def test_ligatures_become_letters_on_pages():
 
 def test_logic_keeps_its_signs():
     assert clean_pages(["p ∧ ¬q\nand ¬(a ∨ b)"])[0] == "p ∧ ¬q and ¬(a ∨ b)"
-
-
-@pytest.mark.parametrize(
-    ("raw", "expected"),
-    [
-        ("I N T R O D U C T I O N", "INTRODUCTION"),
-        ("T h e cat and the dog", "The cat and the dog"),
-        ("points x y z and a b c", "points x y z and a b c"),
-        ("A B C D E F G H", "A B C D E F G H"),
-        ("too   many    spaces", "too many spaces"),
-    ],
-)
-def test_spaced_out_letters_are_closed_up_only_where_it_is_certain(raw: str, expected: str):
-    assert clean_pages([raw])[0] == expected
 
 
 def test_sentences_broken_by_lines_are_joined_and_paragraphs_are_not():

@@ -233,11 +233,9 @@ def test_the_threshold_holds_on_the_steps_as_well():
             {"source": "notes", "tags": ("x",)},
             "no document matches the filter: tags x; source notes; no document has the tag x: there are ops",
         ),
-        ({"since": 2.0, "until": 1.0}, "no document can match the filter: it begins after it ends"),
         (
             {"until": moment("1971-02-03", now=0.0, is_end=True)},
-            "no document matches the filter: modified until 1971-02-03; without the dates, 4 would: a date"
-            " mentioned in a text belongs in the query",
+            "no document matches the filter: modified until 1971-02-03",
         ),
         (
             {"since": 1e300, "type": "pdf"},

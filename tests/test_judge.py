@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
-from concord.core import plugins
 from concord.embed.hashing import HashingEmbedder
 from concord.search.blend import WEIGHTS
 from concord.search.calibration import Cuts, Head, Heads
@@ -31,7 +29,6 @@ from concord.search.judge import (
     row_of,
 )
 from concord.search.legs import Semantic
-from concord.search.notes import FOREIGN
 from concord.search.pipeline import search
 from concord.types import Leg, Query, RankedList, Request
 from contract.stored import vectors_of
@@ -241,30 +238,6 @@ def test_where_the_model_does_not_read_a_script_words_judge():
     blind, polyglot = (search(Request("备份每天夜里写入"), some) for some in given)
     assert titles(blind) == titles(polyglot)
     assert (blind.answerable, polyglot.answerable) == (False, True)
-
-
-class OfLetters(HashingEmbedder):
-    """A model that has no word whole."""
-
-    def token_starts(self, text: str) -> Sequence[int]:
-        return range(len(text))
-
-
-@pytest.mark.parametrize(
-    ("query", "is_told"),
-    [
-        ("kubernetes qqqq wwww zzzz", True),
-        ("wie ist kubernetes qqqq wwww zzzz", True),
-        ("how does this kubernetes qqqq wwww zzzz", False),  # strange names in a language that is read
-        ("kubernetes deployment rolls out containers", False),  # words that texts have
-    ],
-)
-def test_who_asks_in_a_language_of_no_document_is_told_to_ask_in_theirs(
-    query: str, is_told: bool, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setitem(plugins.TABLES["embedders"], "letters", "test_judge:OfLetters")
-    given = tools(library(embed__provider="letters"), with_words(other_scripts=0.0))
-    assert (FOREIGN in (search(Request(query), given).note or "")) == is_told
 
 
 class Late:

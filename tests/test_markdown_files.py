@@ -112,7 +112,6 @@ HEADINGS = {
     "A *great* tool": "A great tool",
     "**Bold**, ***both*** and **bold with *more* in it**": "Bold, both and bold with more in it",
     "An _old_ way and __two words__": "An old way and two words",
-    "The `--amend` option and ``a ` b``": "The --amend option and a ` b",
     "Why `2*3*4` and `__init__`": "Why 2*3*4 and __init__",
     "2 * 3 * 4": "2 * 3 * 4",
     "__init__, snake_case_name and _private": "__init__, snake_case_name and _private",

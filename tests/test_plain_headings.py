@@ -72,52 +72,6 @@ def test_changes_with_a_release_are_told_under_it(first: str, second: str):
     assert heading_of("with care", text) == (" ".join(second.split()),)
 
 
-LISTINGS = """jump
-====
-
-Given a change like this:
-
-------------------------------
---- a/foo.c
-+++ b/foo.c
------------------------------
-
-it feeds this to the editor:
-
------------------------------------
-foo.c:2:9: printf("hello word!\\n");
------------------------------------
-
-Which is not much. Use it like this:
-
---------------------
-# jump to changes
-
-git jump diff
---------------------
-
--------
-Licence
--------
-
-As you like it.
-
-.. automodule:: jump
-   :members:
-
-----------
-Decorators
-----------
-
-None.
-"""
-
-
-def test_a_listing_that_is_announced_has_no_headings_and_a_title_between_two_lines_is_one():
-    titles = [("jump",), ("jump", "Licence"), ("jump", "Decorators")]
-    assert headings(LISTINGS) == titles
-
-
 def test_a_rule_below_a_sentence_that_is_longer_than_it_underlines_nothing():
     rule = "-" * 78
     text = f"Changes\n-------\n\na.  A knot is a synonym for a bow.\n{rule}\n\nb.  A rope was fixed.\n"
@@ -139,11 +93,6 @@ def test_roles_of_restructuredtext_do_not_show_in_headings(title: str, words: st
     assert section.heading == (words,)
 
 
-def test_what_nothing_closes_is_no_listing():
-    text = "It is like this:\n\n----------\nRopes\n\nof hemp\n\nAnchors\n=======\n\nof iron\n"
-    assert heading_of("of iron", text) == ("Anchors",)
-
-
 def test_a_heading_with_only_a_deeper_one_below_it_is_no_section_of_its_own():
     text = "Fruit\n=====\n\nPears\n-----\n\ngreen\n\nPlums\n-----\n\nblue\n"
     assert headings(text) == [("Fruit", "Pears"), ("Fruit", "Plums")]
@@ -155,25 +104,6 @@ def test_sections_stand_beside_each_other_where_a_level_above_them_is_left_out()
     text += "1.1. Short\n==========\n\nOne word.\n\n1.2. Long\n=========\n\nMany words.\n"
     assert heading_of("One word", text) == ("1. Names", "1.1. Short")
     assert heading_of("Many words", text) == ("1. Names", "1.2. Long")
-
-
-FENCED = "Rules\n=====\n\nAn example:\n\n````` example\n\nfoo\n===\n\n```\n\nbar\n---\n\n{}\n\nAfter it.\n"
-
-
-def test_a_listing_between_backticks_has_no_headings():
-    assert {*headings(FENCED.format("`````"))} == {("Rules",)}
-    assert headings(FENCED.format("````")) == [("Rules",), ("foo",), ("foo", "bar")]  # nothing closes it
-
-
-def test_a_listing_may_begin_directly_below_longer_words():
-    text = "Rules\n=====\n\nRun this:\n```\nmake\n\n```\n\nCosts\n=====\n\n"
-    text += "And:\n```\nmake\n```\n\nUse\n===\n\nIt.\n"
-    assert headings(text) == [("Rules",), ("Costs",), ("Use",)]
-
-
-def test_backticks_directly_below_words_underline_them():
-    text = "Rules\n`````\n\nOne.\n\nfoo\n===\n\nTwo.\n\nCosts\n`````\n\nThree.\n"
-    assert headings(text) == [("Rules",), ("Rules", "foo"), ("Costs",)]
 
 
 def test_a_chunk_in_the_middle_of_a_release_says_which_it_is_of():

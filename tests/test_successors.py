@@ -126,86 +126,23 @@ def test_a_chain_is_kept_as_it_is_told():
             "# 3. Polling\n\nDate: 2016-02-12\n\n## Status\n\nOld\n\nSuperceded by [7. Queues](0007.md)\n",
             "Superceded by [7. Queues](0007.md)",
         ),
-        ("# Polling\n\n* Status: superseded by [ADR-7](0007.md)\n", "superseded by [ADR-7](0007.md)"),
-        ("# Polling\n\n**Status:** Replaced by ADR-7\n", "Replaced by ADR-7"),
+        (
+            "# Polling\n\n* Status: superseded by [ADR-7](0007.md)\n",
+            "* Status: superseded by [ADR-7](0007.md)",
+        ),
+        ("# Polling\n\n**Status:** Replaced by ADR-7\n", "**Status:** Replaced by ADR-7"),
         ("# Polling\n\n## Status\n\nAccepted\n\n## Context\n\nSuperseded by nothing so far.\n", None),
         ("# Polling\n\nSuperseded by queues is what people call it.\n", None),
         ("# Polling\n\nStatus: accepted\n", None),
         ("# Log\n\n## 3. Polling\n\nStatus: superseded by ADR-7\n\n## 7. Queues\n\nStatus: old\n", None),
         ("# Log\n\n## 3. Polling\n\nStatus: superseded by ADR-7\n", None),
-        (
-            "# Queues\n\n## Status\n\nAccepted\n\nSupercedes [3. Polling](0003.md)\n",
-            "Supercedes [3. Polling](0003.md)",
-        ),
-        ("# Queues\n\n- Status: accepted\n- **Supersedes:** ADR-3\n", "- **Supersedes:** ADR-3"),
-        ("# Queues\n\nStatus: proposed\n\nSupersedes: ADR-3\n", "proposed\nSupersedes: ADR-3"),
-        ("# Queues\n\nIt replaces polling.\n\n## Why\n\nReplaces: polling\n", None),
-        ("# Queues\n\nStatus: accepted\n\n## Why\n\nReplaces: ADR-3\n", None),  # not beside the status
-        ("# Queues\n\nStatus: accepted\n\nA queue: replaces ADR-3.\n", None),  # no label of its own
-        ("# Valkey\n\nA store of keys.\n\n- **Replaces:** [Redis](redis.md)\n", None),  # no record
+        ("# Queues\n\n## Status\n\nAccepted\n\nSupercedes [3. Polling](0003.md)\n", None),
         ("# How to\n\n```\n# 3. Polling\n\nStatus: superseded by ADR-7\n```\n", None),
     ],
 )
-def test_the_status_of_a_decision_record_tells_what_it_replaces_or_was_replaced_by(
-    text: str, status: str | None
-):
+def test_the_status_of_a_decision_record_tells_what_it_was_replaced_by(text: str, status: str | None):
     assert status_of(text) == status
-    is_pending = status is not None and status.startswith("proposed")
-    assert declares({"status": status}) is (status is not None and not is_pending)
-
-
-@pytest.mark.parametrize(
-    "status",
-    [
-        "Supersedes ADR 3",
-        "Supersedes: [ADR-0003](0003-polling.md)",
-        "Accepted, supersedes ADR-3",
-        "Accepted. Replaces [3. Polling](0003-polling.md).",
-        "Accepted (supersedes ADR-3)",
-        "Accepted - supercedes 0003-polling.md",
-        "Supersedes ADR-3, see the minutes",
-        "**Supersedes:** ADR-3",
-        "Supersedes ADR-3, superseded by ADR-9",
-    ],
-)
-def test_a_status_may_say_which_record_it_replaces(status: str):
-    documents = [record("0003-polling.md"), record("0007-queues.md", status=status)]
-    assert declares(documents[1].details)
-    assert successors(documents, "adr") == {"0003-polling.md": "0007-queues.md"}
-
-
-@pytest.mark.parametrize(
-    "status", ["Supersedes ADR-3 and ADR-4", "Supersedes: [3](0003.md), [4](0004.md)", "Replaces 3, 4 & 0004"]
-)
-def test_a_status_may_say_that_it_replaces_several_records(status: str):
-    documents = [record("0003.md"), record("0004.md"), record("0007.md", status=status)]
-    assert successors(documents, "adr") == {"0003.md": "0007.md", "0004.md": "0007.md"}
-
-
-@pytest.mark.parametrize(
-    "status",
-    [
-        "Partially supersedes ADR-3",
-        "Accepted; does not replace ADR-3",
-        "Proposed, supersedes ADR-3",
-        "Rejected. Supersedes ADR-3",
-        "In review, supersedes ADR-3",
-        "Not accepted, supersedes ADR-3",
-        "On hold; supersedes ADR-3",
-        "To be decided: supersedes ADR-3",
-        "WIP. Replaces ADR-3",
-        "Supersedes ADR-3 (partly)",
-        "Accepted. Replaces ADR-3, in part",
-        "Supersedes [9](0009.md), see also [3](0003.md)",
-        "Supersedes most of ADR-3",
-    ],
-)
-def test_a_status_that_claims_less_or_holds_not_replaces_nothing(status: str):
-    assert successors([record("0003.md"), record("0007.md", status=status)], "adr") == {}
-
-
-def test_what_is_only_proposed_has_replaced_nothing_whatever_its_front_matter_claims():
-    assert successors([record("3.md"), record("7.md", status="proposed", supersedes=3)], "adr") == {}
+    assert declares({"status": status}) is (status is not None)
 
 
 OLD = "---\nsuperseded_by: {}\n---\n# Polling\n\nWe poll for herring.\n"
@@ -239,15 +176,6 @@ def test_a_file_that_says_it_was_replaced_is_left_out_unless_it_is_asked_for(ben
 def test_a_status_in_the_text_counts_as_front_matter_does(bench: SyncBench, records: Path):
     text = "# 3. Polling\n\n## Status\n\nSuperseded by [7](0007-queues.md)\n\n## Context\n\nHerring.\n"
     write(records / "0003-polling.md", text)
-    bench.add(records)
-    assert found(bench) == {"adr/0007-queues.md"}
-
-
-def test_a_status_that_names_what_it_replaces_leaves_that_out(bench: SyncBench, records: Path):
-    write(records / "0003-polling.md", "# 3. Polling\n\n## Status\n\nAccepted\n\n## Context\n\nHerring.\n")
-    write(
-        records / "0007-queues.md", "# 7. Queues\n\n## Status\n\nSupersedes ADR 3\n\n## Context\n\nHerring.\n"
-    )
     bench.add(records)
     assert found(bench) == {"adr/0007-queues.md"}
 

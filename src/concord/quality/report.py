@@ -1,6 +1,6 @@
 """An evaluation for people: the tables of a terminal, and one HTML page that needs nothing else.
 
-The plots are SVG written here: two of squares and lines are not worth a plotting library.
+The plots are SVG written here: two of circles on a line are not worth a plotting library.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from concord.quality.evaluate import SAMPLE, Evaluation
 from concord.quality.metrics import Answerability, LabelPrecision, Latency, Reliability
-
-SIZE, EDGE = 260, 34  # of a plot, in pixels: the square of data, and what its axes need
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
@@ -59,46 +57,18 @@ def page(evaluation: Evaluation, made: str) -> str:
 
 
 def reliability_plot(found: Reliability) -> str:
-    """Return a reliability diagram as SVG: what came true over what was promised, larger for more cases."""
-    full = SIZE + 2 * EDGE
-    most = max((bin.n for bin in found.bins), default=0)
+    """Return a reliability diagram as SVG: what came true, upwards, over what was promised, to the right."""
     marks = "".join(
-        f'<rect x="{_x(bin.promised) - half:.1f}" y="{_y(bin.true) - half:.1f}" width="{2 * half:.1f}" '
-        f'height="{2 * half:.1f}" fill="#1668b8"><title>{bin.n:,} promised {bin.promised:.2f}, '
-        f"{bin.true:.2f} true</title></rect>"
+        f'<circle cx="{100 * bin.promised:.1f}" cy="{100 - 100 * bin.true:.1f}" r="2.5">'
+        f"<title>{bin.n:,} promised {bin.promised:.2f}, {bin.true:.2f} true</title></circle>"
         for bin in found.bins
         if bin.n
-        for half in [2 + 5 * (bin.n / most) ** 0.5]
     )
-    path = " ".join(f"{_x(bin.promised):.1f},{_y(bin.true):.1f}" for bin in found.bins if bin.n)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {full} {full}" width="{full}" height="{full}" '
-        f'font-family="sans-serif" font-size="10" role="img" aria-label="reliability diagram">'
-        f'<rect x="{EDGE}" y="{EDGE}" width="{SIZE}" height="{SIZE}" fill="#fff" stroke="#999"/>'
-        f'<line x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}" stroke="#aaa" stroke-dasharray="4 4"/>'
-        f'<polyline points="{path}" fill="none" stroke="#1668b8"/>{marks}{_axes()}</svg>'
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="-5 -5 110 110" width="280" role="img" '
+        'aria-label="reliability diagram" fill="#1668b8">'
+        f'<path d="M0 0V100H100M0 100L100 0" fill="none" stroke="#999"/>{marks}</svg>'
     )
-
-
-def _axes() -> str:
-    below = "".join(
-        f'<text x="{_x(at)}" y="{_y(0) + 14}" text-anchor="middle">{at:g}</text>'
-        f'<text x="{_x(0) - 5}" y="{_y(at) + 3}" text-anchor="end">{at:g}</text>'
-        for at in (0, 0.2, 0.4, 0.6, 0.8, 1)
-    )
-    middle = EDGE + SIZE / 2
-    return (
-        f'{below}<text x="{middle}" y="{_y(0) + 29}" text-anchor="middle">promised</text>'
-        f'<text x="10" y="{middle}" text-anchor="middle" transform="rotate(-90 10 {middle})">came true</text>'
-    )
-
-
-def _x(value: float) -> float:
-    return EDGE + SIZE * value
-
-
-def _y(value: float) -> float:
-    return EDGE + SIZE * (1 - value)
 
 
 def _figure(name: str, question: str, kept: Reliability) -> str:

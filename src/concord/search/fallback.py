@@ -10,7 +10,6 @@ order, or comes from an untrusted source, is not suggested.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -44,12 +43,7 @@ LONGEST_COMPOUND = 32  # letters of a word that is taken apart: the number of it
 MAX_SUGGESTIONS, MAX_TITLES = 5, 3
 MAX_TEXT, MAX_TITLE = 200, 80  # characters of a query that is suggested put right, and of a title
 RELATED = 10  # chunks whose documents may be suggested
-LEAST_SWAPPED, MOST_SWAPPED = 5, 20  # letters of a word in which two may have changed places
 _WORD = pattern(rf"(?:[^\W_]|[{MARKS}])+")
-
-SimilarWords = Callable[
-    [str], Sequence[tuple[str, int]]
-]  # known words like one, with how many chunks hold each
 
 
 class Fallback(Struct, frozen=True):
@@ -221,31 +215,16 @@ def _wants_suggestions(answer: Answer, query: Query, candidates: Candidates, fal
 
 def _suggested_words(query: Query, index: WordIndex) -> dict[str, list[str]]:
     """Return each word of the query that no chunk holds, with words like it that the filter lets through."""
-    similar: SimilarWords = cache(lambda word: index.similar_words(word, SIMILAR_WORDS))
+    like = {word: index.similar_words(word, SIMILAR_WORDS) for word in unknown_words(query)}
     return {
-        written(word): [
-            written(like) for like in _like(word, similar, index) if _is_found(like, query, index)
-        ]
-        for word in unknown_words(query)
+        written(word): [written(known) for known, _ in found if _is_found(known, query, index)]
+        for word, found in like.items()
     }
 
 
 def _is_found(word: str, query: Query, index: WordIndex) -> bool:
     match = word_match(word)
     return match is not None and bool(index.search(match, query.filter, 1))
-
-
-def _like(word: str, similar: SimilarWords, index: WordIndex) -> list[str]:
-    """Return known words like one; if none of them is what was meant, also those with two letters swapped.
-
-    The index keeps stems, and swapping letters may change the stem: that of stetings is far from settings.
-    """
-    like = [known for known, _ in similar(word)]
-    if _meant(word, like) or not LEAST_SWAPPED <= len(word) <= MOST_SWAPPED:
-        return like
-    swapped = [word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)]
-    held = index.frequencies(swapped)[1]
-    return [*like, *sorted((other for other in swapped if held.get(other)), key=lambda other: -held[other])]
 
 
 def _meant(word: str, like: Sequence[str]) -> str | None:

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from concord.core.errors import Action, Hint, joined
 from concord.core.reports import partly_read, sentence
 from concord.search.fallback import STEPS, Fallback
 from concord.search.fuse import Candidates, rrf_scores
-from concord.search.scores import MAX_EF_SEARCH, is_read
+from concord.search.scores import MAX_EF_SEARCH
 from concord.search.tools import Tools
 from concord.search.understand import unknown_words
 from concord.text.scripts import has_unspaced
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 MAX_NAMED = 8  # things that a note enumerates
 LEAST_LETTERS = 3  # of a word that is reported as absent
-MOSTLY_ABSENT = 0.5  # share of a query's words
 
 STEP_NOTES: dict[Step, str] = {
     "prefix": "nothing holds the words as typed; these passages hold words that begin like them",
@@ -34,7 +32,6 @@ STEP_NOTES: dict[Step, str] = {
 }
 CLAMPED = f"was lowered to {MAX_EF_SEARCH}: more costs time and finds nothing more"
 ONLY_EXCLUDES = "a query that only excludes has nothing to look for, so it was read as words"
-FOREIGN = "if the query is in another language than the documents, ask in theirs"
 EMPTY = Hint(Action.BEGIN, "the knowledge base is empty: {begin}")
 NO_WORD = "there is no word in the query to look for"
 NOTHING = "nothing found, not even by parts of words: try other or fewer words"
@@ -49,7 +46,6 @@ ALL_SUPERSEDED = Hint(
 MATCHES_SUPERSEDED = Hint(
     Action.INCLUDE_SUPERSEDED, "all that was found has been superseded; {include_superseded} shows it"
 )
-IN_THE_QUERY = "a date mentioned in a text belongs in the query"
 
 
 class Said(Struct, frozen=True):
@@ -77,7 +73,6 @@ def _on_hits(said: Said) -> Iterator[str | None]:
     if query.nothing_wanted and query.chunks:
         yield ONLY_EXCLUDES
     yield _on_exclusion(query)
-    yield _on_copies(said.answer, query)
 
 
 def _on_words(said: Said) -> Iterator[str | None]:
@@ -92,24 +87,13 @@ def _on_words(said: Said) -> Iterator[str | None]:
         yield f"searched for {' '.join(map(written, forms))} (typed {written(word)})"
     if query.absent_names:
         yield f"nothing is called {_enumerated(query.absent_names)}"
-    elif not said.fallback.step:
-        if words := [word for word in unknown_words(query) if _says_something(word)]:
-            yield f"no text has the word{'s' * (len(words) > 1)} {_enumerated(words)}"
-        yield _on_language(said)
+    elif not said.fallback.step and (words := [*filter(_says_something, unknown_words(query))]):
+        yield f"no text has the word{'s' * (len(words) > 1)} {_enumerated(words)}"
 
 
 def _says_something(word: str) -> bool:
     is_word = word.isalpha() and len(word) >= LEAST_LETTERS or word.isdecimal() and len(word) > LEAST_LETTERS
     return is_word and not is_stop_word(word) and not has_unspaced(word)
-
-
-def _on_language(said: Said) -> str | None:
-    """Suggest another language, where neither the model reads the query's language nor do texts have it."""
-    if is_read(said.candidates.context) or said.answer.answerable is not False:
-        return None
-    counts = said.query.frequencies.values()
-    absent = sum(not count for count in counts) / max(1, len(counts))
-    return FOREIGN if absent >= MOSTLY_ABSENT else None
 
 
 def _enumerated(things: Sequence[str]) -> str:
@@ -124,16 +108,6 @@ def _on_exclusion(query: Query) -> str | None:
         return None
     quotes = "quoted words are looked for" if query.phrases else "put it in quotes to look for it"
     return f"texts with {', '.join(query.excluded)} are left out; {quotes}"
-
-
-def _on_copies(answer: Answer, query: Query) -> str | None:
-    """Say that there may be more results, where copies took some of the candidates' places."""
-    copies = sum(len(hit.also_at) for hit in answer.hits)
-    if not copies or len(answer.hits) == query.limit or answer.total_hits < query.candidates:
-        return None
-    return Hint(
-        Action.LIMIT, f"copies of these texts took {copies} of the places looked at: {{limit}} looks further"
-    )
 
 
 def _on_unread_pages(answer: Answer) -> str | None:
@@ -228,16 +202,11 @@ def _all_left_out(said: Said) -> str | None:
 def _no_document(filter: Filter, sources: Sequence[Source], tools: Tools) -> str:
     from concord.search.request import about_tags, known_beginnings  # late, as few searches have a filter
 
-    if filter.since is not None and filter.until is not None and filter.since > filter.until:
-        return "no document can match the filter: it begins after it ends"
     catalog = tools.store.catalog
     taken = _only_like([source for source in sources if source.id == filter.source_id])
     more = about_tags(filter.tags, sources, catalog) if filter.tags else ""
     if filter.path is not None:
         more += f"; {known_beginnings(sources)}, and a folder is all that lies below it"
-    if (filter.since, filter.until) != (None, None):
-        count = catalog.count_documents(replace(filter, since=None, until=None))
-        more += f"; without the dates, {count:,} would: {IN_THE_QUERY}" if count else ""
     return joined("", f"no document matches the filter: {_described(filter, sources)}", taken, more)
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, ValidationError, convert
+from msgspec.structs import asdict
 
 from concord.core.errors import BadValue, NotFound, did_you_mean, nearest, shown
 from concord.text.tokens import pattern
@@ -19,29 +19,7 @@ from concord.types import DOCUMENT_TYPES, MODES, DocumentType, Filter, Mode, Req
 if TYPE_CHECKING:
     from concord.store.contract import Catalog
 
-_TEXT = ((str,), "text")
-_COUNT = ((int,), "a whole number")
-_NUMBER = ((int, float), "a number")
-_MOMENT = ((int, float), "seconds since 1970")
-_SWITCH = ((bool,), "True or False")
-_FIELDS: Mapping[str, tuple[tuple[type, ...], str]] = {  # what each may be, besides None
-    "mode": _TEXT,
-    "top": _COUNT,
-    "threshold": _NUMBER,
-    "min_score": _NUMBER,
-    "type": _TEXT,
-    "source": _TEXT,
-    "path": _TEXT,
-    "since": _MOMENT,
-    "until": _MOMENT,
-    "include_superseded": _SWITCH,
-    "fusion": _TEXT,
-    "ef_search": _COUNT,
-    "deadline_ms": _NUMBER,
-    "max_tokens": _COUNT,
-    "min_generation": _COUNT,
-    "explain": _SWITCH,
-}
+_KINDS = {"str": "text", "int": "a whole number", "float": "a number", "bool": "True or False"}
 MAX_TOP = 1000
 MAX_PATHS, MAX_TAGS = 4, 10  # shown to whoever has typed another
 MAX_READ = 5000  # documents that are looked at for their tags: more would take a second, or longer
@@ -69,7 +47,7 @@ def request_of(text: str, options: Mapping[str, Any]) -> Request:
     Raises:
         BadValue: there is no such option.
     """
-    known = ("tags", *_FIELDS)
+    known = Request.__struct_fields__[1:]
     for name in options:
         if name not in known:
             otherwise = f"one of: {', '.join(known)}"
@@ -85,19 +63,22 @@ def checked(request: Request) -> Request:
     """
     if not isinstance(request.text, str):
         raise _refused("the query", request.text, "text")
-    paths = {
-        name: os.fspath(value)
-        for name in ("source", "path")
-        if isinstance(value := getattr(request, name), os.PathLike)
-    }
-    request = replace(request, tags=as_texts("tags", request.tags), **paths)
-    for name, (kinds, what) in _FIELDS.items():
-        value = getattr(request, name)
-        if value is not None and not _has_type(value, kinds):
-            raise _refused(name, value, what)
+    given = {name: value for name, value in asdict(request).items() if value is not None}
+    given["tags"] = as_texts("tags", request.tags)
+    for name in ("source", "path"):
+        if isinstance(given.get(name), os.PathLike):
+            given[name] = os.fspath(given[name])
+    try:
+        request = convert(given, Request)
+    except ValidationError as fault:  # "Expected `int | null`, got `str` - at `$.top`"
+        said, name = str(fault), str(fault).rpartition("$.")[2].rstrip("`")
+        if name == "mode" and isinstance(given[name], str):
+            raise _unknown_mode(given[name]) from fault
+        kinds = (word for kind, word in _KINDS.items() if f"`{kind}" in said)
+        raise _refused(name, given[name], next(kinds, "something else")) from fault
     for name in ("since", "until"):
-        if (moment := getattr(request, name)) is not None and not _is_moment(moment):
-            raise _refused(name, moment, _MOMENT[1])
+        if math.isnan(getattr(request, name) or 0.0):
+            raise _refused(name, getattr(request, name), "seconds since 1970")
     if request.ef_search is not None and request.ef_search < 1:
         raise _refused("ef_search", request.ef_search, "1 or more")
     return request
@@ -124,8 +105,12 @@ def mode_of(request: Request, settings: Mapping[str, Any]) -> Mode:
     """
     mode: Mode = request.mode or settings["search.mode"]
     if mode not in MODES:
-        raise BadValue(f"there is no mode {mode!r}", hint="one of: " + ", ".join(MODES))
+        raise _unknown_mode(mode)
     return mode
+
+
+def _unknown_mode(mode: str) -> BadValue:
+    return BadValue(f"there is no mode {mode!r}", hint="one of: " + ", ".join(MODES))
 
 
 def _fusion(request: Request, mode: Mode) -> str:
@@ -175,18 +160,6 @@ def as_texts(name: str, given: str | Iterable[str] | None) -> tuple[str, ...]:
         if not isinstance(text, str):
             raise _refused(f"one of {name}", text, "text")
     return texts
-
-
-def _has_type(value: object, kinds: tuple[type, ...]) -> bool:
-    """Whether a value has one of these types; to Python True is a number."""
-    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-
-
-def _is_moment(seconds: float) -> bool:
-    try:
-        return not math.isnan(seconds)
-    except OverflowError:  # a whole number that no engine can compare with
-        return False
 
 
 def _refused(name: str, value: object, wanted: str) -> BadValue:

@@ -57,8 +57,6 @@ _PARAGRAPH_END = pattern(r"[.!?…。！？][\"'”’»)\]]*$")
 _ENDS_IN_LOWER_CASE = pattern(r"(?<!\S)[a-zß-öø-ÿ]+,?$")
 _MANY_NEWLINES = pattern(r"\n{3,}")
 _SPACES = pattern(r"(?<=\S)[ \t]{2,}(?=\S)")
-_SPACED_LETTERS = pattern(r"(?<!\S)(?:[^\W\d_] ){2,}[^\W\d_](?!\S)")
-_LEAST_SPACED = 8  # letters that are certainly one word, where the document does not write the word elsewhere
 _WIDE_PAGE = 40  # characters; in narrower columns the length of a line tells nothing
 _FULL = 0.85  # of the page's width: such a line was broken because it was full
 _LONG = 0.6  # a line this long may go on in the next if that begins in the middle of a sentence
@@ -70,9 +68,6 @@ _SHARE = 0.6  # of the pages on which a line must recur
 _IN_STEP = 0.8  # of its occurrences whose numbers must fit
 _DIGITS = pattern(r"\d+")
 _MASK = "\0"  # no clean text has one
-_ROMAN_MASK = "roman " + _MASK
-_ROMAN = pattern(r"(?=[ivxl])(?:xl|l?x{0,3})(?:i[xv]|v?i{0,3})")
-_ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50}
 _PAGE_NUMBER = pattern(r"(?:page |seite |p\. ?)\0(?: (?:of|von) \0| ?/ ?\0)?|[-–—] ?\0 ?[-–—]")
 
 Vocabulary = Counter[str]  # the words that a document writes within its lines, in lower case
@@ -152,24 +147,11 @@ def _page_lines(page: str) -> list[str]:
 
 def _reflowed(lines: Sequence[str], vocabulary: Vocabulary) -> str:
     """Return a page's text: a space where a sentence goes on, blank lines between paragraphs."""
-    tidy = [_tidied(line, vocabulary) for line in lines]
+    tidy = [_SPACES.sub(" ", line.strip()) for line in lines]
     lengths = sorted(len(line) for line in tidy if line)
     width = lengths[9 * (len(lengths) - 1) // 10] if lengths else 0  # nine in ten lines do not exceed it
     parts = [part for line, below in pairwise([*tidy, ""]) for part in _seam(line, below, width, vocabulary)]
     return _MANY_NEWLINES.sub("\n\n", "".join(parts)).strip("\n")
-
-
-def _tidied(line: str, vocabulary: Vocabulary) -> str:
-    """Close up letters that are spaced out, then spaces that are doubled."""
-    line = _SPACED_LETTERS.sub(lambda letters: _closed_up(letters[0], vocabulary), line.strip())
-    return _SPACES.sub(" ", line)
-
-
-def _closed_up(letters: str, vocabulary: Vocabulary) -> str:
-    word = letters.replace(" ", "")
-    is_alphabet = sorted(word.lower()) == list(word.lower())
-    is_word = word.lower() in vocabulary or (len(word) >= _LEAST_SPACED and not is_alphabet)
-    return word if is_word else letters
 
 
 def _seam(line: str, below: str, width: int, vocabulary: Vocabulary) -> tuple[str, str]:
@@ -250,20 +232,14 @@ def _edge_lines(pages: Sequence[list[str]], edge: slice) -> dict[str, list[_Edge
 
 def _masked(line: str) -> tuple[str, tuple[int, ...]]:
     text = " ".join(line.split()).casefold()
-    if not _ROMAN.fullmatch(text):
-        return _DIGITS.sub(_MASK, text), tuple(int(digits[-9:]) for digits in _DIGITS.findall(text))
-    values = [_ROMAN_VALUES[letter] for letter in text]
-    return _ROMAN_MASK, (sum(-a if a < b else a for a, b in pairwise([*values, 0])),)
+    return _DIGITS.sub(_MASK, text), tuple(int(digits[-9:]) for digits in _DIGITS.findall(text))
 
 
 def _furniture(mask: str, seen: Sequence[_EdgeLine], pages: int) -> Sequence[_EdgeLine]:
     """Return which occurrences of a line are to go."""
     if _PAGE_NUMBER.fullmatch(mask):
         return seen
-    if mask in (
-        _MASK,
-        _ROMAN_MASK,
-    ):  # numbers alone that count along with the pages, from wherever they start
+    if mask == _MASK:  # numbers alone that count along with the pages, from wherever they start
         offsets = Counter(entry.numbers[0] - entry.page for entry in seen)
         least = min(_LEAST_PAGES, max(2, pages))
         return [entry for entry in seen if offsets[entry.numbers[0] - entry.page] >= least]

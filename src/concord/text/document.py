@@ -4,9 +4,9 @@ Front matter, in YAML or TOML, that does not parse is content, never an error. I
 what grows out of proportion (a YAML alias bomb) is not read at all.
 
 It may say what has replaced a document (`superseded_by: 0007-queues.md`, `supersedes: [3]`), and so may the
-status of a decision record (`Superseded by [ADR-7](0007-queues.md)`, `Accepted, supersedes ADR-3`). Others
-are named by path, link, title, or the name or number of a file. A name that fits no document, or several,
-counts for nothing: a document is hidden from searches only where it is clear which one holds instead.
+status of a decision record (`Superseded by [ADR-7](0007-queues.md)`). Others are named by path, link, title,
+or the name or number of a file. A name that fits no document, or several, counts for nothing: a document is
+hidden from searches only where it is clear which one holds instead.
 """
 
 from __future__ import annotations
@@ -39,38 +39,21 @@ _MAX_TITLE_BYTES = 200
 _MAX_LABEL_BYTES = 80
 _SEPARATOR = " > "
 
-_BY = frozenset({"superseded_by", "replaced_by"})
-_OF = frozenset({"supersedes", "replaces"})
-# What a status says, alone or after something else: Accepted, supersedes ADR-3 · Deprecated. Replaced by …
-_SAID = r"(?:^|[.,;:(–—-])\W{{0,9}}{}\b[*_]{{0,2}}:?[*_\s]{{0,9}}(\S.{{0,300}})"
-_REPLACED = pattern(_SAID.format(r"(?:super[sc]eded|replaced)\s+by"), re.IGNORECASE)
-_REPLACES = pattern(_SAID.format(r"(?:super[sc]edes|replaces)"), re.IGNORECASE)
-# What a record says that holds not yet, or never will: it has replaced nothing.
-_PENDING = pattern(
-    r"\W{0,9}(?:draft|proposed|proposal|pending|rejected|declined|withdrawn|rfc|wip|tbd|not\s|to\s+be\s|on\s+hold"
-    r"|deferred|postponed|abandoned|(?:in|under)\s+(?:review|discussion|progress|consideration|development))\b",
+_BY = ("superseded_by", "replaced_by")
+_OF = ("supersedes", "replaces")
+_LONGEST_CHAIN = 100  # of documents that replace one another; what goes on longer may as well be a circle
+_BEFORE_NAME = pattern(r".*?\bby[*_:]*\s+", re.IGNORECASE | re.DOTALL)
+_LINK = pattern(r"\[[^\]\n]{0,200}\]\(\s*<?([^)>\s]{1,300})|\[\[([^\]|#\n]{1,200})")
+_AROUND = " \"'`<>*_"
+# What may stand before the number of a record: 0007-queues.md is ADR-7, and 2024-01-05-standup.md is a day.
+_RECORD = r"(?:(?:adr|decision|kep|no|pep|record|rfc)[ _-]?)?0{0,9}(\d{1,6})"
+_REPLACED = pattern(
+    rf"\W{{0,9}}(?:status\W{{1,9}})?(?:super[sc]eded|replaced) by[*_:\s]{{1,9}}(?:\[|{_RECORD})",
     re.IGNORECASE,
 )
-_PARTLY = pattern(r"\b(?:partly|partially|in\s+part|teilweise|zum\s+teil)\b", re.IGNORECASE)
-_LINK = pattern(r"\[[^\]\n]{0,200}\]\(\s*<?([^)>\s]{1,300})|\[\[([^\]|#\n]{1,200})")
-_WHOLE_LINK = pattern(r"\[[^\]\n]{0,200}\]\([^()\n]{1,300}\)|\[\[[^\]\n]{1,300}\]\]")
-_LISTED = pattern(r"\s*[,;&]\s*|\s+(?:and|und)\s+", re.IGNORECASE)
-_SEVERAL = pattern(r"\s(?:and|or|und|oder)\s|&", re.IGNORECASE)
-_QUOTES = " \"'`<>*_"
-_AROUND = _QUOTES + ".,;:"
-_ASIDE = pattern(r"[,;(]|\.\s|\s[–—-]\s")  # after which a status says something else
-# 0007-queues, adr-7; neither a day (2024-01-05-standup) nor a number within a word (utf8, v2)
-_NUMBERED = pattern(r"(?!(?:19|20)\d\d-\d\d)(?:([a-z]{2,12})[_-])?(\d{1,6})(?=[_. -]|$)", re.IGNORECASE)
-# 7, ADR-0007, 7. Queues
-_NUMBER = pattern(r"(?:([a-z]{2,12})[ _-]?)?(\d{1,6})(?:[.:)]\s.*)?", re.IGNORECASE)
-# What may stand before a number that the name of a file has alone.
-_RECORDS = frozenset({"adr", "decision", "kep", "no", "pep", "record", "rfc"})
+_NUMBERED = pattern(rf"(?!(?:19|20)\d\d-\d\d){_RECORD}(?=[_. -]|$)", re.IGNORECASE)
+_NUMBER = pattern(rf"{_RECORD}(?:[.:,;)(].*| \(.*)?", re.IGNORECASE)  # 7, ADR-0007, 7. Queues
 _HEADING = pattern(r"#{1,6}\s+(.*)")
-_LABEL = pattern(r"[*+-]?\s*[*_]{0,2}status\b[*_:\s]{1,9}", re.IGNORECASE)
-# **Supersedes:** ADR-3, beside the status
-_OWN_LABEL = pattern(
-    r"[*+-]?\s*[*_]{0,2}(?:(?:super[sc]eded|replaced)\s+by|super[sc]edes|replaces)[*_]{0,2}:", re.IGNORECASE
-)
 _SEARCHED_LINES = 100  # a status stands near the top
 _SEARCHED_WIDTH = 500
 
@@ -251,37 +234,17 @@ def declares(details: Mapping[str, Json]) -> bool:
 
 
 def status_of(text: str) -> str | None:
-    """Return what the status of a decision record says of others, a line each, if anything.
+    """Return the line of a decision record that says what has replaced it: below its title, or as its status.
 
-    A text with several statuses is a list of records, not a record, and one without says of things what
-    replaces which (`Replaces: Redis`); a status in a listing is an example.
+    Below other headings such a line is about something else: one record in a list of them, an example.
     """
-    lines: list[str] = []
-    statuses, headings, is_status = 0, 0, False  # whether the section is one
-    for line in _prose(text):
+    headings, is_status = 0, False
+    for line in text.split("\n", _SEARCHED_LINES)[:_SEARCHED_LINES]:
         if heading := _HEADING.match(line):
             headings, is_status = headings + 1, heading[1].strip("# ").casefold() == "status"
-            statuses += is_status
-        elif label := _LABEL.match(line):
-            statuses += 1
-            lines += [line[label.end() :]] if headings <= 1 else []
-        elif is_status or headings <= 1 and _OWN_LABEL.match(line):
-            lines.append(line)
-    naming = [line for line in lines if _REPLACED.search(line) or _REPLACES.search(line)]
-    if not naming or statuses != 1:
-        return None
-    return "\n".join(line for line in lines if line in naming or _PENDING.match(line))
-
-
-def _prose(text: str) -> Iterator[str]:
-    """Yield the first lines that are in no listing."""
-    is_listing = False
-    for line in text.split("\n", _SEARCHED_LINES)[:_SEARCHED_LINES]:
-        line = line[:_SEARCHED_WIDTH].strip()
-        if line.startswith(("```", "~~~")):
-            is_listing = not is_listing
-        elif not is_listing:
-            yield line
+        elif (headings < 2 or is_status) and _REPLACED.match(line):
+            return line[:_SEARCHED_WIDTH].strip()
+    return None
 
 
 def successors(documents: Sequence[Document], root: str) -> dict[str, str]:
@@ -299,65 +262,47 @@ def successors(documents: Sequence[Document], root: str) -> dict[str, str]:
             claimed[old].add(document.id)
     named = {**claimed, **said}.items()
     replaced = {old: new for old, (new, *others) in named if new != old and not others}
-    circular = _circular(replaced)
-    return {old: new for old, new in replaced.items() if old not in circular}
+    return {old: new for old, new in replaced.items() if _ends(new, replaced)}
 
 
-def _named(details: Mapping[str, Json], keys: frozenset[str]) -> Iterator[str]:
-    """Yield the names that details have under such keys, and those that the status has.
-
-    What is only proposed, or was rejected, has replaced nothing, and what is replaced in part still holds.
-    """
+def _named(details: Mapping[str, Json], keys: Sequence[str]) -> Iterator[str]:
+    """Yield the names that details have under such keys, and in a status what has replaced the document."""
     values = {key.casefold().replace("-", "_").replace(" ", "_"): value for key, value in details.items()}
-    status = str(values.get("status", "")).split("\n")
-    if keys is _OF and any(map(_PENDING.match, status)):
-        return
-    for key in values.keys() & keys:
-        yield from _texts(values[key])
-    replacing = _REPLACED if keys is _BY else _REPLACES
-    whole = (line for line in status if not _PARTLY.search(line))
-    for match in filter(None, map(replacing.search, whole)):
-        name = match[1] if match[1].count(")") <= match[1].count("(") else match[1].rpartition(")")[0]
-        parts = _LISTED.split(name.strip(_AROUND))
-        is_list = all(_WHOLE_LINK.fullmatch(part) or _NUMBER.fullmatch(part) for part in parts)
-        yield from parts if is_list and keys is _OF else [name]  # only links or numbers are a list
+    given = [value for key in keys if key in values for value in _listed(values[key])]
+    status = str(values.get("status", ""))
+    if keys is _BY and _REPLACED.match(status):
+        given.append(_BEFORE_NAME.sub("", status.partition("\n")[0], count=1))
+    yield from (str(name).strip() for name in given if isinstance(name, str | int) and name is not True)
 
 
-def _texts(value: Json) -> Iterator[str]:
-    for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, str | int) and not isinstance(item, bool) and str(item).strip():
-            yield str(item).strip()
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else [value]
 
 
-def _circular(replaced: Mapping[str, str]) -> set[str]:
-    """Return the documents that lead into a circle."""
-    ends: dict[str, bool] = {}  # whether a way from here comes to an end
-    for start in replaced:
-        way: dict[str, None] = {}
-        at: str | None = start
-        while at is not None and at not in ends and at not in way:
-            way[at] = None
-            at = replaced.get(at)
-        ends |= dict.fromkeys(way, at is None or ends.get(at, False))
-    return {document for document, does_end in ends.items() if not does_end}
+def _ends(document: str | None, replaced: Mapping[str, str]) -> bool:
+    """Whether the documents that replace each other from here on come to an end."""
+    for _ in range(_LONGEST_CHAIN):
+        document = replaced.get(document or "")
+        if document is None:
+            return True
+    return False
 
 
 class _Names:
-    """By what a document can be named."""
+    """By what a document can be named; a name that several have is nobody's."""
 
     def __init__(self, documents: Iterable[Document], root: str) -> None:
         self._root = root
         self._by_path: dict[str, str] = {}
-        self._by_name: defaultdict[str, set[str]] = defaultdict(set)
-        self._by_number: defaultdict[tuple[str, int], set[tuple[str, str]]] = defaultdict(set)
+        self._by_name: defaultdict[str | tuple[str, int], set[str]] = defaultdict(set)
         for document in documents:
             folder, name = posixpath.split(document.path)
             stem = posixpath.splitext(name)[0]
             self._by_path[document.path] = document.id
-            for known in {name.casefold(), stem.casefold(), document.title.casefold()}:
-                self._by_name[known].add(document.id)
+            for known in (name, stem, document.title):
+                self._by_name[known.casefold()].add(document.id)
             if number := _NUMBERED.match(stem):
-                self._by_number[folder, int(number[2])].add(((number[1] or "").casefold(), document.id))
+                self._by_name[folder, int(number[1])].add(document.id)
 
     def meant(self, names: Iterable[str], document: Document) -> set[str]:
         """Return the documents that another names so."""
@@ -367,32 +312,11 @@ class _Names:
         links = [(link[1] or link[2]).replace("%20", " ").strip() for link in _LINK.finditer(text)]
         if len(links) > 1:
             return None
-        name = links[0].partition("#")[0] if links else text.lstrip(_QUOTES).rstrip(_AROUND)
-        return self._at(name, folder) or self._called(name, folder)
-
-    def _at(self, path: str, folder: str) -> str | None:
-        """Return the document at a path, relative to the folder of the naming document or of the source."""
-        for start in (folder, self._root):
-            place = posixpath.normpath(f"{start}/{path}")
+        name = links[0].partition("#")[0] if links else text.lstrip(_AROUND).rstrip(_AROUND + ".,;:")
+        for start in (folder, self._root):  # a path is relative to the naming document, or to the source
+            place = posixpath.normpath(f"{start}/{name}")
             if known := self._by_path.get(place) or self._by_path.get(f"{place}.md"):
                 return known
-        return None
-
-    def _called(self, name: str, folder: str) -> str | None:
-        if documents := self._by_name.get(name.casefold()):
-            return next(iter(documents)) if len(documents) == 1 else None
-        if _SEVERAL.search(name):
-            return None
-        short = _ASIDE.split(name, 1)[0].strip(_AROUND)
-        number = _NUMBER.fullmatch(name) or _NUMBER.fullmatch(short)
-        return self._numbered(number, folder) if number else None
-
-    def _numbered(self, number: re.Match[str], folder: str) -> str | None:
-        """Return the only file of a folder with that number, and with the word before it, if there is one."""
-        before = (number[1] or "").casefold()
-        documents = [
-            document
-            for prefix, document in self._by_number.get((folder, int(number[2])), ())
-            if not before or prefix == before or not prefix and before in _RECORDS
-        ]
-        return documents[0] if len(documents) == 1 else None
+        number = _NUMBER.fullmatch(name)
+        called = self._by_name.get(name.casefold()) or number and self._by_name.get((folder, int(number[1])))
+        return next(iter(called)) if called and len(called) == 1 else None

@@ -14,8 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from concord.text.cuts import append_block, open_section
-from concord.text.headings import Rank, heading_ranks, heading_words, line_words
-from concord.text.plain import labels_of
+from concord.text.headings import heading_words, line_words
 from concord.text.records import are_names
 from concord.text.tokens import pattern
 from concord.types import Block, BlockKind, Section
@@ -33,7 +32,6 @@ _BLOCK_TAGS = (
     "option p param picture pre script search section style summary table tbody td textarea tfoot th thead "
     "title tr track ul video"
 ).replace(" ", "|")
-_HIGHLIGHT = r"\{(?:\{[<%]|%)[ \t]*highlight\b"
 _OPENING = pattern(
     rf"""
       (?P<heading>\#{{1,6}}(?:[ \t]|$))
@@ -41,17 +39,14 @@ _OPENING = pattern(
     | (?P<rule>(?:-[ \t]*+){{3,}}$|(?:\*[ \t]*+){{3,}}$|(?:_[ \t]*+){{3,}}$)
     | (?P<item>(?:[-*+]|\d{{1,9}}[.)])(?:[ \t]|$))
     | (?P<quote>>)
-    | (?P<highlight>{_HIGHLIGHT})
     | (?P<html><(?:!|\?|/?(?:{_BLOCK_TAGS})(?:[\s/>]|$)))
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_MAY_OPEN = frozenset("#`~-*_+><{ \t0123456789=")  # a line that begins otherwise goes on with the paragraph
+_MAY_OPEN = frozenset("#`~-*_+>< \t0123456789=")  # a line that begins otherwise goes on with the paragraph
 _FIRST_ITEM = pattern(r"[-*+]|1[.)]")  # another number at the start of a line may be the end of a sentence
 _SETEXT = pattern(r" {0,3}(?:=+|-+)[ \t]*$")
 _DELIMITER_ROW = pattern(r"\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?$")
-_HIGHLIGHT_START = pattern(_HIGHLIGHT, re.IGNORECASE)
-_HIGHLIGHT_END = pattern(r"\{(?:\{[<%][ \t]*/[ \t]*|%[ \t]*end)highlight\b", re.IGNORECASE)
 _FENCE = pattern(r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)?(`{3,}|~{3,})")
 _RAW_HTML = pattern(r"<(?:(?P<comment>!--)|(?P<tag>pre|script|style|textarea)\b)", re.IGNORECASE)
 _BETWEEN_CELLS = pattern(r"(?<!\\)\|")
@@ -74,16 +69,14 @@ def read_markdown(text: str, body_start: int = 0) -> list[Section]:
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     offsets[-1] = len(text)
     sections: list[Section] = []
-    path: list[tuple[Rank, str]] = []
+    path: list[tuple[int, str]] = []
     blocks = list(_blocks(lines, bisect_left(offsets, body_start)))
-    titles = [(block.level, _title(lines[block.first : block.after])) for block in blocks if block.level]
-    headings = zip(heading_ranks(titles), titles, strict=True)
     for index, block in enumerate(blocks):
         end = offsets[blocks[index + 1].first] if index + 1 < len(blocks) else len(text)
         if block.level:
-            rank, (_, title) = next(headings)
-            path = [*(outer for outer in path if outer[0] < rank), (rank, title)]
-            open_section(sections, tuple(words for _, words in path), labels_of(text, title))
+            title = _title(lines[block.first : block.after])
+            path = [*(outer for outer in path if outer[0] < block.level), (block.level, title)]
+            open_section(sections, tuple(words for _, words in path), text)
         elif not sections:
             sections.append(Section((), []))
         reluctance = _reluctance(lines, blocks[index - 1], block) if index else 0.0
@@ -192,16 +185,6 @@ def _fence_end(lines: Sequence[str], index: int, _in_list: bool) -> int:
     return min(closing + 1, len(lines))
 
 
-def _highlight_end(lines: Sequence[str], index: int, _in_list: bool) -> int:
-    """Return where a listing of Hugo or Jekyll ends; one that is not ended before the next is only a line."""
-    for at in range(index, len(lines)):
-        if _HIGHLIGHT_END.search(lines[at]):
-            return at + 1
-        if at > index and _HIGHLIGHT_START.match(lines[at].lstrip()):
-            break
-    return index + 1
-
-
 def _quote_end(lines: Sequence[str], index: int, in_list: bool) -> int:
     after = index + 1
     while after < len(lines) and (lines[after].lstrip()[:1] == ">" or not _ends_prose(lines, after, in_list)):
@@ -230,7 +213,6 @@ def _indented_end(lines: Sequence[str], index: int, _in_list: bool) -> int:
 
 _ENDS: dict[str, Callable[[Sequence[str], int, bool], int]] = {
     "fence": _fence_end,
-    "highlight": _highlight_end,
     "rule": lambda _lines, index, _in_list: index + 1,
     "quote": _quote_end,
     "html": _html_end,

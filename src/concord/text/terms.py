@@ -162,7 +162,9 @@ def _word_match(word: str, prefix: bool) -> Match | None:
     runs = separated(usual)
     if not _has_letter(runs):
         return None
-    forms = [_completed(runs) if prefix else _adjacent(runs), *map(_adjacent, _other_spellings(runs))]
+    forms = [_completed(runs) if prefix else _adjacent(runs)]
+    if (apart := _taken_apart(runs)) != list(map(str.lower, runs)):
+        forms.append(_adjacent(apart))
     if has_undivided(usual):
         forms += filter(None, [_word_match(spelt_out(usual), prefix)])
     if name := _SYMBOL_NAMES.get(usual.lower()):
@@ -246,12 +248,9 @@ def _adjacent(tokens: Sequence[str]) -> Match:
     return Word(tokens[0]) if len(tokens) == 1 else Phrase(" ".join(tokens[:MAX_TOKENS]))
 
 
-def _other_spellings(runs: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the tokens of a word if identifiers are split into parts, finely and coarsely."""
-    for take_apart in (identifier_parts, _camel_parts):
-        spelling = [part.lower() for run in runs for part in take_apart(run) or (run,)]
-        if spelling != [run.lower() for run in runs]:
-            yield spelling
+def _taken_apart(runs: Sequence[str]) -> list[str]:
+    """Return the tokens of a word, identifiers split into their parts."""
+    return [part.lower() for run in runs for part in identifier_parts(run) or (run,)]
 
 
 def _completed(runs: Sequence[str]) -> Match:
@@ -307,17 +306,6 @@ def identifier_parts(token: str) -> tuple[str, ...]:
     parts = tuple(part.findall(token))
     is_shattered = len(parts) > _MANY_PARTS and len(token) < _SHORT_PART * len(parts)
     return () if is_shattered or parts == tuple(token.split(".")) else parts
-
-
-def _camel_parts(token: str) -> tuple[str, ...]:
-    """Return the parts of a word, numbers left on the part before: HTTP2Server is HTTP2 and Server."""
-    joined: list[str] = []
-    for part in identifier_parts(token):
-        if joined and part.isdigit():
-            joined[-1] += part
-        else:
-            joined.append(part)
-    return tuple(joined)
 
 
 def joined_names(word: str) -> list[str]:
