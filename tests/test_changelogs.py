@@ -67,17 +67,6 @@ def test_a_release_is_never_below_another(title: str, last: str):
     assert [path[0].lstrip("[")[:5] for path in found] == [*numbers, "1.1.0"]
 
 
-def test_releases_stand_under_what_the_first_of_them_does():
-    text = (
-        "# Changelog\n\n## 1.2.6 (2026-01-02)\n\na\n\n# 1.2.0 (2026-01-01)\n\n## Fixed\n\nb\n\n# Licence\n\nc"
-    )
-    assert paths(text) == [
-        ("Changelog", "1.2.6 (2026-01-02)"),
-        ("Changelog", "1.2.0 (2026-01-01)", "Fixed"),
-        ("Licence",),
-    ]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -116,11 +105,6 @@ def test_releases_of_a_package_of_debian_are_told_by_their_first_lines():
     ]
 
 
-def test_a_release_of_a_few_words_is_no_scrap_of_a_page():
-    found = pieces("\n\n".join(f"## v1.{n}\n\n{n}" for n in range(20)), "html")
-    assert [piece.heading for piece in found] == [(f"v1.{n}",) for n in range(20)]
-
-
 def test_a_place_in_a_section_beside_its_release_is_told_with_it():
     first = pieces(BESIDE)[0]
     assert first.heading == ("Changelog", "v1.2.0 — May 13, 2026")
@@ -131,22 +115,6 @@ def test_a_place_in_a_section_beside_its_release_is_told_with_it():
     assert (
         heading_at(first.text, first.text.index("Faster"), first.heading, begins_document=True)
         == first.heading
-    )
-
-
-def test_a_passage_of_two_releases_is_told_by_its_headings():
-    text = "## v1.2.0\n\nfaster\n\n## v1.1.0\n\nslower"
-    carried = ("Changelog", "v1.2.0")
-    assert heading_at(text, text.index("slower"), carried, begins_document=False) == ("Changelog", "v1.1.0")
-
-
-def test_a_place_in_a_later_passage_of_a_release_is_told_with_its_section():
-    text = BESIDE[BESIDE.index("## Features") : BESIDE.index("## v1.1.0")]
-    carried = ("Changelog", "v1.2.0 — May 13, 2026")
-    assert heading_at(text, text.index("knot"), carried, begins_document=False) == (
-        *carried,
-        "Bug Fixes",
-        "Ropes",
     )
 
 
@@ -181,16 +149,6 @@ def test_a_release_among_others_is_no_title(releases: tuple[str, str]):
 def test_what_is_yet_to_be_a_release_is_no_title_above_some(first: str):
     assert markdown_title(first, "Fixed", "3.9.1 (2026-10-10)") is None
     assert markdown_title(first, "Fixed", "Removed") == first
-
-
-@pytest.mark.parametrize("first", ["2.0 - Unreleased", "2.0 - Oct 2026", "2.0.0 - Ash", "v2.0 - Ash"])
-def test_a_release_above_numbers_alone_is_no_title(first: str):
-    assert markdown_title(first, "Fixed", "1.9.1", "1.9.0") is None
-
-
-def test_a_second_release_may_stand_far_below_the_first():
-    text = "# v2.0.0\n\n" + "- a fix\n" * 2_000 + "\n# v1.0.0\n\nfirst\n"
-    assert MarkdownExtractor().extract(text.encode(), "CHANGELOG.md").title is None
 
 
 @pytest.mark.parametrize(

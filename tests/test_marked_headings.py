@@ -56,16 +56,6 @@ def test_what_stands_in_a_listing_is_no_heading_and_an_underlined_title_begins_n
     assert headings(text, "asciidoc") == [(2, "Use"), (2, "Next"), (2, "Last")]
 
 
-def test_a_listing_may_follow_a_line_of_text_or_of_a_list_and_end_below_any_word():
-    text = "== Use\n\nRun it:\n----\n== none\nexit\n----\n* a\n+\n----\n=== RUN\n----\n\n== Last\n"
-    assert headings(text, "asciidoc") == [(2, "Use"), (2, "Last")]
-
-
-def test_a_line_with_a_mark_is_no_heading_where_headings_are_underlined():
-    text = "git-add(1)\n==========\n\nNAME\n----\n= none\n\n[[opts]]\nOPTIONS\n-------\n-v\n"
-    assert headings(text, "asciidoc") == []
-
-
 def test_levels_may_be_left_out_and_headings_need_no_blank_lines():
     text = "Before.\n* Harbour\nIntro.\n*** Fees\n    34 euros\n*** Hours\nAt noon.\n* Sea\n"
     sections = read_plain(text, "org")
@@ -78,11 +68,6 @@ def test_levels_may_be_left_out_and_headings_need_no_blank_lines():
     ]
     assert text[sections[2].blocks[1].start :].startswith("    34 euros")
     assert "".join(text[block.start : block.end] for one in sections for block in one.blocks) == text
-
-
-def test_without_a_mark_underlined_titles_are_headings_as_in_any_text():
-    text = "Harbour\n=======\n\nFees\n----\n\n34 euros\n"
-    assert [section.heading for section in read_plain(text, "asciidoc")] == [("Harbour", "Fees")]
 
 
 @pytest.mark.parametrize("markup", ["asciidoc", "org", "latex"])

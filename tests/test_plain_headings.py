@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from importlib.metadata import distributions
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.chunk import ChunkSize, chunk
 from concord.text.plain import read_plain
-from concord.types import Extracted
 
 OUTLINE = """* Noteworthy changes in release 9.1 (2022-04-15) [stable]
 
@@ -118,14 +112,6 @@ def test_a_listing_that_is_announced_has_no_headings_and_a_title_between_two_lin
     assert headings(LISTINGS) == titles
 
 
-def test_a_rule_below_a_sentence_that_is_longer_than_it_underlines_nothing():
-    rule = "-" * 78
-    text = f"Changes\n-------\n\na.  A knot is a synonym for a bow.\n{rule}\n\nb.  A rope was fixed.\n"
-    assert headings(text) == [("Changes",)]
-    assert headings("Ropes etc.\n----------\n\nA rope.\n") == [("Ropes etc.",)]
-    assert headings(f"Chapter 1.\n{rule}\n\nA rope.\n") == [("Chapter 1.",)]
-
-
 @pytest.mark.parametrize(
     ("title", "words"),
     [
@@ -139,22 +125,10 @@ def test_roles_of_restructuredtext_do_not_show_in_headings(title: str, words: st
     assert section.heading == (words,)
 
 
-def test_what_nothing_closes_is_no_listing():
-    text = "It is like this:\n\n----------\nRopes\n\nof hemp\n\nAnchors\n=======\n\nof iron\n"
-    assert heading_of("of iron", text) == ("Anchors",)
-
-
 def test_a_heading_with_only_a_deeper_one_below_it_is_no_section_of_its_own():
     text = "Fruit\n=====\n\nPears\n-----\n\ngreen\n\nPlums\n-----\n\nblue\n"
     assert headings(text) == [("Fruit", "Pears"), ("Fruit", "Plums")]
     assert headings("Top\n===\n\nInstall\n-------\n\nwords\n") == [("Top", "Install")]
-
-
-def test_sections_stand_beside_each_other_where_a_level_above_them_is_left_out():
-    text = "Manual\n******\n\nAppendices\n^^^^^^^^^^\n\nA list.\n\n1. Names\n********\n\n"
-    text += "1.1. Short\n==========\n\nOne word.\n\n1.2. Long\n=========\n\nMany words.\n"
-    assert heading_of("One word", text) == ("1. Names", "1.1. Short")
-    assert heading_of("Many words", text) == ("1. Names", "1.2. Long")
 
 
 FENCED = "Rules\n=====\n\nAn example:\n\n````` example\n\nfoo\n===\n\n```\n\nbar\n---\n\n{}\n\nAfter it.\n"
@@ -163,30 +137,6 @@ FENCED = "Rules\n=====\n\nAn example:\n\n````` example\n\nfoo\n===\n\n```\n\nbar
 def test_a_listing_between_backticks_has_no_headings():
     assert {*headings(FENCED.format("`````"))} == {("Rules",)}
     assert headings(FENCED.format("````")) == [("Rules",), ("foo",), ("foo", "bar")]  # nothing closes it
-
-
-def test_a_listing_may_begin_directly_below_longer_words():
-    text = "Rules\n=====\n\nRun this:\n```\nmake\n\n```\n\nCosts\n=====\n\n"
-    text += "And:\n```\nmake\n```\n\nUse\n===\n\nIt.\n"
-    assert headings(text) == [("Rules",), ("Costs",), ("Use",)]
-
-
-def test_backticks_directly_below_words_underline_them():
-    text = "Rules\n`````\n\nOne.\n\nfoo\n===\n\nTwo.\n\nCosts\n`````\n\nThree.\n"
-    assert headings(text) == [("Rules",), ("Rules", "foo"), ("Costs",)]
-
-
-def test_a_chunk_in_the_middle_of_a_release_says_which_it_is_of():
-    items = "".join(f"* Item {n} of it\n\nIt was mended, and more is said.\n\n" for n in range(60))
-    titles = "version 1.34 - Sergey Poznyakoff, 2021-02-13", "version 1.33 - S. P., 2021-01-07"
-    text = "NEWS\n\n" + "".join(f"{title}\n\n{items}" for title in titles)
-    size = ChunkSize(60, 84, 0)
-    pieces = chunk(
-        Extracted(text, "text"), lambda text: [word.start() for word in re.finditer(r"\w+", text)], size
-    )
-    told = [piece.heading for piece in pieces]
-    assert len(told) > 10
-    assert set(told[1:]) == {(title,) for title in titles}
 
 
 @pytest.mark.parametrize(
@@ -212,18 +162,6 @@ def test_the_names_of_releases_are_headings(newer: str, older: str, gap: str):
     assert (first, second) == tuple((" ".join(title.strip("-*\n .:").split()),) for title in (newer, older))
 
 
-def test_releases_of_one_file_have_one_rank_however_they_are_marked():
-    new = "Noteworthy changes in release 4.6 (2011-03-15)"
-    text = f"{new}\n{'=' * len(new)}\n\n* one\n\nChanges in 4.5.18\n\n* two\n\nChanges in 4.5.17\n\n* three\n"
-    assert headings(text) == [(new,), ("Changes in 4.5.18",), ("Changes in 4.5.17",)]
-
-
-def test_stars_below_the_names_of_releases_are_items():
-    item = "* Bug fixes\n\n** Sparse files with large data\n\nIt works.\n\n"
-    text = f"version 1.34, 2021-02-13\n\n{item}version 1.33, 2021-01-07\n\n{item}"
-    assert headings(text) == [("version 1.34, 2021-02-13",), ("version 1.33, 2021-01-07",)]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -243,18 +181,6 @@ def test_stars_below_the_names_of_releases_are_items():
 )
 def test_what_only_looks_like_a_heading_is_none(text: str):
     assert headings(text) == [()]
-
-
-def test_the_texts_of_installed_packages_have_no_headings_but_underlined_ones():
-    seen = 0
-    for distribution in distributions():
-        for file in distribution.files or ():
-            if file.name.upper().startswith(("LICEN", "COPYING", "NOTICE", "AUTHORS", "TOP_LEVEL")):
-                text = Path(file.locate()).read_text(encoding="utf-8", errors="replace")
-                for title in {words for heading in headings(text) for words in heading}:
-                    assert re.search(re.escape(title) + r"\s*\n\s*([^\w\s])\1\1", text), (str(file), title)
-                seen += 1
-    assert seen > 20
 
 
 LINES = st.sampled_from(
