@@ -439,7 +439,7 @@ AS_NOBODY = """
 import os, sys
 from pathlib import Path
 import numpy  # which nobody may read where the tests are root's
-from contract.stored import EVERYTHING, put, unit
+from contract.stored import EVERYTHING, put, unit, vectors_of
 from test_sqlite_faults import found, opened
 from concord.core.errors import KBError
 from concord.types import Word
