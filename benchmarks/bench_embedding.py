@@ -14,9 +14,9 @@ from pathlib import Path
 from benchmarks.bare import BareModel
 from benchmarks.measure import Cost, Row, at_least, cost_of, cpu_ms, elapsed_ms, in_turn, sized
 from benchmarks.synthetic import write_markdown
+from concord.embed.bundled import BundledEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.text.document import embeddable_text
-from contract.stored import vectors_of
 
 FILES = sized(8, 1)
 ROUNDS = sized(5, 1)
@@ -69,5 +69,5 @@ class Adding:
         """Return what is embedded for the tree."""
         with KnowledgeBase.open(store__url=f"sqlite://{self._store}") as kb:
             kb.add(self._tree, embed=False)
-            waiting = vectors_of(kb.store).pending(0, 1 << 20)
+            waiting = kb.store.models.index(BundledEmbedder.identity).pending(0, 1 << 20)
         return [embeddable_text(one.title, one.heading, one.text) for one in waiting]

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from benchmarks.copying import copy_documents
 from benchmarks.development import folder, opened, present
 from benchmarks.measure import Row, absent, sized
+from benchmarks.stored import vectors_of
 from benchmarks.synthetic import SEED
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
@@ -25,7 +26,6 @@ from concord.search.pipeline import search
 from concord.search.tools import Tools
 from concord.search_parts import Searching
 from concord.types import Answer, Document, Request, silent
-from contract.stored import vectors_of
 
 SETS = ("scifact", "datatalks-faq", "xquad-en")
 SIZES = (6, 30, 300)

@@ -30,11 +30,11 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from benchmarks.measure import processor_s, sized
+from benchmarks.stored import keyed, vectors_of
 from concord import KnowledgeBase
 from concord.core.config import load_settings
 from concord.embed.bundled import BundledEmbedder
 from concord.types import Document, Piece, Source
-from contract.stored import keyed, vectors_of
 
 SOURCE = str(Path(__file__).parent.parent / "src")
 KB = [sys.executable, "-c", "import sys; from concord.cli.main import main; sys.exit(main())", "mcp"]

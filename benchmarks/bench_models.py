@@ -22,12 +22,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from benchmarks.measure import Cost, Row, at_least, at_most, cost_of, elapsed_ms, milliseconds, p95_ms, sized
+from benchmarks.stored import active_model, keyed, vectors_of
 from benchmarks.synthetic import write_markdown
 from concord.core import plugins
 from concord.embed.hashing import HashingEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.types import Document, Identity, Piece, Source, Vector, silent
-from contract.stored import active_model, keyed, vectors_of
 
 CHUNKS = sized(10_000, 300)
 BATCH = sized(500, 100)

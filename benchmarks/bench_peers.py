@@ -22,10 +22,10 @@ import apsw
 import numpy as np
 
 from benchmarks.measure import Row, absent, cost_of, milliseconds, sized
+from benchmarks.stored import vectors_of
 from benchmarks.synthetic import Floats, filled_store, questions
 from concord.knowledge import KnowledgeBase
 from concord.store.sqlite.file import locate
-from contract.stored import vectors_of
 
 CHUNKS = sized(10_000, 400)
 QUERIES = sized(40, 2)  # fewer than the library remembers the vectors of

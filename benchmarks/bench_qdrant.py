@@ -15,12 +15,12 @@ from math import hypot
 
 from benchmarks.measure import Row, absent, at_most, cost_of, cpu_ms, elapsed_ms, in_turn, milliseconds, sized
 from benchmarks.qdrant_lab import server
+from benchmarks.stored import keyed, vectors_of
 from benchmarks.synthetic import DIMENSION, SEED
 from concord.core.config import load_settings
 from concord.parts import Parts
 from concord.store.contract import Store
 from concord.types import Document, Filter, Identity, Piece, Source, Vector
-from contract.stored import keyed, vectors_of
 
 CHUNKS = sized(5_000, 200)
 CHUNKS_A_DOCUMENT = 20

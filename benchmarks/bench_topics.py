@@ -17,13 +17,13 @@ import numpy as np
 from benchmarks.copying import copy_store
 from benchmarks.development import folder, opened, present
 from benchmarks.measure import Row, absent
+from benchmarks.stored import vectors_of
 from benchmarks.synthetic import Floats
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import ask_one
 from concord.search_parts import Searching
 from concord.types import ChunkId, Filter, silent
-from contract.stored import vectors_of
 
 SETS = ("scifact", "cosqa-dev", "datatalks-faq", "cranfield")
 QUERIES = 100  # of each set

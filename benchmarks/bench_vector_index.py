@@ -39,6 +39,7 @@ from benchmarks.measure import (
     quick_environment,
     sized,
 )
+from benchmarks.stored import active_model, keyed, vectors_of
 from benchmarks.synthetic import DIMENSION, SEED, Floats, cache_folder, unit_rows
 from concord.core.errors import KBError
 from concord.embed.bundled import BundledEmbedder
@@ -46,7 +47,6 @@ from concord.store.sqlite.in_memory import MOST_WHOLE, WORTH_KEEPING
 from concord.store.sqlite.store import SQLiteStore
 from concord.store.sqlite.vectors import CODES_FROM
 from concord.types import ChunkId, Document, DocumentType, Filter, Piece, Source
-from contract.stored import active_model, keyed, vectors_of
 
 SIZES = sized("100000", "400")
 QUERIES = sized(60, 4)
@@ -72,9 +72,9 @@ import sys
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import Filter
 store = SQLiteStore.open(sys.argv[1], "default")
+vectors = store.models.index(store.catalog.snapshot().active.identity)
 for line in sys.stdin:
-    model = store.catalog.snapshot().active.identity
-    store.models.index(model).search(bytes.fromhex(line), Filter(), 40)
+    vectors.search(bytes.fromhex(line), Filter(), 40)
 for line in open("/proc/self/status", encoding="ascii"):
     if line.startswith(("VmRSS", "RssAnon")):
         print(line.split()[1])

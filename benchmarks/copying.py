@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import astuple, replace
 
+from benchmarks.stored import active_model, keyed, vectors_of
 from concord.store.contract import Store
 from concord.types import Chunk, Document, Piece
-from contract.stored import active_model, keyed, vectors_of
 
 DOCUMENTS = 500  # copied at once
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from benchmarks.copying import copy_documents
 from benchmarks.development import TRAIN, folder, strangers
+from benchmarks.stored import vectors_of
 from benchmarks.synthetic import SEED
 from concord.cli.output import table
 from concord.knowledge import KnowledgeBase
@@ -32,7 +33,6 @@ from concord.search.pipeline import examine
 from concord.search.tools import Tools
 from concord.search_parts import Searching
 from concord.types import Document, Mode, Request, silent
-from contract.stored import vectors_of
 
 Kind = Literal["own", "foreign", "near"]
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import Cost, Row, at_most, cost_of, elapsed_ms, in_turn, milliseconds, sized
 from benchmarks.postgres_lab import ORG, VECTORS, points
+from benchmarks.stored import vectors_of
 from benchmarks.synthetic import SEED, Floats, questions
 from benchmarks.understood import understood
 from concord.embed.bundled import BundledEmbedder
@@ -25,7 +26,6 @@ from concord.store.postgres.store import PostgresStore
 from concord.store.postgres.vectors import Embedding
 from concord.text.tokens import tokenize
 from concord.types import Filter, Vector
-from contract.stored import vectors_of
 
 # Fewer than the library remembers the vectors of: both sides search with a vector that is there.
 QUERIES = sized(40, 2)

@@ -15,6 +15,7 @@ import psycopg
 from benchmarks.measure import Clock, Cost, Row, at_least, cost_of, sized, together
 from benchmarks.postgres_lab import ORG, VECTORS, points, session
 from benchmarks.server_time import clock_with_server
+from benchmarks.stored import keyed, vectors_of
 from benchmarks.synthetic import SEED, batches_of_texts, documents_of
 from concord.embed.bundled import BundledEmbedder
 from concord.index.batch import is_full
@@ -22,7 +23,6 @@ from concord.index.embedding import EMBED_BATCH
 from concord.store.contract import Store
 from concord.store.postgres.store import PostgresStore
 from concord.types import Document, Piece, Source, silent
-from contract.stored import keyed, vectors_of
 
 ROUNDS = sized(5, 2)  # of writing a part of the chunks
 LEAST_WRITE = 0.5

@@ -26,12 +26,12 @@ import platformdirs
 from numpy.typing import NDArray
 
 from benchmarks.measure import Clock, Cost, cost_of, sized, together
+from benchmarks.stored import keyed, vectors_of
 from concord.embed.bundled import BundledEmbedder
 from concord.store import schema
 from concord.store.contract import Store
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import ChunkId, Document, Piece, Source, Vector
-from contract.stored import keyed, vectors_of
 
 SEED = 2026
 VOCABULARY = sized(60_000, 8_000)  # words, most of them rare

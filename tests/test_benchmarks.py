@@ -10,11 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.bench_quality import precision_falls
-from benchmarks.fitted import fit_line, fit_power
 from benchmarks.kept_vectors import KeptEmbedder
 
-from concord.quality.metrics import LabelPrecision
 from support.folders import cached_in
 from support.judged import recipes, things
 from support.postgres_server import server_url
@@ -103,16 +100,3 @@ def test_no_benchmark_embeds_a_text_that_another_has_embedded(
     assert first.is_warm
     assert not second.is_warm
     first.close()
-
-
-def test_what_grows_by_a_line_or_a_power_is_fitted_by_it():
-    line = fit_line({size: 3 + 0.5 * size for size in (10, 100, 1000)})
-    assert line == pytest.approx((3, 0.5, 0), abs=1e-9)
-    power = fit_power({size: 2 * size**1.5 for size in (10, 100, 1000)})
-    assert power == pytest.approx((2, 1.5, 0), abs=1e-9)
-
-
-def test_precision_falls_where_enough_cases_say_so():
-    assert precision_falls([LabelPrecision("very_high", 90, 0.9), LabelPrecision("high", 60, 0.7)])
-    assert not precision_falls([LabelPrecision("very_high", 90, 0.6), LabelPrecision("high", 60, 0.7)])
-    assert precision_falls([LabelPrecision("very_high", 10, 0.6), LabelPrecision("high", 60, 0.7)])

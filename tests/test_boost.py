@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from concord.core.errors import BadValue, NotFound
 from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.search.boost import HALF_LIFE_S, boost, closeness_in, habit
-from concord.text.held import neighbours
+from concord.search.boost import HALF_LIFE_S, boost, habit
 from concord.types import Access, Answer, Candidate, Ranked
 from support.judged import things
 from support.kb_command import Kb
@@ -22,24 +21,6 @@ from support.recorders import write
 from support.small_library import library, opened, passages, titles, understood
 
 DAY_S = 86_400.0
-
-
-@pytest.mark.parametrize(
-    ("text", "first", "second", "stands_close"),
-    [
-        ("written by Barry Warsaw", "barry", "warsaw", True),
-        ("the structure of proteins", "structure", "protein", True),  # a word between, and stems
-        ("Warsaw, Barry", "barry", "warsaw", False),  # the other way round
-        ("Barry went to live in Warsaw", "barry", "warsaw", False),
-        ("barrys warsawian", "barry", "warsaw", False),
-        ("zurück nach Köln", "zurück", "köln", True),
-        ("", "barry", "warsaw", False),
-        ("barry warsaw", "…", "warsaw", False),
-    ],
-)
-def test_a_word_follows_another_where_it_stands_next_or_one_later(text, first, second, stands_close):
-    pair = (first, second)
-    assert neighbours(text, (pair,)) == ([pair] if stands_close else [])
 
 
 def order(
@@ -67,22 +48,6 @@ def test_a_mention_of_the_querys_name_lifts_past_near_ties_only():
     texts = ("Pine trees", "Oak trees", "All of Oak Ridge", "Ridge")
     assert order(texts, (1.0, 0.55, 0.5, 0.0), "where lies Oak Ridge", found_by="semantic") == [1, 3, 2, 4]
     assert order(texts, (1.0, 0.55, 0.5, 0.0), "where lies Elm Street", found_by="semantic") == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize(
-    ("asked", "text", "least", "most"),
-    [
-        ("barry warsaw", "written by Barry Warsaw", 1, 1),
-        ("barry warsaw", "Warsaw was visited by his friend Barry", 0, 0),
-        ("node is not the leader", "ErrNotLeader: node is not the leader", 1, 1),
-        ("when is a model switched", "The model is switched at once.", 0.9, 0.999),  # its subject alone
-    ],
-)
-def test_closeness_is_one_only_where_the_whole_query_stands_in_its_order(asked, text, least, most):
-    with library({"One": text, "Other": "leader node barry warsaw model switched"}) as kb:
-        query = understood(kb, asked)
-    (passage,) = passages([Ranked(Candidate(1, {}), 1.0)], {1: text})
-    assert least <= closeness_in(query)(passage) <= most
 
 
 @pytest.mark.promise("B.lexical.proximity")
@@ -215,13 +180,3 @@ def test_calibration_learns_from_opinions_and_evaluation_shows_them(kb: Kb, docs
     out = kb("eval", "set", "--limit", "3").out
     assert "1 good, 4 bad; of 1 queries with a good result, 1 have it in the first ten, 1 at the top" in out
     assert json.loads(kb("stats", "--json").out)["feedback"] == {"good": 1, "bad": 4}
-
-
-def test_the_command_answers_with_what_it_kept(kb: Kb, docs: Path):
-    kb("add", "docs")
-    run = kb("feedback", "docs/heron.md", "good", "--query", "a bird", "--json")
-    told = json.loads(run.out)
-    assert (run.status, told["opinion"], told["query"]) == (0, "good", "a bird")
-    assert told["citation"] == "docs/heron.md:1-3"
-    run = kb("feedback", "docs/heron.md", "superb")
-    assert (run.status, run.out, "good" in run.err) == (2, "", True)

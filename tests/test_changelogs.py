@@ -6,7 +6,6 @@ import pytest
 
 from concord.extract.text import MarkdownExtractor, PlainExtractor
 from concord.text.chunk import ChunkSize, chunk
-from concord.text.headings import heading_at
 from concord.text.markdown import read_markdown
 from concord.types import DocumentType, Extracted, Piece
 
@@ -43,17 +42,6 @@ def test_no_passage_has_two_releases():
     assert [piece.heading[1] for piece in found] == [f"1.0.{n} (2026-01-02)" for n in range(9)]
 
 
-def test_a_release_of_a_few_words_is_no_scrap_of_a_page():
-    found = pieces("\n\n".join(f"## v1.{n}\n\n{n}" for n in range(20)), "html")
-    assert [piece.heading for piece in found] == [(f"v1.{n}",) for n in range(20)]
-
-
-def test_a_passage_of_two_releases_is_told_by_its_headings():
-    text = "## v1.2.0\n\nfaster\n\n## v1.1.0\n\nslower"
-    carried = ("Changelog", "v1.2.0")
-    assert heading_at(text, text.index("slower"), carried, begins_document=False) == ("Changelog", "v1.1.0")
-
-
 RELEASES = [
     ("3.14.5 (2026-10-10)", "3.14.4 (2026-09-01)"),
     ("Version 3.1.3", "Version 3.1.2"),
@@ -82,11 +70,6 @@ def test_a_release_among_others_is_no_title(releases: tuple[str, str]):
 def test_what_is_yet_to_be_a_release_is_no_title_above_some(first: str):
     assert markdown_title(first, "Fixed", "3.9.1 (2026-10-10)") is None
     assert markdown_title(first, "Fixed", "Removed") == first
-
-
-def test_a_second_release_may_stand_far_below_the_first():
-    text = "# v2.0.0\n\n" + "- a fix\n" * 2_000 + "\n# v1.0.0\n\nfirst\n"
-    assert MarkdownExtractor().extract(text.encode(), "CHANGELOG.md").title is None
 
 
 @pytest.mark.parametrize(

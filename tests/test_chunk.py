@@ -6,7 +6,6 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from importlib.metadata import distributions
 from typing import get_args
 
 import pytest
@@ -19,6 +18,8 @@ from concord.text.document import MAX_HEADER_BYTES, embeddable_text
 from concord.types import DocumentType, Extracted, Piece
 
 SMALL = ChunkSize(target=20, maximum=30, overlap=6)
+
+
 WORDS = re.compile(r"\w{1,6}|[^\w\s]")
 
 
@@ -109,12 +110,6 @@ def test_any_characters_are_covered_exactly_and_in_order(text: str, kind: Docume
     assert_valid(Extracted(text, kind), ChunkSize(target=8, maximum=10, overlap=3))
 
 
-@given(st.text(alphabet="ab. \n#-|`\t", max_size=600))
-@settings(max_examples=200)
-def test_many_small_tokens_never_exceed_the_maximum(text: str):
-    markdown(text, ChunkSize(target=4, maximum=5, overlap=2))
-
-
 DATA_LINES = st.sampled_from(
     [
         '[{"a": 1},',
@@ -161,16 +156,6 @@ def test_front_matter_that_says_much_is_a_chunk_of_its_own():
     assert second.heading == ("Courier",)
 
 
-def test_front_matter_of_a_short_document_goes_with_it():
-    (piece,) = with_front_matter(FRONT, "\n# Courier\n\nParcels go with Hermes.")
-    assert (piece.start_line, piece.end_line, piece.heading) == (1, 9, ("Courier",))
-
-
-def test_front_matter_is_all_that_some_documents_have():
-    (piece,) = with_front_matter(FRONT, "")
-    assert (piece.text, piece.heading) == (FRONT.rstrip(), ())
-
-
 def test_front_matter_that_is_longer_than_a_chunk_is_cut_between_its_lines():
     front = "---\n" + "".join(f"field{n}: value number {n}\n" for n in range(40)) + "---\n"
     pieces = with_front_matter(front, f"\n{sentences(5)}")
@@ -191,11 +176,6 @@ def test_setext_headings_open_sections():
     assert [piece.heading for piece in markdown(text)] == [("Guide",), ("Guide", "Install")]
 
 
-def test_a_rule_below_a_long_paragraph_is_no_heading():
-    text = "# Top\n\none line\nand another\nand a third\n---\n\nmore"
-    assert {piece.heading for piece in markdown(text)} == {("Top",)}
-
-
 def test_a_hash_inside_a_fence_is_not_a_heading():
     text = "# Setup\n\n```sh\n# install it\nmake\n```\n\n- step\n\n  ```sh\n  # again\n  make\n  ```\n\ndone"
     assert {piece.heading for piece in markdown(text)} == {("Setup",)}
@@ -208,10 +188,6 @@ def test_a_hash_inside_an_html_comment_is_not_a_heading():
 def test_headings_lose_their_markup():
     (piece,) = markdown("# Using `kb` with [the *API*](https://example.org) {#api}\n\ntext")
     assert piece.heading == ("Using kb with the API",)
-
-
-def test_closing_hashes_are_not_part_of_a_heading():
-    assert markdown("## C# ##\n\ntext")[0].heading == ("C#",)
 
 
 def test_a_heading_directly_above_a_deeper_one_goes_with_it():
@@ -248,12 +224,6 @@ def test_a_table_row_is_never_cut():
     )
 
 
-def test_a_short_table_is_not_cut_at_all():
-    table = "| a | b |\n|---|---|\n| 1 | 2 |"
-    pieces = markdown(f"{sentences(4)}\n\n{table}\n\n{sentences(4)}")
-    assert sum(table in piece.text for piece in pieces) == 1
-
-
 def test_list_items_stay_whole():
     items = [f"- item {n} with some words" for n in range(20)]
     pieces = markdown("\n".join(items))
@@ -266,25 +236,10 @@ def test_an_introduction_stays_with_what_it_introduces():
     assert [piece for piece in pieces if "As follows:" in piece.text and "make all" in piece.text]
 
 
-def test_a_heading_is_not_left_alone():
-    pieces = markdown(f"# Top\n\n{sentences(20)}")
-    assert pieces[0].text.startswith("# Top\n\nSentence")
-
-
 def test_small_sections_of_one_chapter_are_joined_under_what_their_headings_share():
     text = "# Guide\n\n## A\n\none\n\n## B\n\ntwo\n\n## C\n\nthree"
     (piece,) = markdown(text)
     assert piece.heading == ("Guide",)
-
-
-def test_sections_that_share_no_heading_are_joined_under_none():
-    (piece,) = markdown("# A\n\none\n\n# B\n\ntwo")
-    assert piece.heading == ()
-
-
-def test_what_stands_above_its_parts_keeps_its_own_heading():
-    (piece,) = markdown("# Guide\n\n## Use\n\nsome\n\n### A\n\none\n\n### B\n\ntwo")
-    assert piece.heading == ("Guide", "Use")
 
 
 def test_scraps_of_a_page_whose_headings_are_all_top_level_are_joined_with_a_neighbour():
@@ -302,26 +257,9 @@ def test_questions_and_days_stay_apart_however_short(title: str):
     assert [piece.text for piece in assert_valid(page, ChunkSize(60, 80, 8))] == parts
 
 
-def test_a_scrap_stays_alone_where_no_neighbour_has_room_for_it():
-    words = "one two three four five six seven eight nine ten eleven twelve " * 2
-    parts = ["## vac\n\ncleans", f"## How\n\n{words}".strip()]
-    pieces = assert_valid(Extracted("\n\n".join(parts), "html"))
-    assert [piece.text for piece in pieces] == parts
-
-
-def test_sections_under_different_top_level_headings_are_not_joined():
-    text = "\n\n".join(f"# Part {n}\n\nabout the subject of part {n}" for n in range(4))
-    assert [piece.heading for piece in markdown(text)] == [(f"Part {n}",) for n in range(4)]
-
-
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t\n", "\u3000\n"])
 def test_white_space_has_no_chunks(text: str):
     assert chunk(Extracted(text, "text"), token_starts, SMALL) == []
-
-
-def test_the_usual_chunk_is_up_to_two_fifths_longer_than_wished():
-    assert ChunkSize.for_target(320, overlap=32) == ChunkSize()
-    assert ChunkSize.for_target(45, overlap=0).maximum == 63
 
 
 def test_long_prose_is_cut_between_sentences_and_overlaps_a_little():
@@ -338,18 +276,6 @@ def test_chunks_of_different_sections_do_not_overlap():
     pieces = markdown(f"# A\n\n{sentences(9)}\n\n# B\n\n{sentences(9)}")
     border = next(n for n, piece in enumerate(pieces) if piece.heading == ("B",))
     assert pieces[border - 1].end <= pieces[border].start
-
-
-def test_no_overlap_is_made_when_none_is_wanted():
-    pieces = assert_valid(Extracted(sentences(30), "text"), ChunkSize.for_target(40, overlap=0))
-    assert all(a.end <= b.start for a, b in zip(pieces, pieces[1:], strict=False))
-
-
-def test_pieces_of_a_long_text_are_about_equal():
-    size = ChunkSize.for_target(40, overlap=0)
-    pieces = assert_valid(Extracted(sentences(100), "text"), size)
-    lengths = [tokens_in(piece, token_starts(sentences(100))) for piece in pieces]
-    assert min(lengths) >= size.target // 2
 
 
 @pytest.mark.parametrize("kind", ["text", "markdown", "data"])
@@ -416,28 +342,11 @@ def test_crafted_data_cost_no_more_than_others(text: str, language: str):
     assert chunk(data, token_starts, ChunkSize())
 
 
-def test_a_tokenizer_that_sees_one_unknown_word_does_not_make_one_chunk_of_it():
-    pieces = chunk(Extracted("x" * 200_000, "text"), lambda _: [0], ChunkSize())
-    assert len(pieces) > 1
-    assert "".join(piece.text for piece in pieces) == "x" * 200_000
-
-
 def test_characters_of_many_tokens_still_make_progress():
     pieces = chunk(
         Extracted("🙂🙃" * 9, "text"), lambda t: [n // 7 for n in range(7 * len(t))], ChunkSize(4, 5, 0)
     )
     assert "".join(piece.text for piece in pieces) == "🙂🙃" * 9
-
-
-def test_the_text_is_tokenised_once():
-    seen: list[str] = []
-
-    def counting(text: str) -> list[int]:
-        seen.append(text)
-        return token_starts(text)
-
-    chunk(Extracted(f"# A\n\n{sentences(50)}", "markdown"), counting, SMALL)
-    assert len(seen) == 1
 
 
 def test_lines_are_those_of_the_file_when_the_extractor_gives_them():
@@ -459,11 +368,6 @@ def test_a_piece_that_goes_over_to_another_page_ends_there():
     text = "A sentence begins on one page and ends on the next one."
     (piece,) = assert_valid(Extracted(text, "pdf", page_starts=(0, text.index("and"))))
     assert (piece.page, piece.last_page) == (1, 2)
-
-
-def test_an_empty_page_does_not_shift_the_numbers():
-    (piece,) = assert_valid(Extracted("third page", "pdf", page_starts=(0, 0, 0)))
-    assert piece.page == 3
 
 
 def test_underlined_headings_of_plain_text_give_the_path():
@@ -498,14 +402,6 @@ def test_a_long_table_in_markdown_has_the_names_of_its_columns_in_every_chunk():
     assert {piece.heading for piece in others} == {("Parts", "Name, What \\| why, Count")}
 
 
-def test_what_follows_a_table_in_markdown_does_not_stand_under_the_names_of_its_columns():
-    rows = "".join(f"| row{n} | some words of {n} | {n} |\n" for n in range(80))
-    *_, last = markdown(f"# Parts\n\n| Name | What | Count |\n|---|---|---|\n{rows}\n{sentences(40)}")
-    assert last.heading == ("Parts",)
-    listing = "```\n" + "a line of a listing\n" * 80 + "```\n"
-    assert {piece.heading for piece in markdown(f"# Parts\n\n{listing}")} == {("Parts",)}
-
-
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 def test_every_chunk_of_a_table_after_the_first_carries_the_names_of_its_columns(separator: str):
     rows = [["sku", "price_eur", "stock"], *([f"SK-{n}", f"{n}.5", str(7 * n)] for n in range(30))]
@@ -513,21 +409,6 @@ def test_every_chunk_of_a_table_after_the_first_carries_the_names_of_its_columns
     assert len(others) > 3
     assert (first.heading, first.text.split("\n")[0]) == ((), separator.join(rows[0]))
     assert {piece.heading for piece in others} == {("sku, price_eur, stock",)}
-
-
-def test_what_stands_above_the_names_of_columns_is_none_of_them():
-    text = "Parts in stock\n# by hand\n\nsku,price\n" + "".join(f"SK-{n},{n}\n" for n in range(40))
-    assert table(text)[-1].heading == ("sku, price",)
-
-
-def test_years_name_columns_too():
-    text = "country,2019,2020\n" + "".join(f"place {n},{n},{n + 1}\n" for n in range(40))
-    assert table(text)[-1].heading == ("country, 2019, 2020",)
-
-
-@pytest.mark.parametrize("row", ["OF-101,Oslo,25", "pear,pear,green", "one field", "2012-01-15,opened"])
-def test_a_first_row_of_values_names_no_columns(row: str):
-    assert {piece.heading for piece in table("\n".join([row] * 40))} == {()}
 
 
 def test_a_table_of_many_columns_has_a_heading_that_can_be_read():
@@ -538,22 +419,11 @@ def test_a_table_of_many_columns_has_a_heading_that_can_be_read():
     assert len(heading) <= 402
 
 
-def test_chunks_of_a_table_leave_room_for_the_names_of_its_columns():
-    text = "sku,price,stock\n" + "".join(f"SK{n},{n},{n}\n" for n in range(40))
-    starts = token_starts(text)
-    assert max(tokens_in(piece, starts) for piece in table(text)[1:]) <= SMALL.maximum - 5
-
-
 def test_a_row_with_a_field_of_several_lines_is_never_cut():
     rows = [f'{n},"said on day {n}:\n""so\nbe it"", and left",yes\n' for n in range(12)]
     pieces = table("number,words,done\n" + "".join(rows))
     assert len(pieces) > 3
     assert all(sum(row.strip() in piece.text for piece in pieces) == 1 for row in rows)
-
-
-def test_a_quote_that_nothing_closes_does_not_make_one_row_of_the_rest():
-    text = "part,size\n" + "".join(f'pipe {n},"{n} inch\n' for n in range(41))
-    assert all(line.startswith(("part", "pipe")) for piece in table(text) for line in piece.text.split("\n"))
 
 
 RECORD = {"code": "KE", "name": "Kenya", "calling": ["+254", {"left": True}]}
@@ -568,18 +438,6 @@ def test_a_record_of_json_that_fits_is_never_cut(indent: int | None, is_named: b
     assert len(pieces) > 10
     whole = re.compile(r'"code": "K\d+",[^}]*true[^}]*}')
     assert sum(len(whole.findall(piece.text)) for piece in pieces) == 30
-
-
-def test_lines_of_json_are_cut_between_them_and_one_that_is_too_long_between_its_values():
-    lines = [json.dumps(RECORD | {"note": "so, {it} goes [on"}) for _ in range(8)]
-    lines[3] = json.dumps({"many": [{"number": n, "text": f"value {n}"} for n in range(20)]})
-    pieces = values("\n".join(lines), ChunkSize(50, 70, 0))
-    whole = [piece for piece in pieces if "Kenya" in piece.text]
-    assert all(line in lines for piece in whole for line in piece.text.split("\n") if "Kenya" in line)
-    long = [piece.text for piece in pieces if '"number"' in piece.text]
-    assert len(long) > 2
-    assert all(one.count("{") - one.count("}") in (-1, 0, 1) for one in long)
-    assert all(one.rstrip("}],").endswith('"') for one in long)
 
 
 REGIONS = {
@@ -608,24 +466,9 @@ def test_keys_are_those_of_objects_and_arrays_that_do_not_fit():
     assert {piece.heading for piece in values(text, ChunkSize(4000, 5000, 0))} == {()}
 
 
-def test_keys_without_quotes_lead_to_values_too():
-    text = "{ /* as JSON5 has it */\n  limits: [" + "{size: 3, of: 'rope'}, " * 40 + "]}"
-    assert values(text, ChunkSize(40, 56, 0))[-1].heading == ("limits",)
-
-
 def test_deep_nesting_has_the_outermost_keys():
     text = '{"a": ' * 200 + '"x"' + "}" * 200
     assert max(len(piece.heading) for piece in values(text, ChunkSize(40, 56, 0))) <= 6
-
-
-def test_a_bracket_stays_with_what_it_holds():
-    pieces = values(json.dumps([RECORD] * 20, indent=2), ChunkSize(40, 56, 0))
-    assert all(any(map(str.isalnum, piece.text)) for piece in pieces)
-
-
-def test_indentation_at_the_start_of_a_chunk_is_kept():
-    text = "\n".join(f"    step {n} of the listing" for n in range(40))
-    assert all(piece.text.startswith("    step") for piece in markdown(text))
 
 
 @pytest.mark.parametrize(
@@ -659,10 +502,6 @@ def test_a_heading_that_the_text_begins_with_is_not_said_twice(text: str):
     assert embeddable_text("Guide", ("Install", "Linux"), text) == f"Guide > Install\n\n{text}"
 
 
-def test_embeddable_text_without_title_and_heading_is_the_text():
-    assert embeddable_text("", (), "Run it.") == "Run it."
-
-
 @given(st.text(max_size=300), st.lists(st.text(max_size=300), max_size=6))
 def test_a_header_is_short_whatever_the_headings(title: str, heading: list[str]):
     header = embeddable_text(title, heading, "\0").removesuffix("\0").strip()
@@ -677,25 +516,6 @@ def test_a_long_path_keeps_its_title_and_its_last_heading():
     assert path[-1] in header
 
 
-def test_the_documents_of_installed_packages_all_give_valid_chunks():
-    """Descriptions of packages are Markdown and reStructuredText as people write it."""
-    checked = 0
-    for package in distributions():
-        text = package.metadata.json.get("description")
-        if isinstance(text, str) and len(text) < 100_000:
-            assert_valid(Extracted(text, "markdown"), ChunkSize())
-            assert_valid(Extracted(text, "text"), SMALL)
-            checked += 1
-    assert checked > 5
-
-
-def test_questions_and_days_below_a_title_are_not_joined_however_short():
-    for entries in (["Why?", "When?", "Who?"], ["2026-05-01", "2 May 2026", "Friday, 2026-05-08"]):
-        text = "# List\n\n" + "\n\n".join(f"## {entry}\n\n{sentences(2)}" for entry in entries)
-        found = [piece.heading[1:] for piece in markdown(text)]
-        assert found == [(entry,) for entry in entries]
-
-
 def columns(piece: Piece) -> slice:
     assert piece.start_column is not None
     return slice(piece.start_column - 1, piece.end_column)
@@ -706,17 +526,3 @@ def test_pieces_within_a_line_have_the_columns_of_their_first_and_last_character
     pieces = assert_valid(Extracted(f"{line}\n", "text"))
     assert len(pieces) > 1
     assert [line[columns(piece)] for piece in pieces] == [piece.text for piece in pieces]
-
-
-def test_pieces_of_whole_lines_have_no_columns():
-    text = "  \n\n".join(sentences(2, word) for word in ("pear", "plum", "fig"))
-    pieces = assert_valid(Extracted(text, "text"))
-    assert len(pieces) == 3
-    assert {(piece.start_column, piece.end_column) for piece in pieces} == {(None, None)}
-
-
-def test_columns_of_a_line_of_a_million_characters_are_right():
-    data = json.dumps([{"name": f"pear {n}", "text": sentences(3)} for n in range(3000)])
-    pieces = chunk(Extracted(data, "data", language="json"), token_starts)
-    assert {piece.start_line for piece in pieces} == {1}
-    assert [data[columns(piece)] for piece in pieces] == [piece.text for piece in pieces]

@@ -82,21 +82,6 @@ def test_running_headers_and_footers_are_removed_but_for_their_first_occurrence(
     assert text.count("page says something") == 5
 
 
-def test_headers_that_count_the_pages_are_removed():
-    text, _ = clean_pages(pages_with("Report of the year, {0}", "Page {0} of 5"))
-    assert text.count("Report of the year") == 1
-    assert "of 5" not in text
-
-
-def test_headers_of_left_and_right_pages_are_told_apart():
-    pages = [
-        body(["The Book", "The Chapter"][n % 2], f"Words of {word} are here.")
-        for n, word in enumerate("abcdefgh")
-    ]
-    text, _ = clean_pages(pages)
-    assert (text.count("The Book"), text.count("The Chapter")) == (1, 1)
-
-
 @pytest.mark.parametrize("number", ["{0}", "- {0} -", "Page {0}", "{0} / 5", "Seite {0} von 5"])
 def test_page_numbers_are_removed(number: str):
     text, _ = clean_pages(pages_with("", number))
@@ -126,17 +111,6 @@ def test_lines_alike_but_for_unrelated_numbers_stay():
         [body(total, f"Because of {word}.") for total, word in zip(totals, "abcd", strict=True)]
     )
     assert [total for total in totals if total in text] == totals
-
-
-def test_two_pages_are_too_few_to_tell_a_header():
-    text, _ = clean_pages(pages_with("Annual Report", "Company Ltd", count=2))
-    assert text.count("Annual Report") == 2
-
-
-def test_what_recurs_in_the_middle_of_pages_stays():
-    filler = [f"line {word}" for word in ("one", "two", "three", "four")]
-    pages = [body(*(f"{n} {x}" for x in filler), "Warning!", *(f"{x} {n}" for x in filler)) for n in "abcdef"]
-    assert clean_pages(pages)[0].count("Warning!") == 6
 
 
 @pytest.mark.parametrize(
@@ -177,10 +151,6 @@ def test_ligatures_become_letters_on_pages():
     )
 
 
-def test_logic_keeps_its_signs():
-    assert clean_pages(["p ∧ ¬q\nand ¬(a ∨ b)"])[0] == "p ∧ ¬q and ¬(a ∨ b)"
-
-
 def test_sentences_broken_by_lines_are_joined_and_paragraphs_are_not():
     page = body(
         "The first paragraph of this page runs over several lines, and each of",
@@ -205,13 +175,6 @@ def test_page_starts_are_the_offsets_of_the_pages():
         text.startswith(begin, at) for begin, at in zip(("First", "", "Third", "on"), starts, strict=True)
     ]
     assert text == "First page.\n\nThird page goes\non here. End."
-
-
-@pytest.mark.parametrize("pages", [[], [""], ["", " \n ", ""]])
-def test_pages_without_text_are_no_text(pages: list[str]):
-    text, starts = clean_pages(pages)
-    assert text == ""
-    assert starts == (0,) * len(pages)
 
 
 @given(st.lists(st.text(alphabet="abcdeAB -.,\n12¬\xad", max_size=80), min_size=1, max_size=2))

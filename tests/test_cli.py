@@ -16,10 +16,8 @@ from concord.cli import main
 from concord.cli.hits import show, trail
 from concord.cli.main import COMMANDS
 from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
-from concord.search.fuse import FUSIONS
 from concord.search.pipeline import search
 from concord.types import Request
-from support.failing_folder import fail_listing
 from support.kb_command import Kb, Run
 from support.pdf_samples import make_pdf
 from support.small_library import fitted, library, tools
@@ -69,12 +67,6 @@ def test_each_command_explains_itself(kb: Kb, name: str):
     assert f"Examples:\n  {'kb' if name != 'stats' else 'kb stats'}" in run.out
 
 
-def test_the_version_is_the_package_s(kb: Kb):
-    import concord
-
-    assert kb("--version").out == f"kb {concord.__version__}\n"
-
-
 def test_an_unknown_command_is_answered_with_the_nearest(kb: Kb):
     run = kb("serch", "x")
     assert run.status == 2
@@ -98,13 +90,6 @@ SHOWN = "`kb search --help` shows how; put -- before text that begins with a das
 def test_an_unknown_option_is_answered_with_one_that_is_like_it_or_none(kb: Kb, option: str, hint: str):
     run = kb("search", option, "x")
     assert (run.status, run.err) == (2, f"error: there is no option {option!r}\nhint: {hint}\n")
-
-
-def test_an_option_without_its_value_is_answered_with_the_help_of_its_command(kb: Kb):
-    for command in (("note", "x", "--tags"), ("models", "add", "ollama", "--url")):
-        run = kb(*command)
-        name = " ".join(("kb", *command[: 2 if command[0] == "models" else 1]))
-        assert (run.status, run.err.splitlines()[1]) == (2, f"hint: `{name} --help` shows how")
 
 
 def test_kb_alone_shows_its_help_and_asks_for_a_command(kb: Kb):
@@ -215,10 +200,6 @@ def test_several_paths_are_added_at_once_each_as_a_source(kb: Kb, docs: Path, tm
     assert one_is_not_there.out.startswith("plan.md: 1 unchanged")
 
 
-def test_adding_again_finds_everything_unchanged(indexed: Kb):
-    assert indexed("add", "docs").out.startswith("docs: 4 unchanged · 0 chunks written")
-
-
 def test_a_file_that_fails_is_named_with_its_reason_and_the_status_is_3(kb: Kb, docs: Path):
     (docs / "broken.pdf").write_bytes(b"%PDF-1.7\n" + b"\x00garbage" * 50)
     for run in (kb("add", "docs"), kb("sync")):
@@ -229,35 +210,11 @@ def test_a_file_that_fails_is_named_with_its_reason_and_the_status_is_3(kb: Kb, 
     assert [failure["path"] for failure in run.json["failed"]] == ["docs/broken.pdf"]
 
 
-def test_a_folder_that_cannot_be_listed_is_a_failure_with_a_hint_and_loses_nothing(
-    indexed: Kb, docs: Path, monkeypatch: pytest.MonkeyPatch
-):
-    with monkeypatch.context() as disk:
-        fail_listing(docs, disk)
-        synced, added = indexed("sync"), indexed("add", "docs")
-    assert (synced.status, added.status) == (3, 2)
-    assert re.search(r"failed 1:\n.*cannot be read: input/output error; check its disk", synced.out)
-    assert re.match(r"error: .*cannot be read: input/output error\nhint: check its disk", added.err)
-    assert indexed("sync").out.startswith("docs: nothing has changed (4 documents)")
-
-
-def test_patterns_and_trust_are_kept(kb: Kb, docs: Path):
-    run = kb("add", "docs", "--pattern", "*.py", "--pattern", "*.txt", "--untrusted", "--json")
-    assert run.json["added"] == 1
-    (source,) = kb("list", "--json").json["sources"]
-    assert (source["patterns"], source["trust"]) == (["*.py", "*.txt"], "untrusted")
-
-
 def test_a_pattern_that_no_file_is_like_is_refused_and_removes_nothing(indexed: Kb):
     run = indexed("add", "docs", "--pattern", "*.rst")
     assert run.status == 2
     assert re.match(r"error: no file in .*docs is like \*\.rst, and 4 are there\nhint: .*'\*\*'", run.err)
     assert indexed("sync").out.startswith("docs: nothing has changed (4 documents)")
-
-
-def test_an_empty_folder_may_have_a_pattern_for_what_will_come(kb: Kb, docs: Path):
-    (docs.parent / "inbox").mkdir()
-    assert kb("add", "inbox", "--pattern", "*.rst").status == 0
 
 
 def test_a_pattern_of_an_earlier_add_is_named_wherever_it_leaves_something_out(kb: Kb, docs: Path):
@@ -272,14 +229,6 @@ def test_a_pattern_of_an_earlier_add_is_named_wherever_it_leaves_something_out(k
     assert "of docs only files like *.py are taken" in kb("search", "deploy", "--source", "docs").err
 
 
-def test_a_pattern_is_taken_back_by_one_for_every_file(kb: Kb, docs: Path):
-    kb("add", "docs", "--pattern", "*.py")
-    assert kb("add", "docs", "--pattern", "**", "--json").json["added"] == 3
-    (source,) = kb("list", "--json").json["sources"]
-    assert source["patterns"] == []
-    assert "only files like" not in kb("list").out
-
-
 def test_what_is_not_embedded_is_left_for_the_next_sync(kb: Kb, docs: Path):
     run = kb("add", "docs", "--no-embed")
     assert re.search(r"(\d+) chunks left to embed: `kb sync`", run.out)
@@ -288,25 +237,6 @@ def test_what_is_not_embedded_is_left_for_the_next_sync(kb: Kb, docs: Path):
     assert kb("sync", "--json").json["pending"] == 0
     stats = kb("stats", "--json").json
     assert stats["vectors"] == stats["chunks"] > 0
-
-
-def test_sync_reports_each_source(indexed: Kb, docs: Path, tmp_path: Path):
-    write(tmp_path / "todo.txt", "buy milk\n")
-    indexed("add", "todo.txt")
-    write(docs / "new.md", "# New\n")
-    (docs / "git.md").unlink()
-    run = indexed("sync")
-    assert run.status == 0
-    assert "docs: 1 added, 1 removed, 3 unchanged" in run.out
-    assert "todo.txt: nothing has changed (1 document)" in run.out
-    totals = indexed("sync", "docs", "--json").json
-    assert (totals["unchanged"], [one["source"] for one in totals["sources"]]) == (4, ["docs"])
-
-
-def test_sync_without_sources_says_what_to_do(kb: Kb):
-    run = kb("sync")
-    assert (run.status, run.out) == (0, "")
-    assert "kb add" in run.err
 
 
 def test_search_prints_cited_hits_on_stdout_and_the_rest_on_stderr(indexed: Kb):
@@ -358,15 +288,6 @@ def test_results_below_the_least_score_are_left_out_and_counted(indexed: Kb):
     assert f"{len(scores) - 1} below the least score" in run.err
 
 
-@pytest.mark.promise("B.calibration.labelled")
-def test_scores_that_were_fitted_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]):
-    with library() as kb:
-        show(search(Request("login token"), tools(kb, fitted(0.1))))
-    out, err = capsys.readouterr()
-    assert "score 0.5000" in out
-    assert "uncalibrated" not in out + err
-
-
 @pytest.mark.promise("001.fts.keyword-search")
 def test_words_are_found_with_other_endings(indexed: Kb):
     assert "docs/git.md" in paths(indexed("search", "install git", "--json"))
@@ -389,11 +310,6 @@ def test_vec_only_asks_meaning_alone(indexed: Kb):
     assert run.json["mode"] == "semantic"
     assert set(run.json["timings_ms"]).isdisjoint({"fts_exact", "fts_relaxed"})
     assert all(result["found_by"] == ["semantic"] for result in run.json["results"])
-
-
-def test_the_fusions_are_listed_where_one_is_asked_for(kb: Kb):
-    told = kb("search", "--help").out
-    assert all(name in told for name in FUSIONS)
 
 
 @pytest.mark.promise("001.tags.single", "001.tags.and")
@@ -425,16 +341,6 @@ def test_top_bounds_the_results_and_fewer_are_no_error(indexed: Kb, monkeypatch:
     assert (few.status, few.json["returned"]) == (0, 3)
     monkeypatch.setenv("KB_SEARCH_DEFAULT_TOP", "1")
     assert indexed("search", "deploy", "--json").json["returned"] == 1
-
-
-def test_source_path_and_fusion_are_passed_on(indexed: Kb):
-    assert paths(indexed("search", "deploy", "--path", "docs/ops/**", "--json")) <= {
-        "docs/ops/deploy.md",
-        "docs/ops/staging.md",
-    }
-    assert (
-        indexed("search", "deploy", "--source", "docs", "--fusion", "rrf", "--json").json["fusion"] == "rrf"
-    )
 
 
 def test_since_and_until_leave_what_was_changed_then(kb: Kb, docs: Path):
@@ -483,25 +389,6 @@ def test_nothing_found_is_status_1(indexed: Kb):
     run = indexed("search", "zebra", "--fts-only")
     assert (run.status, run.out) == (1, "")
     assert run.err.startswith("nothing found in ")
-
-
-def test_an_empty_knowledge_base_says_so_and_what_to_do(kb: Kb):
-    run = kb("search", "x")
-    assert (run.status, run.out) == (1, "")
-    assert "the knowledge base is empty: index a folder with `kb add PATH`" in run.err
-    run = kb("search", "x", "--json")
-    VALIDATOR.validate(run.json)
-    assert (run.status, "kb add" in run.json["note"]) == (1, True)
-
-
-@pytest.mark.parametrize("flags", [(), ("--fts-only",)])
-def test_one_command_indexes_and_searches(kb: Kb, docs: Path, flags: tuple[str, ...]):
-    assert paths(kb("search", "install git", "--in", "docs", "--top", "1", *flags, "--json")) == {
-        "docs/git.md"
-    }
-    write(docs / "svn.md", "# Subversion\n\nInstall subversion.\n")
-    assert "docs/svn.md" in paths(kb("search", "subversion", "--in", "./docs", *flags, "--json"))
-    assert (kb("stats", "--json").json["vectors"] == 0) == bool(flags)
 
 
 def test_searching_in_a_part_of_a_source_finds_only_what_is_there(indexed: Kb):
@@ -564,13 +451,6 @@ def test_a_note_can_be_found_read_and_superseded(kb: Kb):
     assert run.json["document_id"] in late.err
 
 
-def test_a_note_supersedes_what_a_citation_names(kb: Kb, docs: Path):
-    kb("add", str(docs), "--no-embed")
-    best = kb("search", "installation of git", "--fts-only", "--json").json["results"][0]
-    (new,) = kb("note", "git is installed", "--supersedes", best["citation"], "--no-embed").out.split()
-    assert new in kb("get", best["citation"]).err
-
-
 def test_one_note_is_removed_and_what_it_superseded_is_found_again(kb: Kb):
     (old,) = kb("note", "the vault opens at nine").out.split()
     (new,) = kb("note", "the vault opens at ten", "--supersedes", old).out.split()
@@ -616,13 +496,6 @@ def test_list_shows_sources_and_documents(indexed: Kb):
     documents = indexed("list", "docs", "--json").json["documents"]
     assert documents[2]["tags"] == ["ops", "production"]
     assert {document["source"] for document in documents} == {"docs"}
-
-
-def test_listing_nothing_is_no_failure(kb: Kb):
-    run = kb("list")
-    assert (run.status, run.out) == (0, "")
-    assert "kb add" in run.err
-    assert kb("list", "--json").json == {"sources": []}
 
 
 @pytest.mark.promise("000.remove.counts", "000.remove.line", "000.remove.no-vectors")
@@ -688,18 +561,6 @@ def test_a_mistyped_organisation_is_an_error_that_names_those_there_are_and_make
     assert "'defualt' has nothing in" in run.err
     assert "there are: default" in run.err
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_mistyped_store_is_an_error_and_is_not_made(kb: Kb, tmp_path: Path):
-    run = kb("--store", f"sqlite:///{tmp_path}/no/such", "list")
-    assert (run.status, "check --store" in run.err) == (2, True)
-    assert not (tmp_path / "no").exists()
-
-
-def test_doctor_says_that_an_organisation_is_not_there(indexed: Kb, tmp_path: Path):
-    run = indexed("--org", "defualt", "doctor")
-    assert (run.status, "there are: default" in run.out) == (1, True)
-    assert not (tmp_path / "home" / "data" / "defualt.db").exists()
 
 
 def test_whoever_begins_is_told_what_to_do_and_nothing_is_made_by_looking(kb: Kb, tmp_path: Path):
@@ -810,13 +671,6 @@ def test_an_unexpected_fault_asks_to_be_reported(capsys: pytest.CaptureFixture[s
         main.guarded(broken, ["--debug"])
 
 
-def test_debug_lets_an_unexpected_fault_through_with_its_traceback(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(main.kb, "invoke", lambda ctx: 1 / 0)
-    assert main.main(["stats"]) == 2
-    with pytest.raises(ZeroDivisionError):
-        main.main(["--debug", "stats"])
-
-
 def test_a_flag_after_two_dashes_is_text(capsys: pytest.CaptureFixture[str]):
     def broken() -> None:
         raise OSError(28, "No space left on device")
@@ -853,21 +707,6 @@ def test_work_that_is_done_has_no_time_left(capsys: pytest.CaptureFixture[str]):
         "embedding chunks: 1 of 2, about 10 s left",
         "embedding chunks: 2 of 2",
     ]
-
-
-@pytest.mark.parametrize(
-    ("total", "left"),
-    [(21, "about 10 s"), (120, "about 50 s"), (6000, "about 50 min"), (60000, "about 8.3 h")],
-)
-def test_how_long_work_will_take_is_told_no_finer_than_anybody_knows(
-    capsys: pytest.CaptureFixture[str], total: int, left: str
-):
-    now = [0.0]
-    meter = Lines(lambda: now[0])
-    meter("embed", 0, total)
-    now[0] = LINE_EVERY_S
-    meter("embed", 20, total)
-    assert capsys.readouterr().err == f"embedding chunks: 20 of {total:,}, {left} left\n"
 
 
 def test_a_bar_is_drawn_only_when_the_work_lasts(capsys: pytest.CaptureFixture[str]):

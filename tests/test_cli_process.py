@@ -88,37 +88,11 @@ def test_colours_appear_at_a_terminal_only(folder: Path, environment: dict[str, 
     assert b"\x1b" not in run("search", "zebra", environment=environment).stdout
 
 
-@pytest.mark.parametrize(("typed", "word"), [("zbera", "zebra"), ("zeb", "zebra"), ("strase", "straße")])
-def test_what_is_found_in_place_of_a_word_is_lit_up_like_it(
-    folder: Path, environment: dict[str, str], typed: str, word: str
-):
-    _, shown = at_a_terminal(
-        "search", typed, "--fts-only", environment=environment, KB_SEARCH_PARTIAL_MS="60000"
-    )
-    assert f"\x1b[33m\x1b[1m{word}\x1b[0m" in shown
-
-
 @pytest.mark.parametrize("wish", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_colours_can_be_refused(folder: Path, environment: dict[str, str], wish: dict[str, str]):
     _, shown = at_a_terminal("search", "zebra", environment=environment, **wish)
     assert "zebra" in shown
     assert "\x1b" not in shown
-
-
-def test_results_fit_into_a_narrow_terminal(folder: Path, environment: dict[str, str]):
-    _, shown = at_a_terminal("search", "zebra", environment=environment, NO_COLOR="1", COLUMNS="50")
-    assert "confidence" in shown
-    assert max(map(len, shown.splitlines())) <= 50
-
-
-def test_what_would_turn_the_text_around_is_spelt_out_at_a_terminal(
-    folder: Path, environment: dict[str, str]
-):
-    for args in (("search", "zebra"), ("get", "d/a.md")):
-        status, shown = at_a_terminal(*args, environment=environment, NO_COLOR="1")
-        assert status == 0
-        assert "\u202e" not in shown
-        assert "\\u202ecrosses" in shown
 
 
 def test_a_pipe_gets_the_text_as_it_is(folder: Path, environment: dict[str, str]):
@@ -162,14 +136,6 @@ def test_a_reader_that_leaves_early_is_no_failure(
     assert b"rror" not in done.stderr
 
 
-def test_a_closed_stdout_is_no_failure_either(folder: Path, environment: dict[str, str]):
-    line = 'exec "$@" >&-'
-    done = subprocess.run(
-        ["sh", "-c", line, "sh", *KB, "search", "zebra"], env=environment, capture_output=True, check=False
-    )
-    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_under_stdout_is_said_and_status_2(folder: Path, environment: dict[str, str]):
     with open("/dev/full", "wb") as full:
@@ -189,15 +155,6 @@ def test_a_note_is_read_from_stdin(environment: dict[str, str]):
         assert done.returncode == 0, done.stderr
         read = run("get", done.stdout.decode().strip(), environment=environment)
         assert "piped ☂ in" in read.stdout.decode()
-
-
-def test_a_note_that_is_not_utf_8_is_refused_before_letters_are_lost(environment: dict[str, str]):
-    for args in (["note", "-"], ["note", b"caf\xe9"]):
-        done = subprocess.run(
-            [*KB, *args], env=environment, input=b"caf\xe9", capture_output=True, check=False
-        )
-        assert done.returncode == 2
-        assert b"the text is not UTF-8 (byte 4)" in done.stderr
 
 
 def test_ctrl_c_is_one_line_and_status_130(environment: dict[str, str]):

@@ -143,16 +143,6 @@ def test_comments_decorators_and_docstrings_go_with_their_definition():
     assert '"""Sells things."""' in by_path["Shop",]
 
 
-def test_a_comment_behind_code_stays_with_that_code():
-    text = "x = 1  # the start value\ndef f():\n    return x\n"
-    assert [text[span.start :].split("\n")[0] for span in definitions(text, "python")] == ["def f():"]
-
-
-def test_a_comment_with_a_blank_line_below_it_stands_alone():
-    text = "# A licence.\n\ndef f():\n    return 1\n"
-    assert [span.start for span in definitions(text, "python")] == [text.index("def")]
-
-
 def test_small_neighbours_are_one_chunk_and_large_ones_are_not():
     small = "\n\n".join(f"def f{n}(): return {n}" for n in range(3))
     assert [piece.heading for piece in code(small, size=ChunkSize())] == [()]  # what they share
@@ -172,25 +162,12 @@ def test_what_a_class_begins_with_stays_with_its_first_method():
     assert all("def m0" in piece.text for piece in heads)
 
 
-def test_a_class_whose_first_method_is_long_is_cut_like_one_section():
-    text = "x = 1\n" * 30 + "class C:\n    def long(self):\n" + "        call(a, b)\n" * 80
-    pieces = code(text, size=ChunkSize(target=260, maximum=364, overlap=0))
-    assert [piece.text.split("\n")[0] for piece in pieces][:2] == ["x = 1", "class C:"]
-    assert all(len(piece.text) < 364 * 4 for piece in pieces)
-
-
 def test_a_long_definition_is_cut_between_lines_and_keeps_its_name():
     text = "def long():\n" + "".join(f"    step{n}(a, b)\n" for n in range(60))
     pieces = code(text)
     assert len(pieces) > 2
     assert {piece.heading for piece in pieces} == {("long",)}
     assert all(line in text.split("\n") for piece in pieces for line in piece.text.split("\n"))
-
-
-def test_a_long_definition_is_cut_at_its_blank_lines_first():
-    part = "".join(f"    step{n}(a, b)\n" for n in range(2))
-    pieces = code("def long():\n" + (part + "\n") * 12)
-    assert all(piece.text.endswith("step1(a, b)") for piece in pieces)
 
 
 def test_offsets_are_characters_however_many_bytes_they_take():
@@ -228,13 +205,6 @@ def test_broken_code_is_covered_in_every_language(text: str, language: str):
     code(text, language)
 
 
-def test_an_unknown_language_is_cut_at_blank_lines():
-    text = "\n\n".join(f"procedure p{n}\n  do a, b, c, d, e\n  do f, g, h\nend" for n in range(8))
-    pieces = code(text, "cobol")
-    assert len(pieces) > 1
-    assert all(piece.text.startswith("procedure") and piece.text.endswith("end") for piece in pieces)
-
-
 @pytest.mark.parametrize("language", ["typescript", "ruby", "c", "java"])
 def test_what_is_not_code_at_all_is_not_parsed(language: str):
     xml = (
@@ -243,14 +213,6 @@ def test_what_is_not_code_at_all_is_not_parsed(language: str):
     )
     assert definitions(xml, language) == []
     assert len(code(xml, language, ChunkSize())) > 10
-
-
-@pytest.mark.parametrize(
-    ("language", "wrapper", "definition"),
-    [("typescript", "declare ", "class A {}"), ("cpp", "template<class T> ", "class A {};")],
-)
-def test_a_definition_inside_thousands_of_wrappers_is_found(language: str, wrapper: str, definition: str):
-    assert [span.path for span in definitions(wrapper * 3000 + definition, language)] == [("A",)]
 
 
 def test_what_is_larger_than_people_write_is_not_parsed():

@@ -78,14 +78,6 @@ def test_a_folder_without_a_collection_says_what_it_needs(tmp_path: Path):
     assert "corpus.jsonl" in str(fault.value.hint)
 
 
-def test_a_collection_without_queries_says_what_it_needs(tmp_path: Path):
-    folder = things(tmp_path)
-    (folder / "queries.jsonl").unlink()
-    with pytest.raises(NotFound) as fault:
-        read_collection(folder)
-    assert "queries.jsonl" in str(fault.value.hint)
-
-
 @pytest.mark.parametrize(
     "judgements",
     [
@@ -101,34 +93,3 @@ def test_judgements_are_read_in_the_forms_they_are_published_in(tmp_path: Path, 
     folder = things(tmp_path)
     (folder / "qrels/test.tsv").write_text(judgements, encoding="utf-8", newline="")
     assert read_collection(folder).qrels == {"q0": {"d0": 1}, "q1": {"d1": 2}}
-
-
-def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path):
-    folder = things(tmp_path)
-    plain = read_collection(folder)
-    before = [*plain.documents()]
-    for path in [*folder.glob("*.jsonl"), *folder.glob("qrels/*.tsv")]:
-        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert read_collection(folder) == plain
-    assert [*plain.documents()] == before
-
-
-def test_a_query_without_words_is_not_asked(tmp_path: Path):
-    folder = write_collection(
-        tmp_path, {"d": "text"}, {"a": "first", "b": " \n"}, [("a", "d", 1), ("b", "d", 1)]
-    )
-    assert read_collection(folder).judged == {"a": "first"}
-
-
-def test_a_document_that_is_nothing_but_a_title_has_it_as_its_text(tmp_path: Path):
-    folder = write_collection(tmp_path, {}, {"a": "first"}, [("a", "d", 1)])
-    rows = '{"_id": "d", "title": "Only a title", "text": " "}\n{"_id": "e", "title": null}\n'
-    (folder / "corpus.jsonl").write_text(rows, encoding="utf-8")
-    assert [*read_collection(folder).documents()] == [("d", "", "Only a title"), ("e", "", "")]
-
-
-def test_half_a_character_in_a_document_is_a_sign_that_something_is_lost(tmp_path: Path):
-    folder = write_collection(tmp_path, {}, {"a": "first"}, [("a", "d", 1)])
-    row = r'{"_id": "d\ud83d", "title": "cut \ud83d", "text": "off \ud83d"}' + "\n"
-    (folder / "corpus.jsonl").write_text(row, encoding="utf-8")
-    assert [*read_collection(folder).documents()] == [("d\ufffd", "cut \ufffd", "off \ufffd")]

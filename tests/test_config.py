@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from pathlib import Path
 
@@ -57,12 +56,6 @@ def test_every_setting_can_be_set_by_file_and_environment_and_its_default_is_all
     assert setting.why
 
 
-def test_there_is_one_row_for_each_key_and_one_name_for_each_row():
-    assert len(TABLE) == len(SETTINGS)
-    assert len({setting.environment_name for setting in SETTINGS}) == len(SETTINGS)
-    assert all(setting.environment_name.startswith("KB_") for setting in SETTINGS)
-
-
 @pytest.mark.parametrize(
     ("text", "fault", "hint"),
     [
@@ -93,17 +86,6 @@ def test_a_file_with_a_mistake_is_an_error_with_its_cure(
     assert hint in (failure.value.hint or "")
 
 
-def test_a_file_that_begins_with_a_byte_order_mark_is_read(tmp_path: Path):
-    write(tmp_path / "home" / "config.toml", b"\xef\xbb\xbf[search]\r\ndefault_top = 3\r\n")
-    assert load_settings({}, {"KB_HOME": str(tmp_path / "home")})["search.default_top"] == 3
-
-
-def test_a_folder_in_place_of_the_file_is_an_error_with_its_cure(tmp_path: Path):
-    (tmp_path / "home" / "config.toml").mkdir(parents=True)
-    with pytest.raises(BadValue, match=r"config\.toml"):
-        load_settings({}, {"KB_HOME": str(tmp_path / "home")})
-
-
 @pytest.mark.parametrize("value", ["", "x", "1.5", "-1", "NaN"])
 def test_a_variable_with_a_bad_value_is_an_error_that_names_the_setting(value: str):
     with pytest.raises(BadValue, match=r"search\.default_top"):
@@ -115,11 +97,6 @@ def test_a_variable_that_is_no_setting_is_a_warning_and_ours_are_not():
     (warning,) = settings.warnings
     assert "KB_SEARCH_DEFAULTTOP" in warning
     assert "KB_SEARCH_DEFAULT_TOP" in warning
-
-
-def test_a_key_that_a_program_misspells_is_an_error():
-    with pytest.raises(UnknownSetting, match="embed.providr"):
-        KnowledgeBase.open(embed__providr="hashing")
 
 
 def test_models_of_others_are_looked_for_where_their_own_variables_say(monkeypatch: pytest.MonkeyPatch):
@@ -149,22 +126,6 @@ def test_kb_home_moves_everything(tmp_path: Path):
     there = str(tmp_path / "there")
     assert all(path.startswith(there) for path in (paths.data, paths.cache, paths.config))
     assert load_settings({}, {"KB_HOME": str(tmp_path)}).store_url == f"sqlite:///{tmp_path}/data"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other platforms have other directories")
-def test_without_kb_home_the_platform_s_directories_are_used(tmp_path: Path):
-    paths = find_paths(
-        {f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("DATA", "CACHE", "CONFIG")}
-    )
-    assert paths.data == str(tmp_path / "data" / "concord")
-    assert paths.cache == str(tmp_path / "cache" / "concord")
-    assert paths.config_file == str(tmp_path / "config" / "concord" / "config.toml")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other platforms have other directories")
-def test_a_relative_base_directory_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert find_paths({"XDG_DATA_HOME": "data"}).data == str(tmp_path / ".local" / "share" / "concord")
 
 
 @pytest.mark.promise("design.config-not-obeyed")

@@ -14,17 +14,16 @@ import pytest
 import concord
 from concord import KnowledgeBase, Note
 from concord.core import plugins
-from concord.core.errors import BackendDown, BadValue, DeadlinePassed, EmbedderDown, Unavailable, UsageError
+from concord.core.errors import BackendDown, DeadlinePassed, EmbedderDown, Unavailable, UsageError
 from concord.core.protocols import Strategy
 from concord.embed.hashing import HashingEmbedder
-from concord.search.deadline import FAILURES, Deadline
+from concord.search.deadline import FAILURES
 from concord.search.legs import MAX_TOKENS, ExactWords, QueryVectors, RelaxedWords
 from concord.search.pipeline import search
-from concord.search.retrieve import ask
 from concord.search.tools import Tools
 from concord.types import Leg, Query, RankedList, Request, Scored, Vector
 from support.folders import NOWHERE
-from support.small_library import library, understood
+from support.small_library import library
 
 TESTS = Path(__file__).parent
 BOUND_S = 60.0
@@ -94,29 +93,6 @@ def test_the_setting_bounds_a_search_that_names_no_deadline():
     assert answer.hits
 
 
-def test_a_strategy_that_is_in_time_counts_however_slow_the_others_are():
-    late, swift = Waiting("late"), Waiting("swift")
-    swift.go_on.set()
-    kb = library()
-    query = understood(kb, "login")
-    try:
-        result = ask([late, swift], query, Deadline(800))
-    finally:
-        late.go_on.set()
-    assert [ranked.strategy for ranked in result.lists] == ["swift"]
-    assert [part.strategy for part in result.degraded] == ["late"]
-
-
-@pytest.mark.promise("000.parallel")
-def test_strategies_run_side_by_side():
-    """Each waits for the other to have started: one after the other, neither would ever end."""
-    one, other = Waiting("one"), Waiting("other")
-    one.go_on, other.go_on = other.started, one.started
-    kb = library()
-    query = understood(kb, "login")
-    assert len(ask([one, other], query, Deadline(60_000)).lists) == 2
-
-
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
@@ -139,13 +115,6 @@ def test_nothing_found_while_a_search_for_words_failed_is_an_error():
         search(Request("login zeppelin", mode="fts5"), tools(broken))
 
 
-@pytest.mark.promise("000.degrade.lexical")
-def test_without_words_there_is_an_error_rather_than_half_an_answer():
-    broken = [Broken(name, BackendDown("the disk is gone")) for name in ("fts_exact", "fts_relaxed")]
-    with pytest.raises(BackendDown, match="the disk is gone"):
-        search(Request("login"), tools(*broken))
-
-
 def test_meaning_alone_that_comes_too_late_is_an_error_and_not_nothing_found():
     late = Waiting()
     try:
@@ -163,12 +132,6 @@ def test_meaning_alone_that_fails_is_an_error_with_what_it_said():
             tools(Broken("semantic", EmbedderDown("the model server does not answer"))),
         )
     assert fault.value.hint
-
-
-@pytest.mark.parametrize("deadline", [0, -1, float("nan")])
-def test_a_deadline_that_leaves_no_time_is_refused(deadline: float):
-    with pytest.raises(BadValue):
-        library().search("login", deadline_ms=deadline)
 
 
 class Leaving(HashingEmbedder):
@@ -255,14 +218,6 @@ def test_of_a_long_query_the_model_reads_no_more_than_fits_its_window(window: in
     assert text.startswith(asked)
     assert len(embedder.token_starts(asked)) < min(window, MAX_TOKENS + 1)
     assert len(asked) < 10 * min(window, MAX_TOKENS)
-
-
-@pytest.mark.parametrize("text", ["login", "how does a login end? " * 15])
-def test_a_query_that_fits_is_read_whole(text: str):
-    embedder = Windowed({}, NOWHERE)
-    embedder.asked = []
-    QueryVectors(embedder).vector(text)
-    assert embedder.asked == [text]
 
 
 RUN = """

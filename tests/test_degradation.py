@@ -11,7 +11,7 @@ import pytest
 
 from concord import KnowledgeBase, Note
 from concord.core import plugins
-from concord.core.errors import BackendDown, EmbedderDown, Unavailable
+from concord.core.errors import BackendDown, EmbedderDown
 from concord.embed.hashing import HashingEmbedder
 from concord.types import Answer, Vector
 from concord.wire import explanation_to_json
@@ -72,10 +72,6 @@ def is_by_words(answer: Answer, reason: str) -> bool:
     return found and named.strategy == "semantic" and reason in named.reason
 
 
-def test_everything_votes_while_everything_works(kb: KnowledgeBase):
-    assert is_whole(ask(kb))
-
-
 @pytest.mark.promise("000.degrade.semantic")
 def test_a_vector_store_that_is_down_costs_meaning_only_until_it_is_back(kb: KnowledgeBase, shim: QdrantShim):
     shim.stop()
@@ -92,13 +88,6 @@ def test_a_vector_store_that_answers_with_errors_costs_meaning_only(
     shim.status = status
     assert is_by_words(ask(kb), "Qdrant")
     shim.status = None
-    assert is_whole(ask(kb))
-
-
-def test_a_vector_store_that_is_slow_is_not_waited_for(kb: KnowledgeBase, shim: QdrantShim):
-    shim.gate.clear()
-    assert is_by_words(ask(kb, deadline_ms=150), "no answer within 150 ms")
-    shim.gate.set()
     assert is_whole(ask(kb))
 
 
@@ -226,30 +215,6 @@ def elsewhere(tmp_path: Path, url: str, **more: Any) -> KnowledgeBase:
     return secluded(tmp_path, f"sqlite://{tmp_path}", vectors__url=url, **more)
 
 
-def test_vectors_that_are_nowhere_yet_are_not_taken_for_no_results(shim: QdrantShim, tmp_path: Path):
-    with elsewhere(tmp_path, "http://127.0.0.1:1") as kb:
-        kb.note(Note(NOTES["Pool"], title="Pool"))
-    with elsewhere(tmp_path, shim.url) as kb:
-        assert is_by_words(ask(kb), "no vector has been sent")
-        with pytest.raises(Unavailable, match="no vector has been sent"):
-            ask(kb, mode="semantic")
-        kb.sync()
-        kb.note(Note(NOTES["Login"], title="Login"))
-        assert is_whole(ask(kb))
-
-
-def test_a_note_that_could_not_be_embedded_is_kept_and_says_so(
-    kb: KnowledgeBase, shim: QdrantShim, caplog: pytest.LogCaptureFixture
-):
-    shim.stop()
-    kept = kb.note(Note("The pump is tested on Mondays.", title="Pump"))
-    shim.start()
-    assert kb.get(kept.id).text
-    (line,) = caplog.messages
-    assert line.startswith("kept; not embedded: Qdrant at")
-    assert "the next sync embeds it" in line
-
-
 def test_a_note_beside_vectors_that_are_kept_elsewhere_is_kept_and_says_so(
     kb: KnowledgeBase, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
@@ -287,17 +252,6 @@ def test_a_vector_store_that_breaks_down_within_a_sync_loses_nothing(
     assert (report.pending, report.degraded) == (0, None)
     assert kb.source("docs").counts.vectors == 200
     assert shim.answer("POST", "/collections/conduit_kb/points/count", {})["count"] == 200 + len(NOTES)
-
-
-def test_an_embedder_of_another_dimension_within_a_sync_leaves_nothing_wrong_behind(
-    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    with monkeypatch.context() as patched:
-        patched.setattr(FickleEmbedder, "behave", staticmethod(too_short))
-        report = kb.add(folder_of(tmp_path, 3))
-    assert "dimensions" in str(report.degraded)
-    (report,) = kb.sync(["docs"])
-    assert (report.embedded, report.reused, report.pending) == (3, 0, 0)
 
 
 @pytest.mark.promise("000.remove.retryable")

@@ -43,19 +43,6 @@ def test_what_stands_in_front_matter_is_found_cited_and_read(kb: Kb, docs: Path,
     assert kb("get", "docs/courier.md:4", "--json").json["citation"] == "docs/courier.md:1-10"
 
 
-@pytest.mark.promise("000.remove.line", "000.remove.counts")
-def test_removing_a_source_prints_its_name_and_both_counts(kb: Kb, tmp_path: Path):
-    for n in range(5):
-        parts = [f"## Part {p}\n\n" + f"Words about thing {n} {p} go on and on. " * 40 for p in range(10)]
-        write(tmp_path / "manual" / f"{n}.md", f"# Page {n}\n\n" + "\n\n".join(parts))
-    assert kb("add", tmp_path / "manual", "--name", "Project Docs").status == 0
-    assert kb("stats", "--json").json["vectors"] == 50
-    assert kb("remove", "Project Docs").out == "✓ Removed source: Project Docs (5 documents, 50 vectors)\n"
-    kb("add", tmp_path / "manual", "--no-embed")
-    assert kb("remove", "manual").out == "✓ Removed source: manual (5 documents, 0 vectors)\n"
-    assert kb("list").out == ""
-
-
 @pytest.mark.promise("001.fts.fts-only", "001.vec.vec-only", "001.rrf.hybrid")
 @pytest.mark.parametrize(
     ("flags", "asked"),
@@ -72,27 +59,6 @@ def test_flags_choose_who_is_asked(kb: Kb, docs: Path, flags: tuple[str, ...], a
     assert {name for name in run.json["timings_ms"] if name.startswith(("fts_", "semantic"))} == asked
     assert set(run.json["strategies_matched"]) == asked
     assert run.paths[0] == "docs/git.md"
-
-
-@pytest.mark.promise("001.tags.single", "001.tags.and", "001.type.filter", "001.top.flag", "001.threshold")
-def test_flags_narrow_the_answer(kb: Kb, docs: Path):
-    kb("add", docs)
-    assert set(kb("search", "deploy", "--tags", "ops", "--json").paths) == {
-        "docs/ops/deploy.md",
-        "docs/ops/staging.md",
-    }
-    assert kb("search", "deploy", "--tags", "ops,production", "--json").paths == ["docs/ops/deploy.md"]
-    assert kb("search", "deploy", "--type", "code", "--json").paths == ["docs/deploy.py"]
-    assert (
-        kb("search", "deploy", "--type", "pdf", "--json").json["results"][0]["citation"]
-        == "docs/paper.pdf:p1"
-    )
-    assert len(kb("search", "deploy", "--top", "2", "--json").paths) == 2
-    cut = kb("search", "deploy", "--threshold", "0.032", "--json").json
-    assert all(result["scores"]["rrf"] >= 0.032 for result in cut["results"])
-    assert 0 < cut["returned"] < cut["total_hits"]
-    nothing = kb("search", "deploy", "--threshold", "0.9", "--json")
-    assert (nothing.status, nothing.json["results"]) == (1, [])
 
 
 @pytest.mark.promise("A.search.in-path")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
 from concord import __version__
 from concord.quality.evaluate import MODES, SAMPLE
-from concord.quality.metrics import MEASURES, reliability
-from concord.quality.report import reliability_plot
+from concord.quality.metrics import MEASURES
 from support.judged import recipes, things
 
 pytestmark = pytest.mark.slow
@@ -64,30 +62,3 @@ def test_kb_eval_writes_json_runs_and_a_page_that_needs_nothing_else(kb, tmp_pat
     assert page.count("<th>p95 ms</th>") == 1
     assert told["model"] in page
     assert f"Concord {__version__}, 20" in page
-
-
-def test_a_plot_is_well_formed_also_without_a_single_case():
-    for found in (reliability([]), reliability([(0.3, True), (0.95, True), (1.0, False)])):
-        assert ElementTree.fromstring(reliability_plot(found)).tag.endswith("svg")
-
-
-def test_kb_eval_of_a_folder_that_is_not_there_is_an_error_with_a_hint(kb):
-    status, out, err = kb("eval", "nowhere")
-    assert (status, out) == (2, "")
-    assert "corpus.jsonl" in err
-
-
-def test_a_cache_that_cannot_be_written_is_said_to_be_the_cache(kb, tmp_path: Path):
-    things(tmp_path / "set")
-    (tmp_path / "home").mkdir(exist_ok=True)
-    (tmp_path / "home" / "cache").touch()  # where a folder has to be
-    status, _, err = kb("eval", "set")
-    assert (status, "cache directory" in err, "--store" in err) == (2, True, False)
-
-
-def test_a_report_that_cannot_be_written_is_an_error_and_no_traceback(kb, tmp_path: Path):
-    things(tmp_path / "set")
-    (tmp_path / "file").write_text("in the way")
-    status, _, err = kb("eval", "set", "--limit", "2", "--report", "file/page.html")
-    assert status == 2
-    assert "cannot write" in err

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import ir_measures
 import pytest
-from msgspec.structs import replace
 
 from concord import KnowledgeBase
 from concord.core.errors import BadValue
 from concord.embed.hashing import HashingEmbedder
-from concord.index import embedding
 from concord.index.reading import READER_VERSION
 from concord.quality.collection import read_collection
-from concord.quality.evaluate import MODES, SAMPLE, evaluate, latency_by_mode, write_runs
+from concord.quality.evaluate import MODES, write_runs
 from concord.quality.metrics import MEASURES
-from concord.search.legs import Semantic
 from concord.search.pipeline import search
-from concord.search.tools import Tools
 from concord.types import Request, Vector
-from contract.stored import vectors_of
 from support.folders import NOWHERE
-from support.judged import things, write_collection
+from support.judged import things
 
 pytestmark = pytest.mark.slow
 
@@ -103,24 +97,9 @@ def test_what_another_version_has_cut_is_cut_anew_and_equal_chunks_keep_their_ve
     assert set(embedded) == {1}
 
 
-def test_documents_that_left_the_collection_leave_its_index(knowledge: KnowledgeBase, tmp_path: Path):
-    folder = things(tmp_path / "set")
-    assert knowledge.measuring.evaluate(folder).documents == 30
-    lines = (folder / "corpus.jsonl").read_text().splitlines(keepends=True)
-    (folder / "corpus.jsonl").write_text("".join(lines[:20]))
-    assert knowledge.measuring.evaluate(folder).documents == 20
-
-
 def test_an_evaluation_leaves_the_knowledge_base_as_it_was(knowledge: KnowledgeBase, tmp_path: Path):
     knowledge.measuring.evaluate(things(tmp_path / "set"), limit=3)
     assert knowledge.sources() == []
-
-
-def test_without_an_embedder_words_alone_are_measured(knowledge: KnowledgeBase, tmp_path: Path):
-    with KnowledgeBase.open(embed__provider="none") as words:
-        found = words.measuring.evaluate(things(tmp_path / "set"), limit=10)
-    assert found.measures["bm25"]["P@1"] > 0.5
-    assert found.measures["semantic"]["nDCG@10"] == 0
 
 
 def test_relevant_documents_that_the_collection_does_not_hold_are_counted(
@@ -131,23 +110,6 @@ def test_relevant_documents_that_the_collection_does_not_hold_are_counted(
     lines = (folder / "corpus.jsonl").read_text().splitlines(keepends=True)
     (folder / "corpus.jsonl").write_text("".join(lines[:20]))
     assert knowledge.measuring.evaluate(folder).missing == 10
-
-
-def test_a_document_that_is_nothing_but_a_title_is_found_by_it(knowledge: KnowledgeBase, tmp_path: Path):
-    folder = things(tmp_path / "set")
-    plain = knowledge.measuring.evaluate(folder)
-    rows = (folder / "corpus.jsonl").read_text()
-    (folder / "corpus.jsonl").write_text(rows.replace('"title": "", "text"', '"title"'))
-    assert knowledge.measuring.evaluate(folder).runs == plain.runs
-
-
-@pytest.mark.parametrize("rows", ["", '{"_id": "d0", "contents": "under another key"}\n'])
-def test_documents_without_a_word_are_no_collection(knowledge: KnowledgeBase, tmp_path: Path, rows: str):
-    folder = things(tmp_path / "set")
-    (folder / "corpus.jsonl").write_text(rows)
-    with pytest.raises(BadValue) as fault:
-        knowledge.measuring.evaluate(folder)
-    assert "no document" in fault.value.message
 
 
 def test_a_document_that_is_there_twice_counts_once_and_two_of_one_id_are_refused(
@@ -163,44 +125,6 @@ def test_a_document_that_is_there_twice_counts_once_and_two_of_one_id_are_refuse
     assert "'d3'" in fault.value.message
 
 
-def test_ids_with_spaces_are_one_column_of_a_run_file(knowledge: KnowledgeBase, tmp_path: Path):
-    folder = write_collection(
-        tmp_path / "set", {"a b": "A red lantern.", "c": "Rain."}, {"q 1": "red lantern"}, [("q 1", "a b", 1)]
-    )
-    write_runs(knowledge.measuring.evaluate(folder).runs, tmp_path / "runs")
-    first = next(iter(ir_measures.read_trec_run(str(tmp_path / "runs" / "auto.run"))))
-    assert (first.query_id, first.doc_id) == ("q%201", "a%20b")
-
-
-def test_questions_that_nothing_answers_need_no_documents_of_their_own(
-    knowledge: KnowledgeBase, tmp_path: Path
-):
-    (tmp_path / "strange").mkdir()
-    rows = '{"_id": "1", "text": "who won the cup"}\n{"_id": "2", "text": "how tall is it"}\n{"_id": "3"}\n'
-    (tmp_path / "strange" / "queries.jsonl").write_text(rows)
-    found = knowledge.measuring.evaluate(
-        things(tmp_path / "set"), limit=9, unanswerable=[tmp_path / "strange"]
-    )
-    assert found.answerability["strange"].foreign == 2
-
-
-def test_two_evaluations_of_one_collection_at_once_share_the_work(
-    knowledge: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(embedding, "EMBED_WINDOW", 8)  # of 30: what the other one does is seen only then
-    folder = things(tmp_path / "set")
-    others: list[object] = []
-
-    def meanwhile(stage: str, *_: object) -> None:
-        if stage == "embed" and not others:
-            others.append("begun")
-            with KnowledgeBase.open() as other:
-                others.append(other.measuring.evaluate(folder, limit=3).chunks)
-
-    assert knowledge.measuring.evaluate(folder, limit=3, progress=meanwhile).chunks == 30
-    assert others == ["begun", 30]
-
-
 class Counting(HashingEmbedder):
     """Notes which queries it is asked to embed."""
 
@@ -214,14 +138,6 @@ class Counting(HashingEmbedder):
         return super().embed_query(text)
 
 
-def counting(tools: Tools) -> tuple[Tools, Counting]:
-    """Return tools whose model notes what it is asked."""
-    embedder = Counting()
-    semantic = Semantic(vectors_of(tools.store), embedder)
-    words = [one for one in tools.strategies if one.leg == "lexical"]
-    return replace(tools, strategies=[*words, semantic], similarity=semantic), embedder
-
-
 @pytest.mark.promise("B.eval.latency")
 def test_every_mode_and_every_query_type_has_its_latency(knowledge: KnowledgeBase, tmp_path: Path):
     found = knowledge.measuring.evaluate(things(tmp_path / "set"))
@@ -229,39 +145,3 @@ def test_every_mode_and_every_query_type_has_its_latency(knowledge: KnowledgeBas
     assert set(found.latency_by_kind) == set(found.kinds)
     for one in (found.latency_ms, *found.latency_by_mode.values(), *found.latency_by_kind.values()):
         assert 0 < one["p50"] <= one["p95"]
-
-
-@pytest.mark.promise("B.eval.latency")
-def test_the_model_is_loaded_before_anything_is_timed_and_every_mode_embeds_anew(
-    knowledge: KnowledgeBase, tmp_path: Path
-):
-    collection = read_collection(things(tmp_path / "set")).sampled(9)
-    with knowledge.measuring.indexed_apart(collection, lambda *_: None) as tools:
-        noted, embedder = counting(tools)
-        evaluate(collection, noted, lambda *_: None)
-    texts = [*collection.judged.values()]
-    assert embedder.queries[: 1 + len(texts)] == [texts[0], *texts]  # once for nobody, then for the figures
-    times = Counter(embedder.queries)
-    assert times[texts[1]] == len(MODES)  # once, and in all modes but bm25
-
-
-def test_no_more_than_a_sample_is_timed_and_it_is_from_everywhere(knowledge: KnowledgeBase, tmp_path: Path):
-    collection = read_collection(things(tmp_path / "set"))
-    done: list[tuple[int, int | None]] = []
-    with knowledge.measuring.indexed_apart(collection, lambda *_: None) as tools:
-        noted, embedder = counting(tools)
-        texts = [f"where is the {at}" for at in range(120)]
-        latency_by_mode(texts, noted, lambda stage, at, total: done.append((at, total)))
-    asked = set(embedder.queries)
-    assert len(asked) <= SAMPLE
-    assert {text.split()[-1] for text in asked} >= {"0", "60", "117"}
-    assert done[-1] == (len(asked), len(asked))
-
-
-def test_words_are_timed_without_a_model_and_meaning_only_where_there_is_one(
-    knowledge: KnowledgeBase, tmp_path: Path
-):
-    with KnowledgeBase.open(embed__provider="none") as words:
-        found = words.measuring.evaluate(things(tmp_path / "set"), limit=3)
-    assert set(found.latency_by_mode) == set(MODES) - {"semantic"}
-    assert found.model is None

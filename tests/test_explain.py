@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 
 from concord import KnowledgeBase, Note
-from concord.cli.hits import arithmetic, ranks
-from concord.core.errors import BadValue, NotFound
 from concord.search import understand
 from concord.search.explain import Explanation
-from concord.wire import explanation_to_json
 from support.kb_command import Kb
 from support.small_library import library
 
@@ -110,12 +107,6 @@ def test_a_superseded_passage_is_said_to_be_superseded():
     assert kb.explain("backups", old.id, include_superseded=True).stage == "returned"
 
 
-@pytest.mark.parametrize("query", ["", "?!", "☂"])
-def test_a_query_without_a_word_is_said_to_have_none(query: str):
-    told = explained(library(), query, "Login")
-    assert (told.stage, told.why) == ("votes", "There is no word in the query to look for.")
-
-
 def test_an_excluded_word_is_named():
     told = explained(library(), "login -token", "Login")
     assert (told.stage, told.why) == ("excluded", "It holds what the query excludes: token.")
@@ -145,13 +136,6 @@ def test_a_place_that_went_to_others_for_diversity_says_so():
     assert f"it shares {passed.known.overlap.similarity:.0%} of its words with result" in passed.why
 
 
-def test_a_mode_that_leaves_strategies_out_says_so():
-    told = explained(library(), "backups", "Login", mode="fts5")
-    assert told.known.strategy_ranks[-1].reason == "not asked in this mode"
-    told = explained(library(embed__provider="none"), "backups", "Login")
-    assert told.known.strategy_ranks[-1].reason == "no embedding provider is configured"
-
-
 def test_words_and_phrases_are_told_apart_and_too_frequent_ones_are_marked(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(understand, "CHEAP", 10)  # the library is small
     told = explained(crowded(), 'login "token expires" kubernetes', "Login")
@@ -164,18 +148,6 @@ def test_words_and_phrases_are_told_apart_and_too_frequent_ones_are_marked(monke
     ]
 
 
-@pytest.mark.parametrize(
-    ("cheap", "query"), [(understand.CHEAP, "login kubernetes"), (10, "login day")], ids=["small", "all"]
-)
-def test_words_that_take_part_however_frequent_are_not_marked(
-    cheap: int, query: str, monkeypatch: pytest.MonkeyPatch
-):
-    """Reading them costs nothing in a small library, and where all of them are frequent none is pruned."""
-    monkeypatch.setattr(understand, "CHEAP", cheap)
-    told = explained(crowded(), query, "Login")
-    assert [word.is_pruned for word in told.known.words] == [False, False]
-
-
 def test_of_a_whole_document_the_chunk_that_came_nearest_is_explained(tmp_path: Path):
     sections = [f"## Part {i}\n\n{'Filler about nothing. ' * 60}\n" for i in range(3)]
     text = "# Long\n\n" + "\n".join([*sections, "## Zebra\n\nThe zebra is striped.\n"])
@@ -185,29 +157,6 @@ def test_of_a_whole_document_the_chunk_that_came_nearest_is_explained(tmp_path: 
     told = kb.explain("zebra", "long.md")
     assert "zebra" in told.chunk.text.lower()
     assert told.stage == "returned"
-
-
-def test_what_is_not_indexed_cannot_be_explained():
-    with pytest.raises(NotFound):
-        library().explain("login", "nowhere.md")
-    with pytest.raises(BadValue):
-        explained(library(), "login", "Login", mode="telepathy")
-
-
-@pytest.mark.promise("B.explain")
-def test_an_explanation_is_plain_data():
-    wire = explanation_to_json(explained(crowded(), "login day", "Backup"))
-    assert json.loads(json.dumps(wire)) == wire
-    assert (wire["rank"], wire["stage"], wire["candidates"], wire["depth"]) == (None, "votes", 40, 1000)
-    assert wire["strategies"][0] == {
-        "strategy": "fts_exact",
-        "family": "lexical",
-        "rank": None,
-        "score": None,
-        "candidate": False,
-        "reason": None,
-    }
-    assert wire["words"][0] == {"text": "login", "held": False, "chunks": 61, "pruned": False}
 
 
 @pytest.fixture
@@ -234,17 +183,6 @@ def test_the_command_prints_the_reason_and_the_tables(kb: Kb):
 
 
 @pytest.mark.promise("B.explain.why-not")
-def test_the_command_takes_the_flags_of_the_search(kb: Kb):
-    run = kb("explain", "login", "docs/ops.md", "--type", "pdf", "--json")
-    assert run.status == 0
-    told = json.loads(run.out)
-    assert (told["stage"], told["filtered"]) == ("filter", ["its type is markdown"])
-    run = kb("explain", "login", "docs/ops.md", "--mode", "fts5", "--top", "3")
-    assert "not asked in this mode" in run.out
-    assert "No strategy has it among its first 40." in run.out
-
-
-@pytest.mark.promise("B.explain.why-not")
 def test_the_command_takes_the_flags_of_the_search_that_surprised(kb: Kb):
     asked = ("explain", "login", "docs/ops.md", "--top", "3")
     assert kb(*asked, "--fts-only").out == kb(*asked, "--mode", "fts5").out
@@ -253,12 +191,6 @@ def test_the_command_takes_the_flags_of_the_search_that_surprised(kb: Kb):
     both = kb(*asked, "--fts-only", "--vec-only")
     assert (both.status, both.out) == (2, "")
     assert "exclude each other" in both.err
-
-
-def test_the_command_says_what_is_not_indexed(kb: Kb):
-    run = kb("explain", "login", "docs/nowhere.md")
-    assert (run.status, run.out) == (2, "")
-    assert run.err.startswith("error: nothing indexed is called 'docs/nowhere.md'")
 
 
 @pytest.mark.promise("B.explain")
@@ -271,42 +203,3 @@ def test_search_shows_the_arithmetic_of_each_result(kb: Kb):
     told = json.loads(kb("search", "login token", "--explain", "--json").out)["results"][0]["explanation"]
     assert {"fusion", "families", "fused", "relevance", "label"} <= told.keys()
     assert "explanation" not in json.loads(kb("search", "login token", "--json").out)["results"][0]
-
-
-TOLD = {
-    "fusion": "adaptive",
-    "strategies": [{"strategy": "semantic", "rank": 1}],
-    "families": {
-        "lexical": {"rank": None, "score": None, "added": 0.0},
-        "semantic": {"rank": 1, "score": 0.71, "added": 0.8},
-    },
-    "weights": {"semantic": 0.8, "lexical": 0.2},
-    "factor": 1.0667,
-    "gain": 0.0,
-    "fused": 0.8533,
-    "agreement": 1 / 3,
-    "relevance": {
-        "relevance": 0.83,
-        "calibrated": True,
-        "evidence": "hybrid",
-        "intercept": -0.5,
-        "features": [
-            {"name": "cosine", "value": 0.71, "added": 1.25},
-            {"name": "coverage", "value": 1.0, "added": -0.1},
-        ],
-    },
-    "label": {"row": "near in meaning", "earned": "high", "label": "medium", "capped": True},
-}
-
-
-def test_the_arithmetic_is_a_readable_table():
-    assert ranks(TOLD) == ["strategy  rank", "semantic     1"]
-    assert arithmetic(TOLD) == [
-        "leg       rank  score   weight  adds",
-        "lexical   -     -       0.2000  0.0000",
-        "semantic  1     0.7100  0.8000  0.8000",
-        "adaptive: (0.0000 + 0.8000) × 1.0667 = 0.8533; agreement 0.33",
-        "relevance 0.8300 (calibrated for hybrid)",
-        "log-odds from -0.50: cosine 0.71 → +1.25, coverage 1 → -0.10, …",
-        "label medium, capped from high: near in meaning",
-    ]

@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from concord import Note
-from concord.core.errors import Unavailable
 from concord.core.values import moment
 from concord.search.notes import EMPTY, NO_TIME, NO_WORD, NOTHING, STEP_NOTES, UNEMBEDDED
 from concord.search.pipeline import search
@@ -27,12 +26,6 @@ def test_words_that_begin_alike_answer_when_no_word_does():
     assert (answer.confidence, answer.hits[0].confidence) == ("low", "low")
     assert (answer.note, answer.suggestions) == (STEP_NOTES["prefix"], ("kubernetes",))
     assert answer.hits[0].found_by == answer.strategies_matched == ("fts_prefix",)
-
-
-@pytest.mark.promise("003.cascade.relaxed")
-def test_words_of_the_same_stem_begin_alike():
-    answer = library({"Links": "All connectors are checked."}).search("connecting", mode="fts5")
-    assert (titles(answer), answer.confidence) == (["Links"], "low")
 
 
 @pytest.mark.parametrize(
@@ -83,19 +76,6 @@ def test_the_best_match_comes_first_on_every_step():
         assert titles(library(notes).search(query, mode="fts5")) == ["Both", "Often", "Once"]
 
 
-@pytest.mark.promise("003.cascade.best-first")
-def test_only_the_nearest_words_are_searched_so_that_farther_ones_do_not_mix_in():
-    answer = library({"Near": "receiver", "Far": "relieved relieved relieved"}).search(
-        "recieverr", mode="fts5"
-    )
-    assert titles(answer) == ["Near"]
-
-
-def test_a_step_is_not_tried_when_the_one_before_it_has_found_something():
-    answer = library({"Begins": "tokens", "Near": "taken"}).search("toke", mode="fts5")
-    assert (titles(answer), answer.confidence) == (["Begins"], "low")
-
-
 @pytest.mark.parametrize(
     ("query", "note"), [("kubernetes", None), ("kubernetes zzzzzz", "no text has the word zzzzzz")]
 )
@@ -122,10 +102,6 @@ def test_a_snippet_shows_what_was_found_in_place_of_what_was_typed(query: str, s
     assert searched in answer.searched
 
 
-def test_a_search_that_finds_its_words_looks_for_no_others():
-    assert library().search("kubernetes", mode="fts5").searched == ()
-
-
 def test_unspaced_scripts_fall_back_on_single_characters():
     answer = library({"ML": "机器学习很有趣"}).search("学校", mode="fts5")
     assert (titles(answer), answer.confidence) == (["ML"], "speculative")
@@ -142,12 +118,6 @@ def test_filters_hold_on_every_step():
     for query in ("kubern", "kuberntes"):
         assert kb.search(query, mode="fts5", type="pdf").hits == ()
         assert titles(kb.search(query, mode="fts5", tags=("ops",))) == ["Kubernetes"]
-
-
-def test_meaning_alone_never_falls_back_on_words():
-    answer = library().search("kuberntes", mode="semantic")
-    assert set(answer.strategies_matched) == {"semantic"}
-    assert answer.note is None
 
 
 @pytest.mark.promise("003.cascade.unanswerable")
@@ -171,14 +141,6 @@ def test_a_calibrated_answer_decides_whether_words_are_looked_for_further():
     assert set(unsure.strategies_matched) == {"semantic", "fts_partial"}
 
 
-def test_an_unlikely_answer_with_an_unknown_word_is_asked_back_even_when_words_found_some():
-    answer = search(Request("token lifetme expires"), tools(library(), fitted(answerable=0.6)))
-    assert "fts_relaxed" in answer.strategies_matched
-    assert answer.suggestions == ()  # nothing like it is known
-    answer = search(Request("token experes databse"), tools(library(), fitted(answerable=0.6)))
-    assert answer.suggestions[0] == "token expires database"
-
-
 @pytest.mark.promise("003.cascade.no-results")
 def test_gibberish_ends_in_no_results():
     answer = library().search("asdf qwer zxcv", mode="fts5")
@@ -194,12 +156,6 @@ def test_a_step_keeps_what_the_floor_of_a_search_would_drop():
     assert sorted(titles(kb.search("xkubernetes", mode="fts5"))) == ["Cluster", "Pods"]
 
 
-@pytest.mark.promise("000.floor.single-strategy")
-def test_our_own_floor_never_empties_an_answer():
-    assert titles(library(search__floor=0.5).search("login", mode="fts5")) == ["Login"]
-    assert titles(library(search__floor=0.5).search("kuberntes", mode="fts5")) == ["Kubernetes"]
-
-
 @pytest.mark.promise("001.threshold")
 @pytest.mark.parametrize(("mode", "count"), [("fts5", "1 result was"), ("auto", "4 results were")])
 def test_a_threshold_that_nobody_reaches_is_named(mode: str, count: str):
@@ -209,11 +165,6 @@ def test_a_threshold_that_nobody_reaches_is_named(mode: str, count: str):
     assert answer.note.startswith(f"{count} under the threshold of 0.9; the best reaches 0.0")
     assert answer.omitted["below_threshold"] == int(count[0])
     assert answer.suggestions[0] == "Login"  # the nearest document, by its title
-
-
-def test_the_threshold_holds_on_the_steps_as_well():
-    assert titles(library().search("kuberntes", mode="fts5", threshold=0.0164)) == []
-    assert titles(library().search("kuberntes", mode="fts5", threshold=0.016)) == ["Kubernetes"]
 
 
 @pytest.mark.parametrize(
@@ -248,17 +199,6 @@ def test_a_filter_that_nothing_matches_is_named(filter: dict[str, Any], said: st
     for mode in ("auto", "fts5", "semantic"):
         answer = library().search("login", mode=mode, **filter)
         assert (answer.hits, answer.note, answer.suggestions) == ((), said, ())
-
-
-def test_the_tag_that_was_likely_meant_is_named_first_and_tags_of_no_common_document_are_not_unknown():
-    kb = library()
-    for at in range(12):
-        kb.note(Note(f"note {at}", tags=(f"topic-{at}", "many")))
-    told = kb.search("login", mode="fts5", tags=("topics-7",)).note or ""
-    assert "; no document has the tag topics-7: there are topic-7, many, ops, topic-0, topic-1," in told
-    assert told.endswith("topic-4 …")
-    answer = kb.search("login", mode="fts5", tags=("ops", "many"))
-    assert answer.note == "no document matches the filter: tags ops, many"
 
 
 def test_words_that_stand_only_outside_the_filter_are_told_from_words_that_stand_nowhere():
@@ -324,20 +264,6 @@ def test_a_source_that_was_never_synced_is_named():
     assert answer.note.startswith("nothing is indexed yet of papers: sync")
 
 
-def test_meaning_alone_without_anything_to_look_for_it_is_an_error_and_not_nothing_found():
-    kb = library(embed__provider="none")
-    with pytest.raises(Unavailable, match="no embedding provider is configured") as fault:
-        kb.search("login", mode="semantic")
-    assert fault.value.hint
-    assert kb.search("login").hits
-
-
-def test_meaning_alone_in_an_empty_knowledge_base_is_answered_with_where_to_begin():
-    answer = library({}, embed__provider="none").search("login", mode="semantic")
-    assert answer.note is not None
-    assert answer.note.startswith("the knowledge base is empty")
-
-
 class Stuck:
     """A lexical index whose near words never come."""
 
@@ -375,15 +301,3 @@ class _Shelf:
     def __init__(self, store: Store, words: object) -> None:
         self.catalog = store.catalog
         self.words = words
-
-
-@pytest.mark.promise("003.cascade.budget")
-def test_a_step_has_no_more_time_than_the_caller_gave_the_whole_search():
-    kb = library(search__partial_ms=60_000)
-    release = threading.Event()
-    store = _Shelf(kb.store, Stuck(kb.store.words, release))
-    try:
-        answer = search(Request("qqqqzzzz", mode="fts5", deadline_ms=800), replace(tools(kb), store=store))
-    finally:
-        release.set()
-    assert [one.reason for one in answer.degraded] == ["no answer within 800 ms"]

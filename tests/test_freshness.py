@@ -47,12 +47,6 @@ def test_a_file_that_nobody_can_look_at_is_a_hit_that_may_have_changed(kb: Knowl
     assert states(kb.search("heron number 1"))["docs/1.md"] == "changed"
 
 
-def test_a_file_that_is_a_link_now_may_have_changed_whatever_it_leads_to(kb: KnowledgeBase, docs: Path):
-    (docs / "1.md").rename(docs.parent / "outside.md")
-    (docs / "1.md").symlink_to(docs.parent / "outside.md")
-    assert states(kb.search("heron number 1"))["docs/1.md"] == "changed"
-
-
 @pytest.mark.promise("freshness.hits")
 def test_each_hit_says_whether_its_file_is_as_it_was_indexed(kb: KnowledgeBase, docs: Path):
     os.utime(docs / "1.md")  # touched, and the same
@@ -111,31 +105,11 @@ def test_more_is_read_where_deleted_files_leave_too_little(kb: KnowledgeBase, do
     assert answer.omitted["deleted"] == 30
 
 
-def test_a_file_in_a_folder_that_became_a_file_is_deleted(kb: KnowledgeBase, docs: Path):
-    write(docs / "deep" / "a.md", "# Deep\n\nThe heron flies.\n")
-    kb.sync()
-    shutil.rmtree(docs / "deep")
-    write(docs / "deep", "now a file")
-    assert "docs/deep/a.md" not in states(kb.search("heron flies"))
-
-
 def test_a_source_that_is_out_of_reach_hides_nothing_and_claims_nothing(kb: KnowledgeBase, docs: Path):
     docs.rename(docs.with_name("elsewhere"))
     answer = kb.search("heron stands")
     assert set(states(answer).values()) == {None}
     assert (len(answer.hits), answer.omitted["deleted"]) == (6, 0)
-
-
-def test_a_source_of_one_file_tells_of_that_file(kb: KnowledgeBase, tmp_path: Path):
-    lone = tmp_path / "lone" / "osprey.md"
-    write(lone, "# Osprey\n\nIt dives for fish.\n")
-    kb.add(lone)
-    assert states(kb.search("osprey", mode="fts5")) == {"osprey.md": "fresh"}
-    lone.unlink()
-    answer = kb.search("osprey", mode="fts5")
-    assert (answer.hits, answer.omitted["deleted"]) == ((), 1)
-    lone.parent.rmdir()
-    assert states(kb.search("osprey", mode="fts5")) == {"osprey.md": None}
 
 
 def test_explaining_a_passage_of_a_deleted_file_names_the_reason(kb: KnowledgeBase, docs: Path):
@@ -162,23 +136,6 @@ def test_a_disk_that_does_not_answer_costs_only_what_it_would_have_told(
     never.set()
     assert set(states(answer).values()) == {None}
     assert "files" in {one.strategy for one in answer.degraded}
-
-
-def test_files_that_tell_one_after_the_other_are_waited_for(
-    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
-):
-    lstat, pause = os.lstat, threading.Event()
-
-    def slow(*args: Any, **options: Any) -> os.stat_result:
-        pause.wait(0.06)
-        return lstat(*args, **options)
-
-    monkeypatch.setattr("concord.files.freshness.os.lstat", slow)
-    monkeypatch.setattr(passages, "FILES_MS", 250.0)  # less than the six of them take together
-    answer = kb.search("heron stands")
-    assert len(answer.hits) == 6
-    assert set(states(answer).values()) == {"fresh"}
-    assert answer.degraded == ()
 
 
 @pytest.mark.promise("freshness.own-writes")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
 
 from concord.core.settings import TABLE
-from concord.search.blend import WEIGHTS, Context, Contribution, max_bm25, rareness, semantic_weight
+from concord.search.blend import WEIGHTS, Context, Contribution, max_bm25
 from concord.search.explain import _fused_arithmetic
 from concord.search.fuse import (
     FUSIONS,
@@ -134,25 +134,11 @@ def test_the_most_a_query_can_score_is_its_idfs_saturated():
     assert weights["absent"] > weights["rare"] > weights["common"] > 0
 
 
-def test_words_are_rare_that_few_chunks_hold():
-    assert rareness(1000, {"a": 1, "b": 1}) == rareness(1000, {"a": 0}) == 1
-    assert 1 > rareness(1000, {"a": 10}) > rareness(1000, {"a": 100}) > 0
-    assert rareness(1000, {"a": 1000}) == rareness(0, {}) == rareness(1, {"a": 1}) == 0
-
-
 @pytest.mark.promise("B.fusion.probabilistic")
 def test_log_odds_trust_a_chunk_that_stands_out_of_both_lists():
     words = scored("fts_relaxed", {1: 9, 2: 3, 3: 2.9, 4: 2.8})
     meaning = scored("semantic", {5: 0.71, 1: 0.70, 6: 0.4, 7: 0.4})
     assert order("logodds", merge([words, meaning], 40))[:2] == [1, 5]
-
-
-@pytest.mark.promise("B.fusion.probabilistic")
-def test_being_found_far_down_a_list_is_never_worse_than_not_being_found():
-    words = listed("fts_exact", 1, 2, 3, 4)
-    near = {5: 0.9, 6: 0.8, 7: 0.7, 8: 0.6}
-    without = scores_of("logodds", merge([words, scored("semantic", near)], 40))[4]
-    assert scores_of("logodds", merge([words, scored("semantic", {**near, 4: -5.0})], 40))[4] > without
 
 
 @pytest.mark.promise("design.one-lexical-rank")
@@ -169,13 +155,6 @@ def test_a_candidate_knows_its_rank_in_each_strategy_and_how_many_agree():
     assert [*rows[0].ranks.items()] == [("fts_exact", 1), ("fts_relaxed", 1), ("semantic", 2), ("zulu", 1)]
     assert [agreement(row.ranks) for row in rows] == [1.0, pytest.approx(1 / 3)]
     assert agreement({}) == 0
-
-
-def test_what_lies_beyond_the_candidates_only_lends_its_score():
-    rows = merge([listed("fts_relaxed", 1, 2, 3), listed("semantic", 3)], candidates=2)
-    assert [row.chunk_id for row in rows] == [1, 2, 3]
-    assert rows[2].lexical_rank is None
-    assert rows[2].bm25 == pytest.approx(0.7)
 
 
 def test_ties_go_to_what_more_strategies_found_and_then_to_the_lower_id():
@@ -249,23 +228,6 @@ def test_an_explanation_adds_up_to_the_fused_score(name: str, lists: list[Ranked
 def words(scores: list[float]) -> list[Candidate]:
     """Return chunks that words found, with a cosine each."""
     return [found(at, at, bm25=score, cosine=0.5) for at, score in enumerate(scores, 1)]
-
-
-def test_a_blend_trusts_a_leg_more_the_further_its_first_stands_out():
-    flat, peaked = words([5.0] * 12), words([10.0 / at for at in range(1, 13)])
-    assert semantic_weight(peaked, Context()) < semantic_weight(flat, Context())
-    near = [replace(row, semantic_rank=at, cosine=0.9 / at) for at, row in enumerate(flat, 1)]
-    far = [replace(row, semantic_rank=at, cosine=0.8 - at / 1000) for at, row in enumerate(flat, 1)]
-    assert semantic_weight(far, Context()) < semantic_weight(near, Context())
-
-
-def test_a_blend_trusts_meaning_more_among_code_and_less_for_rare_words_and_strange_scripts():
-    rows = words([10.0 / at for at in range(1, 13)])
-    usual = semantic_weight(rows, Context())
-    assert semantic_weight(rows, Context(code_share=1.0)) > usual
-    assert semantic_weight(rows, Context(rareness=0.9)) < usual
-    assert semantic_weight(rows, Context(known_words=0.1)) < usual
-    assert semantic_weight(rows, Context(model_reads=0.2)) < usual / 2
 
 
 def test_a_blend_puts_the_chunk_that_holds_a_quotation_or_defines_the_asked_name_first():

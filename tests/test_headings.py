@@ -50,11 +50,6 @@ def test_a_place_stands_under_the_nearest_heading_above(word: str, heading: tupl
     assert at_start(FAQ, FAQ.index(word), ("FAQ",)) == heading
 
 
-def test_what_stands_above_the_chunk_comes_first():
-    cut = FAQ.removeprefix("# FAQ\n\n")
-    assert further_on(cut, cut.index("second"), ("FAQ",)) == ("FAQ", "Two?")
-
-
 def test_a_chunk_that_carries_its_first_heading_is_read_all_the_same():
     assert at_start(FAQ, FAQ.index("second"), ("FAQ", "One?")) == ("FAQ", "Two?")
     cut = FAQ.removeprefix("# FAQ\n\n")
@@ -77,12 +72,6 @@ def test_comments_in_a_listing_that_began_in_an_earlier_chunk_are_no_headings(
     assert further_on(text, text.index("here"), carried) == carried
 
 
-def test_what_no_heading_stands_above_has_none_in_a_listing_that_goes_on():
-    text = "stop 1\n# step 2: here\nstop 2\n# step 3: wait\nwait"
-    assert further_on(text, text.index("here"), ()) == ()
-    assert at_start(text, text.index("here"), ()) == ("step 2: here",)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -99,15 +88,6 @@ def test_what_no_heading_stands_above_has_none_in_a_listing_that_goes_on():
 )
 def test_where_it_cannot_be_told_the_heading_that_the_chunk_carries_stays(text: str):
     assert at_start(text, max(0, text.find("here")), ("Top", "One")) == ("Top", "One")
-
-
-def test_headings_with_links_and_code_in_them_are_read_as_the_chunk_carries_them():
-    text = "## [One](a.md)\n\nfirst\n\n## `two()` of *them* {#two}\n\nhere"
-    assert at_start(text, text.index("here"), ("Top", "One")) == ("Top", "two() of them")
-
-
-def test_a_chunk_that_carries_something_else_keeps_it():
-    assert at_start("# One\n\nfirst\n\n# One\n\nhere", 20, ("Other",)) == ("Other",)
 
 
 def test_paths_share_what_they_begin_with():

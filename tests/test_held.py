@@ -65,11 +65,3 @@ def test_a_word_follows_another_where_it_stands_next_or_one_later(
     text: str, first: str, second: str, are_close: bool
 ):
     assert neighbours(text, ((first, second),)) == [(first, second)] * are_close
-
-
-@given(st.lists(st.sampled_from(["ab", "cd", "ef", "gh"]), max_size=12))
-def test_neighbours_are_at_most_two_words_apart(words: list[str]):
-    names = ("ab", "cd", "ef")
-    pairs = tuple((first, second) for first in names for second in names)
-    close = {(first, second) for at, first in enumerate(words) for second in words[at + 1 : at + 3]}
-    assert neighbours(" ".join(words), pairs) == [pair for pair in pairs if pair in close]

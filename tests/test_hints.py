@@ -6,13 +6,14 @@ import ast
 import re
 import string
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from concord.cli.main import main as kb
 from concord.cli.words import WORDS as COMMANDS
-from concord.core.errors import Action, Hint, joined, worded
+from concord.core.errors import Action, Hint, worded
 from concord.mcp.table import TOOLS
 from concord.mcp.words import WORDS as TOOL_WORDS
 
@@ -32,15 +33,20 @@ def below() -> list[Path]:
     ]
 
 
-@pytest.mark.parametrize("path", below(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_no_text_below_the_interfaces_names_a_command_an_option_or_a_variable(path: Path):
-    allowed = READS_THE_ENVIRONMENT.get(path.relative_to(PACKAGE).as_posix(), set())
-    assert {text for text in texts_of(path) if NAMED.search(text)} - allowed == set()
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_no_text_below_the_interfaces_names_a_command_an_option_or_a_variable():
+    for path in below():
+        allowed = READS_THE_ENVIRONMENT.get(path.relative_to(PACKAGE).as_posix(), set())
+        assert {text for text in texts_of(path) if NAMED.search(text)} - allowed == set(), path
 
 
 def texts_of(path: Path) -> Iterator[str]:
     """Yield the texts of a module that are no docstrings."""
-    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    waiting: list[ast.AST] = [parsed(path)]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -64,9 +70,8 @@ def test_every_action_is_named_by_some_hint():
     ] == []
 
 
-@pytest.mark.parametrize("path", below(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_hint_has_the_arguments_of_every_action_that_it_names(path: Path):
-    for action, text, args in hints_of(path):
+def test_a_hint_has_the_arguments_of_every_action_that_it_names():
+    for action, text, args in (hint for path in below() for hint in hints_of(path)):
         named = [Action(name) for name in re.findall(r"\{(\w+)\}", text) if name in list(Action)] or [action]
         for words in (COMMANDS, TOOL_WORDS):
             assert {field for name in named for field in fields_of(words[name])} <= args, text
@@ -74,7 +79,7 @@ def test_a_hint_has_the_arguments_of_every_action_that_it_names(path: Path):
 
 def hints_of(path: Path) -> Iterator[tuple[Action, str, set[str]]]:
     """Yield the action, the text and the names of arguments of each hint that a module makes."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Hint" and node.args:
             action = ast.unparse(node.args[0]).rpartition(".")[2]
             if action in Action.__members__:
@@ -117,14 +122,3 @@ def test_the_same_hint_names_a_command_or_a_tool():
     )
     assert hint == "put it back, or remove; its index is kept"
     assert (hint.action, hint.args) == (Action.REMOVE, {"source": "it's"})
-
-
-def test_braces_of_a_name_are_left_alone():
-    hint = Hint(Action.SYNC, "nothing is indexed yet of {odd} and {}: {sync}")
-    assert worded(hint, COMMANDS) == "nothing is indexed yet of {odd} and {}: `kb sync`"
-
-
-def test_texts_joined_to_a_hint_are_a_hint():
-    both = joined("; ", "docs/{a}.md is gone", Hint(Action.REMOVE, source="docs"))
-    assert worded([both], COMMANDS) == ["docs/{a}.md is gone; `kb remove docs`"]
-    assert not isinstance(joined("; ", "one", "two"), Hint)

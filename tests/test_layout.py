@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "concord"
 
@@ -58,13 +57,18 @@ def modules() -> list[Path]:
     return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 CONTRACT = "concord.store.contract"  # what a store does is everybody's to know, how is not
 
 
 def imported(path: Path) -> set[str]:
     """Top-level names within concord that a module imports, anywhere in it."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module == "concord":
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module == CONTRACT:
@@ -76,28 +80,24 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_imports_only_what_its_layer_may(path: Path):
-    own = top(path)
-    (known,) = (allowed for layer, allowed in MAY_IMPORT if own in layer)
-    doors = DOORS.get(path.relative_to(PACKAGE).as_posix(), set())
-    assert imported(path) - known - doors - {own, "__version__"} == set()
+def test_a_module_imports_only_what_its_layer_may():
+    for path in modules():
+        own = top(path)
+        (known,) = (allowed for layer, allowed in MAY_IMPORT if own in layer)
+        doors = DOORS.get(path.relative_to(PACKAGE).as_posix(), set())
+        assert imported(path) - known - doors - {own, "__version__"} == set(), path
 
 
 STORE = PACKAGE / "store"
 ENGINES = {path.parent.name for path in STORE.glob("*/__init__.py")}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in modules() if path.parent.name in ENGINES and path.parent.parent == STORE],
-    ids=lambda path: str(path.relative_to(STORE)),
-)
-def test_an_engine_imports_nothing_of_another(path: Path):
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    named = [str(node.module).split(".") for node in nodes if isinstance(node, ast.ImportFrom)]
-    below = {parts[2] for parts in named if parts[:2] == ["concord", "store"] and len(parts) > 2}
-    assert below & ENGINES <= {path.parent.name}
+def test_an_engine_imports_nothing_of_another():
+    for path in (path for name in ENGINES for path in (STORE / name).glob("*.py")):
+        nodes = ast.walk(parsed(path))
+        named = [str(node.module).split(".") for node in nodes if isinstance(node, ast.ImportFrom)]
+        below = {parts[2] for parts in named if parts[:2] == ["concord", "store"] and len(parts) > 2}
+        assert below & ENGINES <= {path.parent.name}, path
 
 
 def test_onnxruntime_is_imported_in_the_one_place_that_silences_it():
@@ -106,7 +106,7 @@ def test_onnxruntime_is_imported_in_the_one_place_that_silences_it():
 
 def _outside(path: Path) -> set[str]:
     """Top-level packages that a module imports, anywhere in it."""
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    nodes = list(ast.walk(parsed(path)))
     plain = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     named = [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
     return {name.partition(".")[0] for name in (*plain, *named)}
@@ -120,14 +120,10 @@ IMPURE_MODULES = {
 IMPURE_CALLS = {"open", "now", "utcnow", "today", "read_text", "read_bytes", "print"}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in modules() if top(path) in PURE],
-    ids=lambda path: str(path.relative_to(PACKAGE)),
-)
-def test_a_pure_module_has_no_clock_no_files_and_no_network(path: Path):
-    assert _outside(path) & IMPURE_MODULES == set()
-    assert _called(path) & IMPURE_CALLS == set()
+def test_a_pure_module_has_no_clock_no_files_and_no_network():
+    for path in (path for path in modules() if top(path) in PURE):
+        assert _outside(path) & IMPURE_MODULES == set(), path
+        assert _called(path) & IMPURE_CALLS == set(), path
 
 
 # Who may start threads, as ARCHITECTURE.md tells: everything else is synchronous.
@@ -153,15 +149,14 @@ def test_threads_are_started_only_where_the_architecture_says_so():
 
 def _called(path: Path) -> set[str]:
     """Return the last names of whatever a module calls or derives a class from."""
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    nodes = list(ast.walk(parsed(path)))
     called = [node.func for node in nodes if isinstance(node, ast.Call)]
     bases = [base for node in nodes if isinstance(node, ast.ClassDef) for base in node.bases]
     return {ast.unparse(one).rpartition(".")[2] for one in (*called, *bases)}
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_opens_by_saying_what_lives_in_it(path: Path):
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+def test_a_module_opens_by_saying_what_lives_in_it():
+    assert [path for path in modules() if not ast.get_docstring(parsed(path))] == []
 
 
 def test_no_file_has_a_name_that_could_hold_anything():
@@ -190,13 +185,9 @@ PROTOCOLS = {"concord.core.protocols"}
 SEARCHING = {"knowledge", "parts", "search", "search_parts"}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in modules() if top(path) in SEARCHING],
-    ids=lambda path: str(path.relative_to(PACKAGE)),
-)
-def test_what_a_search_imports_names_protocols_for_the_type_checker_alone(path: Path):
-    assert _module_level(path) & PROTOCOLS == set()
+def test_what_a_search_imports_names_protocols_for_the_type_checker_alone():
+    searching = [path for path in modules() if top(path) in SEARCHING]
+    assert [path for path in searching if _module_level(path) & PROTOCOLS] == []
 
 
 def _name(path: Path) -> str:
@@ -205,7 +196,7 @@ def _name(path: Path) -> str:
 
 def _module_level(path: Path) -> set[str]:
     found: set[str] = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("concord"):
             found.add(str(node.module))
         elif isinstance(node, ast.Import):

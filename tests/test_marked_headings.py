@@ -65,11 +65,6 @@ def test_levels_may_be_left_out_and_headings_need_no_blank_lines():
     assert "".join(text[block.start : block.end] for one in sections for block in one.blocks) == text
 
 
-def test_without_a_mark_underlined_titles_are_headings_as_in_any_text():
-    text = "Harbour\n=======\n\nFees\n----\n\n34 euros\n"
-    assert [section.heading for section in read_plain(text, "asciidoc")] == [("Harbour", "Fees")]
-
-
 @pytest.mark.parametrize("markup", ["asciidoc", "org", "latex"])
 @pytest.mark.parametrize(
     "line",

@@ -15,7 +15,7 @@ from concord.core.arguments import DEFAULT_TOKENS, MIN_TOKENS
 from concord.mcp import render
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.render import DATA_NOT_ORDERS
-from concord.reading.budget import BYTES_PER_TOKEN, Costs, choose, cut_to_bytes, tokens, utf8_length
+from concord.reading.budget import BYTES_PER_TOKEN, tokens
 from concord.types import Answer, Chunk, Degraded, Document, Hit, Request, Source
 
 SCHEMA = json.loads(
@@ -103,23 +103,6 @@ def test_what_is_hardly_an_answer_beside_one_that_is_has_a_snippet_whatever_the_
     assert whole(pack_answer(answer(scored([0.01, 0.01, 0.01])), 20_000)) == [1, 2, 3]
 
 
-def test_a_passage_that_is_hardly_an_answer_has_a_snippet_though_its_document_is_one():
-    best, other, sibling = scored([0.94, 0.2, 0.94])
-    hits = [best, other, replace(sibling, passage_score=0.002)]
-    assert whole(pack_answer(answer(hits), 20_000)) == [1, 2]
-    assert whole(pack_answer(answer([hits[2], best, other]), 20_000)) == [3, 1, 2]  # the first is shown
-
-
-def test_beside_a_likely_answer_few_are_told_that_hardly_are_unless_more_is_asked_for():
-    hits = scored([0.94, 0.01, 0.3, 0.02, 0.01, 0.001, 0.2, 0.001])
-    reply = pack_answer(answer(hits, note="by words"), DEFAULT_TOKENS, is_brief=True)
-    assert [one["rank"] for one in reply.structured["results"]] == [1, 2, 3, 4, 5, 7]
-    assert reply.structured["note"].startswith("by words; 2 more results left out as unlikely")
-    assert pack_answer(answer(hits), 20_000).structured["returned"] == len(hits)
-    unsure = scored([0.4, *[0.01] * 7])  # what is most likely no answer says little of the others
-    assert pack_answer(answer(unsure), 20_000, is_brief=True).structured["returned"] == len(unsure)
-
-
 def test_a_result_has_what_a_model_reads_and_nothing_else():
     first, *_, last = pack_answer(answer([hit(n, WORDS) for n in range(1, 7)]), DEFAULT_TOKENS).structured[
         "results"
@@ -145,14 +128,6 @@ def test_where_no_word_was_found_a_few_snippets_and_a_next_step_do():
     assert by_words.structured["returned"] > 3
 
 
-def test_results_that_only_meaning_voted_for_may_hold_the_words_and_are_not_said_to_lack_them():
-    """Where very many passages hold a word, words vote for others of them than meaning does."""
-    found = answer(scored([0.03] * 4), answerable=False, strategies_matched=("semantic",))
-    reply = pack_answer(found, DEFAULT_TOKENS)
-    assert "no result holds these words" not in reply.text
-    assert "hardly any of these is an answer" in reply.text
-
-
 def test_where_hardly_any_result_is_an_answer_a_few_snippets_and_a_next_step_do():
     hits = [replace(hit(n, WORDS), score=0.04 / n, passage_score=0.04 / n) for n in range(1, 11)]
     reply = pack_answer(answer(hits, answerable=False), DEFAULT_TOKENS)
@@ -162,57 +137,11 @@ def test_where_hardly_any_result_is_an_answer_a_few_snippets_and_a_next_step_do(
         assert pack_answer(unsure, DEFAULT_TOKENS).structured["returned"] > 3
 
 
-def test_with_room_for_all_every_passage_is_whole_and_nothing_is_said_to_be_left_out():
-    reply = pack_answer(answer([hit(n, "A short passage.") for n in range(1, 4)]), 10_000)
-    assert [one["text"] for one in reply.structured["results"]] == ["A short passage."] * 3
-    assert reply.structured["note"] is None
-
-
-def test_a_passage_that_is_too_long_leaves_its_room_to_shorter_ones():
-    texts = ["x" * 50_000, "A short passage.", "Another one."]
-    reply = pack_answer(answer([hit(n, text) for n, text in enumerate(texts, 1)]), DEFAULT_TOKENS)
-    assert [one.get("text") for one in reply.structured["results"]] == [None, *texts[1:]]
-
-
 def test_a_small_budget_still_holds_one_citation():
     reply = pack_answer(answer([hit(n, "漢字" * 400) for n in range(1, 11)]), MIN_TOKENS)
     assert [one["citation"] for one in reply.structured["results"]] == ["docs/auth.md:12-31"]
     assert "[1] docs/auth.md:12-31" in reply.text
     assert size(reply) <= MIN_TOKENS
-
-
-@pytest.mark.parametrize("others", [0, 9])
-def test_a_small_budget_holds_a_result_with_a_long_name_and_words_of_it(others: int):
-    long = hit(1, WORDS, title="Travel policy for all employees", path=f"docs/{'long-' * 16}name.md")
-    found = answer([long, *(hit(n, WORDS) for n in range(2, 2 + others))], "which flights may be booked " * 3)
-    reply = pack_answer(found, MIN_TOKENS)
-    (best,) = reply.structured["results"]
-    assert best["citation"] == long.citation
-    assert len(best["snippet"]) > 40
-    assert f"[1] {long.citation}" in reply.text
-    assert size(reply) <= MIN_TOKENS
-    jsonschema.validate(reply.structured, SCHEMA)
-
-
-def test_results_that_do_not_fit_are_not_called_no_results():
-    reply = pack_answer(answer([hit(1, WORDS, path="docs/" + "long-" * 80)]), MIN_TOKENS)
-    assert reply.structured["returned"] == 0
-    assert reply.text.startswith("0 of 57 results")
-    assert "1 more result did not fit" in reply.text
-
-
-def test_an_answer_without_results_fits_and_says_so():
-    reply = pack_answer(answer([], confidence="no_results", suggestions=("log in",)), MIN_TOKENS)
-    assert reply.structured["returned"] == 0
-    assert reply.text.startswith("no results | generation ")  # not that "these" hold no answer
-    assert "log in" in reply.text
-
-
-def test_the_text_says_why_an_answer_that_is_likely_there_is_trusted_little():
-    hits = [hit(n, WORDS) for n in range(1, 3)]
-    text = pack_answer(answer(hits, confidence="low"), DEFAULT_TOKENS).text
-    assert "confidence low (0.83) | answerable, though no result stands out |" in text
-    assert "| answerable |" in pack_answer(answer(hits), DEFAULT_TOKENS).text
 
 
 @pytest.mark.promise("B.calibration.labelled")
@@ -221,20 +150,6 @@ def test_the_text_calls_a_score_uncalibrated_that_is_no_probability():
     assert "confidence high (0.83, uncalibrated)" in doubtful.text
     assert "confidence high (0.83)" in pack_answer(answer([hit(1, WORDS)], calibrated=True), 2000).text
     assert "uncalibrated" not in pack_answer(answer([], calibrated=False), 2000).text
-
-
-def test_the_text_says_what_the_structure_says():
-    reply = pack_answer(
-        answer([hit(1, "The first passage.")], degraded=(Degraded("semantic", "still loading"),)), 2000
-    )
-    for told in (
-        "docs/auth.md:12-31",
-        "high",
-        "| The first passage.",
-        "without semantic: still loading",
-        "answerable",
-    ):
-        assert told in reply.text
 
 
 def test_no_line_of_a_passage_can_pass_for_a_line_of_the_tool():
@@ -326,40 +241,6 @@ def test_a_row_of_a_listing_and_the_head_of_a_page_are_one_line_each(text: str):
     assert len(render.page(read).splitlines()) == 9
 
 
-@settings(max_examples=100)
-@given(
-    frame=st.integers(0, 100),
-    entries=st.lists(st.tuples(st.integers(1, 100), st.integers(0, 100)), max_size=20),
-    room=st.integers(0, 800),
-)
-def test_what_is_chosen_fits_and_is_kept_from_the_top(frame: int, entries: list[tuple[int, int]], room: int):
-    costs = Costs((frame,), [(entry,) for entry, _ in entries], [(whole,) for _, whole in entries])
-    kept, whole = choose(costs, room)
-    assert all(index < kept for index in whole)
-    spent = frame + sum(entry for entry, _ in entries[:kept]) + sum(entries[index][1] for index in whole)
-    assert spent <= room or (kept, whole) == (0, frozenset())
-
-
-@settings(max_examples=100)
-@given(st.text(max_size=60), st.integers(-3, 100))
-def test_a_text_is_cut_between_characters_and_never_too_long(text: str, most: int):
-    cut = cut_to_bytes(text, most)
-    assert utf8_length(cut) <= max(0, most)
-    assert utf8_length(text) > most or cut == text
-
-
 def test_a_token_is_three_bytes_rounded_up():
     assert BYTES_PER_TOKEN == 3
     assert [tokens(text) for text in ("", "a", "abc", "abcd", "漢字")] == [0, 1, 1, 2, 2]
-
-
-def test_further_passages_of_a_document_are_counted_where_there_are_any():
-    reply = pack_answer(answer([replace(hit(1, WORDS), more_in_document=3), hit(2, WORDS)]), 4000)
-    assert [result.get("more_in_document") for result in reply.structured["results"]] == [3, None]
-    assert reply.text.count("3 more in this document") == reply.text.count("in this document") == 1
-
-
-def test_a_passage_that_speaks_for_less_than_its_document_says_so():
-    text = pack_answer(answer([replace(hit(1, WORDS), passage_score=0.05), hit(2, WORDS)]), 4000).text
-    assert "high 1.00, this passage alone 0.05 |" in text
-    assert text.count("alone") == 1

@@ -17,9 +17,8 @@ from concord import KnowledgeBase
 from concord.core import plugins
 from concord.core.config import load_settings
 from concord.core.protocols import Progress
-from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
+from concord.mcp.jobs import Cancelled
 from concord.mcp.packing import Reply
-from concord.mcp.server_state import Calls
 from concord.mcp.table import TOOLS, Row
 from concord.wire import JsonObject
 from support.gated_embedder import GatedEmbedder
@@ -180,59 +179,6 @@ def test_a_sync_finds_what_was_written_while_an_earlier_one_was_embedding(
     run(scene)
 
 
-def test_a_sync_right_after_a_cancelled_one_is_done_and_not_taken_for_running(
-    tmp_path: Path, gated: type[GatedEmbedder]
-):
-    docs = write_docs(tmp_path / "docs")
-
-    async def scene() -> None:
-        async with in_process(tmp_path / "home", embed__provider="gated") as client:
-            await call(client, "kb_add_source", path=str(docs))
-            (docs / "auth.md").write_text("# New\n\nSomething new to embed.\n", encoding="utf-8")
-            gated.close_gates(working=True)
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(client.call_tool, "kb_sync", {})
-                await reached(gated.working.reached)
-                tasks.cancel_scope.cancel()
-            states = []
-
-            async def sync_again() -> None:
-                states.append((await call(client, "kb_sync"))["state"])
-
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(sync_again)
-                await call(client, "kb_stats")
-                gated.working.open.set()
-            assert states == ["done"]
-            assert (await call(client, "kb_stats"))["pending"] == 0
-
-    run(scene)
-
-
-def test_a_sync_that_waits_for_an_addition_tells_how_far_that_is(tmp_path: Path, gated: type[GatedEmbedder]):
-    docs = write_docs(tmp_path / "docs", 20)
-    told: list[str | None] = []
-
-    async def note(progress: float, total: float | None, message: str | None) -> None:
-        told.append(message)
-
-    async def scene() -> None:
-        async with in_process(tmp_path / "home", limits_s=HASTY, embed__provider="gated") as client:
-            gated.close_gates(working=True)
-            await call(client, "kb_add_source", path=str(docs))
-            await reached(gated.working.reached)
-            for asked in ({}, {"source": "docs"}):
-                told.clear()
-                result = await client.call_tool("kb_sync", asked, progress_callback=note)
-                waiting = result.structured_content or {}
-                assert waiting["progress"] == {"stage": "index", "done": 20, "total": 20}
-                assert f"it waits for {docs}, index: 20/20 so far" in waiting["note"]
-                assert told == ["index: 20/20"]
-            gated.working.open.set()
-
-    run(scene)
-
-
 @pytest.mark.promise("mcp.cancel")
 @pytest.mark.parametrize("era", ERAS)
 def test_a_cancelled_call_stops_indexing_and_loses_nothing_that_was_done(
@@ -259,24 +205,6 @@ def test_a_cancelled_call_stops_indexing_and_loses_nothing_that_was_done(
     run(scene)
 
 
-def test_a_note_is_kept_at_once_while_the_model_is_cold_and_embedded_later(
-    tmp_path: Path, gated: type[GatedEmbedder]
-):
-    gated.close_gates(loading=True, working=True)
-
-    async def scene() -> None:
-        async with in_process(tmp_path / "home", embed__provider="gated") as client:
-            kept = await call(client, "kb_note", content="The ibis is a bird.")
-            found = await call(client, "kb_search", query="ibis")
-            assert [one["document_id"] for one in found["results"]] == [kept["document_id"]]
-            gated.loading.open.set()
-            gated.working.open.set()
-            while (await call(client, "kb_stats"))["pending"]:
-                await anyio.lowlevel.checkpoint()
-
-    run(scene)
-
-
 def test_a_note_is_answered_when_it_is_kept_however_long_its_vectors_take(
     tmp_path: Path, gated: type[GatedEmbedder]
 ):
@@ -294,20 +222,6 @@ def test_a_note_is_answered_when_it_is_kept_however_long_its_vectors_take(
             gated.working.open.set()
             while (await call(client, "kb_stats"))["pending"]:
                 await anyio.lowlevel.checkpoint()
-
-    run(scene)
-
-
-def test_a_short_note_is_found_by_meaning_as_soon_as_it_is_answered(
-    tmp_path: Path, gated: type[GatedEmbedder]
-):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home", embed__provider="gated") as client:
-            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
-            await warmed(client)
-            kept = await call(client, "kb_note", content="The ibis is a bird.")
-            found = await call(client, "kb_search", query="ibis bird", mode="semantic")
-            assert found["results"][0]["document_id"] == kept["document_id"]
 
     run(scene)
 
@@ -366,25 +280,6 @@ def test_a_source_that_is_removed_is_no_longer_indexed_and_whoever_waits_is_told
             assert (await call(client, "kb_list"))["sources"] == []
         assert "done" in told
         assert any("was stopped: its source is being removed" in sentence for sentence in told)
-
-    run(scene)
-
-
-def test_a_removal_that_is_cancelled_while_it_waits_removes_nothing(tmp_path: Path):
-    home = tmp_path / "home"
-
-    async def scene() -> None:
-        async with in_process(home) as client:
-            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
-            with synced_elsewhere(home, "docs"):
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(client.call_tool, "kb_remove_source", {"source": "docs"})
-                    while not (await call(client, "kb_stats"))["jobs"]:
-                        await anyio.lowlevel.checkpoint()
-                    tasks.cancel_scope.cancel()
-            while (await call(client, "kb_stats"))["jobs"]:
-                await anyio.lowlevel.checkpoint()
-            assert (await call(client, "kb_list"))["sources"][0]["documents"] == 3
 
     run(scene)
 
@@ -475,82 +370,3 @@ def test_a_mistake_of_ours_is_told_without_its_text_and_the_server_lives_on(
 
     run(scene)
     assert "secret detail" in caplog.text
-
-
-def test_heavy_work_waits_while_a_call_is_worked_on_and_is_let_go_at_the_end():
-    calls, told = Calls(), []
-
-    def wait() -> None:
-        told.append(calls.wait_for_quiet(quiet_s=0.01, most_s=BOUND_S))
-
-    waiting = threading.Thread(target=wait)
-    with calls.counted():
-        waiting.start()
-        assert not told
-        calls.end()
-        waiting.join(BOUND_S)
-    assert told == [False]
-
-
-def test_heavy_work_begins_when_there_is_quiet_or_when_it_has_waited_long_enough():
-    calls = Calls()
-    assert calls.wait_for_quiet(quiet_s=0.01, most_s=BOUND_S)
-    with calls.counted():
-        assert calls.wait_for_quiet(quiet_s=0.01, most_s=0.02)
-
-
-def planned(work: Callable[..., dict[str, Any]], key: str = "key") -> Plan:
-    return Plan(key, "label", work, Extent("default"))
-
-
-def test_calls_that_want_the_same_share_the_job_that_has_not_begun():
-    jobs, begun, gate, runs = Jobs(), threading.Event(), threading.Event(), []
-
-    def work(progress: object) -> dict[str, Any]:
-        runs.append(1)
-        begun.set()
-        assert gate.wait(BOUND_S)
-        return {}
-
-    first = jobs.start_or_join(planned(work))
-    assert begun.wait(BOUND_S)
-    second = jobs.start_or_join(planned(work))
-    assert second is not first
-    assert jobs.start_or_join(planned(work)) is second
-    assert jobs.start_or_join(planned(work, "other")) not in (first, second)
-    gate.set()
-    for job in jobs.running():
-        job.join(BOUND_S)
-    assert len(runs) == 3
-
-
-def test_cancelling_a_job_stops_what_it_waits_for_and_never_begins_it():
-    jobs, begun, runs = Jobs(), threading.Event(), []
-
-    def work(progress: Any) -> dict[str, Any]:
-        runs.append(1)
-        while True:
-            progress("index", 1, None)
-            begun.set()
-
-    first = jobs.start_or_join(planned(work))
-    assert begun.wait(BOUND_S)
-    second = jobs.start_or_join(planned(work))
-    second.cancel()
-    for job in (first, second):
-        assert isinstance(job.result.exception(BOUND_S), Cancelled)
-    assert len(runs) == 1
-
-
-def test_closing_cancels_what_is_running():
-    jobs, begun = Jobs(), threading.Event()
-
-    def work(progress: Any) -> dict[str, Any]:
-        while True:
-            progress("index", 1, None)
-            begun.set()
-
-    job = jobs.start_or_join(planned(work))
-    assert begun.wait(BOUND_S)
-    assert jobs.close(BOUND_S)
-    assert isinstance(job.result.exception(0), Cancelled)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from mcp.shared.exceptions import MCPError
 from concord import KnowledgeBase
 from concord.core.arguments import MIN_TOKENS
 from concord.core.config import load_settings
-from concord.mcp.server_state import REPEATED_S, RecentNotes
 from concord.mcp.table import ANSWER, RESULT
 from concord.reading.budget import tokens
 from concord.types import DOCUMENT_TYPES, MODES
@@ -54,20 +52,6 @@ def test_there_are_eight_tools_with_the_arguments_of_the_design(tmp_path: Path, 
             assert 40 < len(tool.description or "") < 2048
             assert tool.annotations is not None
             assert "$ref" not in json.dumps(tool.input_schema)
-
-    run(scene)
-
-
-def test_annotations_tell_reading_from_writing_and_deleting(tmp_path: Path):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            hints = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
-        reading = {name for name, hint in hints.items() if hint and hint.read_only_hint}
-        assert reading == {"kb_search", "kb_get", "kb_list", "kb_stats"}
-        assert [name for name, hint in hints.items() if hint and hint.destructive_hint] == [
-            "kb_remove_source"
-        ]
-        assert [n for n, hint in hints.items() if hint and not hint.idempotent_hint] == ["kb_note"]
 
     run(scene)
 
@@ -160,49 +144,6 @@ def test_a_document_is_read_in_pages_that_together_hold_all_of_it(tmp_path: Path
     run(scene)
 
 
-def test_a_passage_that_is_one_endless_word_is_still_read_in_pages(tmp_path: Path):
-    word = "0123456789abcdef" * 1000
-
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            document = (await call(client, "kb_note", content=word))["document_id"]
-            pages = [await call(client, "kb_get", document_id=document, max_tokens=MIN_TOKENS)]
-            while cursor := pages[-1]["next_cursor"]:
-                pages.append(await call(client, "kb_get", cursor=cursor, max_tokens=MIN_TOKENS))
-        assert "".join("".join(page["text"].split()) for page in pages) == word
-
-    run(scene)
-
-
-def test_a_citation_is_read_with_its_neighbours(tmp_path: Path):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
-            found = await call(client, "kb_search", query="refresh token", mode="fts5")
-            citation = found["results"][0]["citation"]
-            alone = await call(client, "kb_get", citation=citation)
-            wide = await call(client, "kb_get", citation=citation, context=5)
-        assert "refresh token" in alone["text"]
-        assert alone["text"] in wide["text"]
-        assert "session token" in wide["text"]
-
-    run(scene)
-
-
-def test_a_file_that_changed_or_went_away_is_said_to_have(tmp_path: Path):
-    folder = write_docs(tmp_path / "docs")
-
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            await call(client, "kb_add_source", path=str(folder))
-            (folder / "auth.md").write_text("# Other\n\nNothing of the kind.\n", encoding="utf-8")
-            assert (await call(client, "kb_get", citation="docs/auth.md"))["freshness"] == "changed"
-            (folder / "auth.md").unlink()
-            assert (await call(client, "kb_get", citation="docs/auth.md"))["freshness"] == "deleted"
-
-    run(scene)
-
-
 def test_a_cursor_of_a_changed_document_is_refused(tmp_path: Path):
     folder = tmp_path / "docs"
     folder.mkdir()
@@ -269,55 +210,6 @@ def test_a_note_that_is_sent_again_is_kept_once(tmp_path: Path):
     run(scene)
 
 
-def test_a_note_that_is_no_longer_what_it_was_does_not_stand_for_a_new_one(tmp_path: Path):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            mondays = await call(client, "kb_note", content="Deploy on Mondays.")
-            fridays = await call(
-                client, "kb_note", content="Deploy on Fridays.", supersedes=mondays["document_id"]
-            )
-            again = await call(client, "kb_note", content="Deploy on Mondays.")
-            assert again["superseded_by"] is None
-            with KnowledgeBase(load_settings({}, {"KB_HOME": str(tmp_path / "home")})) as elsewhere:
-                elsewhere.edit_note(fridays["document_id"], content="Deploy on Saturdays.")
-            corrected = await call(client, "kb_note", content="Deploy on Fridays.")
-            found = await call(client, "kb_search", query="deploy", mode="fts5")
-            assert {one["document_id"]: one["text"] for one in found["results"]} == {
-                again["document_id"]: "Deploy on Mondays.",
-                fridays["document_id"]: "Deploy on Saturdays.",
-                corrected["document_id"]: "Deploy on Fridays.",
-            }
-
-    run(scene)
-
-
-def test_a_note_that_supersedes_an_old_id_says_which_newer_one_it_replaces(tmp_path: Path):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            old = (await call(client, "kb_note", content="Deploy on Mondays."))["document_id"]
-            sent = {"content": "Deploy on Fridays.", "supersedes": old}
-            newer = await client.call_tool("kb_note", sent)
-            assert "superseded already" not in said(newer)
-            newest = await client.call_tool("kb_note", {"content": "Deploy on Sundays.", "supersedes": old})
-            assert f"{old}, was superseded already" in said(newest)
-            assert (newer.structured_content or {})["document_id"] in said(newest)
-
-    run(scene)
-
-
-@pytest.mark.parametrize("named_by", ["citation", "path", "document_id"])
-def test_what_a_note_supersedes_is_named_as_a_search_names_it(tmp_path: Path, named_by: str):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
-            (found,) = (await call(client, "kb_search", query="session token", mode="fts5"))["results"]
-            new = await call(client, "kb_note", content="No session token.", supersedes=found[named_by])
-            (now,) = (await call(client, "kb_search", query="session token", mode="fts5"))["results"]
-            assert now["document_id"] == new["document_id"]
-
-    run(scene)
-
-
 def test_the_same_note_sent_many_times_at_once_is_kept_once(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:
@@ -333,19 +225,6 @@ def test_the_same_note_sent_many_times_at_once_is_kept_once(tmp_path: Path):
             assert len(set(ids)) == (await call(client, "kb_stats"))["documents"] == 3
 
     run(scene)
-
-
-def test_a_note_said_again_after_a_while_is_a_note_of_its_own():
-    now = 0.0
-    notes = RecentNotes(clock=lambda: now)
-    with notes.turn("the same") as first, notes.turn("another"):
-        pass
-    now = REPEATED_S - 1
-    with notes.turn("the same") as second:
-        assert second is first
-    now += REPEATED_S
-    with notes.turn("the same") as third:
-        assert third is not first
 
 
 def test_notes_are_not_deleted_by_a_tool_but_on_the_command_line(tmp_path: Path):
@@ -374,19 +253,6 @@ def test_adding_syncing_and_removing_can_be_repeated(tmp_path: Path):
             assert (await call(client, "kb_sync"))["unchanged"] == 3
             await call(client, "kb_remove_source", source="docs")
             assert "no source called" in await refusal(client, "kb_remove_source", source="docs")
-
-    run(scene)
-
-
-def test_a_file_that_only_moved_is_told_of_by_sync(tmp_path: Path):
-    docs = write_docs(tmp_path / "docs")
-
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            await call(client, "kb_add_source", path=str(docs))
-            (docs / "auth.md").rename(docs / "login.md")
-            synced = await client.call_tool("kb_sync", {})
-            assert "1 renamed, 2 unchanged" in said(synced)
 
     run(scene)
 
@@ -477,21 +343,6 @@ def test_a_long_listing_of_documents_comes_in_pages(tmp_path: Path):
     run(scene)
 
 
-def test_a_long_listing_of_sources_comes_in_pages(tmp_path: Path):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            for number in range(15):
-                await call(client, "kb_add_source", path=str(write_docs(tmp_path / f"docs{number:02}", 1)))
-            listed = await call(client, "kb_list")
-            names = [one["source"] for one in listed["sources"]]
-            while listed["next_cursor"]:
-                listed = await call(client, "kb_list", cursor=listed["next_cursor"])
-                names += [one["source"] for one in listed["sources"]]
-            assert names == [f"docs{number:02}" for number in range(15)]
-
-    run(scene)
-
-
 def test_hints_name_tools_and_arguments_to_a_model_that_has_nothing_else(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:
@@ -502,38 +353,6 @@ def test_hints_name_tools_and_arguments_to_a_model_that_has_nothing_else(tmp_pat
             await call(client, "kb_note", content="The stork does.", supersedes=old["document_id"])
             hidden = await call(client, "kb_search", query="heron", mode="fts5")
             assert hidden["note"] == "all that was found has been superseded; include_superseded shows it"
-
-    run(scene)
-
-
-def test_a_folder_that_is_gone_is_told_in_the_words_of_tools(tmp_path: Path):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            docs = write_docs(tmp_path / "my docs", 1)
-            await call(client, "kb_add_source", path=str(docs))
-            docs.rename(tmp_path / "elsewhere")
-            (failed,) = (await call(client, "kb_sync"))["failed"]
-            assert failed == {
-                "path": str(docs),
-                "reason": f"{docs} is not there any more; put it back, or kb_remove_source with source"
-                " 'my docs'; its index is kept until then",
-            }
-
-    run(scene)
-
-
-def test_a_store_that_is_deleted_is_begun_anew_as_the_hint_says(tmp_path: Path):
-    docs = str(write_docs(tmp_path / "docs"))
-
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            await call(client, "kb_add_source", path=docs)
-            shutil.rmtree(tmp_path / "home")
-            hint = "put it back, or begin a new one: restart this program, then kb_add_source"
-            assert hint in await refusal(client, "kb_stats")
-            assert hint in await refusal(client, "kb_add_source", path=docs)
-        async with in_process(tmp_path / "home") as client:
-            assert (await call(client, "kb_add_source", path=docs))["added"] == 3
 
     run(scene)
 
@@ -552,20 +371,6 @@ def test_stats_tell_sizes_health_and_latencies(tmp_path: Path):
         assert (state["documents"], state["pending"], state["jobs"]) == (3, 0, [])
         assert state["model"]["provider"] == "hashing"
         assert state["latencies_ms"]["kb_search"]["calls"] == 1
-
-    run(scene)
-
-
-@pytest.mark.promise("000.remove.counts")
-def test_removing_a_source_tells_both_counts(tmp_path: Path):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
-            vectors = (await call(client, "kb_stats"))["vectors"]
-            removed = await call(client, "kb_remove_source", source="docs")
-            counts = {"documents_deleted": 3, "vectors_deleted": vectors}
-            assert removed == {"state": "done", "source": "docs", **counts, "note": None}
-            assert (await call(client, "kb_search", query="token"))["returned"] == 0
 
     run(scene)
 
@@ -664,42 +469,6 @@ def test_null_stands_for_an_argument_that_is_not_given(tmp_path: Path, tool: str
                 assert f"needs {name!r}" in await refusal(client, tool, **{name: None})
             if tool == "kb_note":
                 await call(client, tool, content="x", fields={"summary": None, "highlights": None})
-
-    run(scene)
-
-
-def test_a_list_of_one_may_be_given_as_it_is(tmp_path: Path):
-    write_docs(tmp_path / "docs")
-
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            added = await call(
-                client, "kb_add_source", path=str(tmp_path / "docs"), patterns="auth*", tags="ops"
-            )
-            assert added["added"] == 1
-            assert (await call(client, "kb_search", query="token", tags="ops"))["returned"] == 1
-            await call(client, "kb_note", content="An ibis.", tags="bird", fields={"aliases": "wader"})
-            assert (await call(client, "kb_search", query="wader", tags=["bird"]))["returned"] == 1
-
-    run(scene)
-
-
-def test_what_is_not_there_or_was_passed_over_is_told_with_what_to_do(tmp_path: Path):
-    docs = write_docs(tmp_path / "docs")
-    (docs / "empty.md").touch()
-    (docs / "photo.raw").write_bytes(bytes(range(256)))
-
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            empty = await client.call_tool("kb_search", {"query": "token"})
-            assert "without semantic: nothing is indexed yet: kb_add_source" in said(empty)
-            taken = await refusal(client, "kb_add_source", path=str(docs), name="notes")
-            assert "'notes' is what your notes are called" in taken
-            added = await client.call_tool("kb_add_source", {"path": str(docs)})
-            skipped = (added.structured_content or {})["skipped"]
-            assert skipped
-            assert all(f"{count} {why}" in said(added) for why, count in skipped.items())
-            assert "did you mean 'query'?\n" in await refusal(client, "kb_search", qery="x")
 
     run(scene)
 

@@ -9,7 +9,7 @@ from statistics import mean
 import pytest
 
 from concord import KnowledgeBase
-from concord.quality.metrics import answerability, auroc, gibberish, percentiles, precisions, reliability
+from concord.quality.metrics import auroc, precisions, reliability
 from support.judged import recipes, things
 
 pytestmark = pytest.mark.slow
@@ -57,23 +57,6 @@ def test_queries_of_another_collection_are_told_from_its_own(knowledge: Knowledg
     assert 30 < known.own <= 60
     assert known.auroc > 0.9
     assert found.gibberish.highest < found.gibberish.own_median
-
-
-def test_other_collections_of_one_name_are_told_apart(knowledge: KnowledgeBase, tmp_path: Path):
-    others = [recipes(tmp_path / part / "recipes") for part in ("north", "south")]
-    found = knowledge.measuring.evaluate(things(tmp_path / "set"), unanswerable=others)
-    assert [*found.answerability] == [str(other) for other in others]
-
-
-def test_no_percentile_lies_beyond_what_was_measured():
-    assert percentiles([5.0, 1.0, 3.0, 2.0, 4.0]) == {"p50": 3.0, "p95": pytest.approx(4.8)}
-    assert percentiles([2.0]) == {"p50": 2.0, "p95": 2.0}
-    assert percentiles([]) == {}
-
-
-def test_nothing_asked_is_nothing_flagged():
-    assert answerability([], []).own_flagged == 0
-    assert gibberish([], []).highest == 0
 
 
 @pytest.mark.promise("B.eval.answerability")

@@ -251,6 +251,7 @@ SEARCHES = """
 import sys, time
 from concord.core import plugins
 from concord.knowledge import KnowledgeBase
+from contract.stored import active_model
 from support.other_embedders import TABLE
 
 plugins.TABLES["embedders"].update(TABLE)
@@ -287,16 +288,20 @@ def test_no_query_fails_or_meets_the_wrong_vectors_while_models_are_built_switch
         lines: list[str] = []
         reading = threading.Thread(target=lambda: lines.extend(searcher.stdout or ()), daemon=True)
         reading.start()
-        wait_for(lambda: len(lines) > 1)
+
+        def tells_on() -> None:
+            seen = len(lines)
+            wait_for(lambda: len(lines) > seen + 1 or searcher.poll() is not None)
+            assert searcher.poll() is None
+
+        tells_on()
         for _ in range(4):
             kb.models.add("turned", "", "", silent)
             for name in ("turned", "hashing-256", "turned"):
-                seen = len(lines)
                 kb.models.use(name, progress=silent)
-                wait_for(lambda seen=seen: len(lines) > seen + 1)
+                tells_on()
             kb.models.use("hashing-256", progress=silent)
-            seen = len(lines)
-            wait_for(lambda seen=seen: len(lines) > seen + 1)
+            tells_on()
             kb.models.remove("turned")
         searcher.kill()
         reading.join(BOUND_S)

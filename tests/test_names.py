@@ -96,10 +96,6 @@ def test_names_belong_to_class_section_heading_file_and_folder():
     assert names_of("markdown", "docs/a.md", "A title", ("Two words",), "Plain text.") == []
 
 
-def test_a_heading_of_one_word_is_a_token_of_its_own():
-    assert names_of("markdown", "docs/a.md", "A", ("Guide", "Install"), "Plain text.") == ["#install"]
-
-
 ASKED: list[tuple[str, set[str]]] = [
     ("git commit --amend=x", {"--amend", "git --amend", "commit --amend"}),
     ("what is new in httpx v0.10.1?", {"0.10.1", "new 0.10.1", "httpx 0.10.1"}),
@@ -125,12 +121,6 @@ ASKED: list[tuple[str, set[str]]] = [
 @pytest.mark.parametrize(("query", "tokens"), ASKED)
 def test_a_query_asks_for_names(query: str, tokens: set[str]):
     assert set(asked_names(query).tokens) == tokens
-
-
-def test_what_can_only_be_a_name_is_told_from_what_may_be_one():
-    assert asked_names("git --amend").sure == asked_names("git --amend").names == ("--amend",)
-    assert asked_names("install").names == ("install",)
-    assert asked_names("install").sure == ()
 
 
 def test_the_line_that_gives_a_name_is_known():
@@ -193,12 +183,6 @@ class Foo(Bar):
 )
 def test_a_place_stands_under_the_definitions_that_it_is_indented_below(words: str, symbol: tuple[str, ...]):
     assert symbol_at(PYTHON, PYTHON.index(words), ("App",)) == symbol
-
-
-def test_names_that_the_chunk_carries_and_defines_are_not_said_twice():
-    assert symbol_at(PYTHON, PYTHON.index("raise"), ("App", "host")) == ("App", "middleware")
-    assert symbol_at("class App:\n    def run(self):\n        go()\n", 40, ("App",)) == ("App", "run")
-    assert symbol_at("    go()\n    stop()\n", 5, ("App", "run")) == ("App", "run")
 
 
 DEFINED = """

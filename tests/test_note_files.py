@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +19,7 @@ from concord.index.note_files import (
     read_notes,
     write_notes,
 )
-from concord.index.notes import Imported, KeptNote, Note
+from concord.index.notes import KeptNote, Note
 from concord.knowledge import KnowledgeBase
 from support.small_library import opened
 
@@ -109,29 +108,6 @@ def test_importing_again_changes_only_what_changed(kb: KnowledgeBase, tmp_path: 
     assert kb.get(kept.id).text == "one"
 
 
-@pytest.mark.parametrize(
-    "moment", ["0001-01-01", "0001-01-01T00:00:00+14:00", "9999-12-31", "9999-12-31T23:59:59-12:00"]
-)
-def test_notes_of_any_year_are_kept_and_importing_them_again_changes_nothing(tmp_path: Path, moment: str):
-    (tmp_path / "old.json").write_text(f'{{"content": "pears", "changed_at": "{moment}"}}', encoding="utf-8")
-    with opened(tmp_path) as kb:
-        assert kb.import_notes(tmp_path / "old.json") == Imported(1, 0, 0)
-        assert kb.import_notes(tmp_path / "old.json") == Imported(0, 0, 1)
-        kb.export_notes(tmp_path / "new.jsonl")
-        assert kb.import_notes(tmp_path / "new.jsonl") == Imported(0, 0, 1)
-
-
-def test_others_can_read_the_head_of_exported_markdown():
-    note = Note("text", title="A: title", tags=("x",), details={"cpu": {"model": "386DX33"}}, aliases=("b",))
-    head = note_to_markdown(KeptNote("1" * 16, note, 0.0)).split("---\n")[1]
-    read = yaml.safe_load(head)
-    assert (read["title"], read["details"], read["aliases"]) == (
-        "A: title",
-        {"cpu": {"model": "386DX33"}},
-        ["b"],
-    )
-
-
 def test_markdown_that_others_wrote_is_a_note_with_its_keys_as_details(kb: KnowledgeBase, tmp_path: Path):
     head = "title: Key rotation\ntags: [ops, red]\naliases: rotation\ncpu:\n  model: 386DX33\n"
     text = f"---\n{head}---\n\nOn Mondays.\n"
@@ -189,12 +165,6 @@ def test_a_note_cannot_take_the_id_of_a_file(kb: KnowledgeBase, tmp_path: Path):
     with pytest.raises(BadValue, match="id of a file"):
         kb.import_notes(tmp_path / "a.json")
     assert kb.get(document.id).text == "# A file"
-
-
-def test_a_superseder_that_was_not_exported_hides_nothing(kb: KnowledgeBase, tmp_path: Path):
-    (tmp_path / "a.json").write_text('{"content": "still here", "superseded_by": "gone"}', encoding="utf-8")
-    kb.import_notes(tmp_path / "a.json")
-    assert len(kb.search("still here").hits) == 1
 
 
 def test_where_notes_cannot_go_or_come_from_is_said(kb: KnowledgeBase, tmp_path: Path):

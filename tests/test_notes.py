@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.core.errors import BadValue, NotFound, UsageError
+from concord.core.errors import BadValue, NotFound
 from concord.index.embedding import embed_pending
 from concord.index.notes import Note, NoteTools, save_note
 from concord.knowledge import KnowledgeBase
@@ -42,14 +42,6 @@ def test_a_note_is_found_by_meaning_at_once(kb: KnowledgeBase):
     assert kb.stats().pending == 0
 
 
-def test_a_note_that_is_not_embedded_waits_for_the_next_sync(kb: KnowledgeBase):
-    kb.note(Note("The password changes on Mondays."), embed=False)
-    assert titles(kb, "password", mode="fts5") == ["The password changes on Mondays."]
-    assert kb.stats().pending == 1
-    (report,) = kb.sync()
-    assert (report.embedded, report.unchanged, report.pending) == (1, 1, 0)
-
-
 def test_details_and_tags_come_back_as_they_were_given(kb: KnowledgeBase):
     details = {"cpu": {"model": "386DX33", "cores": 1}, "tickets": [1, 2], "none": None, "☂": "ü"}
     kept = kb.note(Note("An old machine.", tags=(" ops ", "ops", "", "old"), details=details))
@@ -57,62 +49,11 @@ def test_details_and_tags_come_back_as_they_were_given(kb: KnowledgeBase):
     assert (dict(read.details), read.tags) == (details, ("ops", "old"))
 
 
-@pytest.mark.parametrize(
-    ("content", "title"),
-    [
-        ("short text", "short text"),
-        ("# A heading\n\nand more", "A heading"),
-        ("many words " * 20, "many words many words many words many words many words many…"),
-        ("first line\nsecond line", "first line"),
-    ],
-)
-def test_the_first_words_stand_in_for_a_title(kb: KnowledgeBase, content: str, title: str):
-    assert kb.note(Note(content)).title == title
-
-
-def test_a_title_is_kept_as_one_line(kb: KnowledgeBase):
-    assert kb.note(Note("Text.", title=" Two\nlines\u2028or  three\r\n")).title == "Two lines or three"
-
-
-@pytest.mark.parametrize("content", ["", "  \n\t ", "\x00\x00"])
-def test_an_empty_note_is_refused_and_leaves_nothing(kb: KnowledgeBase, content: str):
-    with pytest.raises(BadValue) as failure:
-        kb.note(Note(content))
-    assert failure.value.hint
-    assert kb.sources() == []
-
-
-def test_notes_of_one_title_are_documents_of_their_own(kb: KnowledgeBase):
-    first, second = kb.note(Note("one thing", title="same")), kb.note(Note("another", title="same"))
-    assert first.path != second.path
-    assert [kb.get(note.path).text for note in (first, second)] == ["one thing", "another"]
-    assert len(kb.sources()) == 1
-
-
 def test_a_long_note_is_cut_into_chunks_and_read_whole(kb: KnowledgeBase):
     text = "\n\n".join(f"## Part {n}\n\n" + f"Sentence {n} of a long note. " * 40 for n in range(12))
     kept = kb.note(Note(text, title="long"))
     assert kb.stats().counts.chunks > 5
     assert kb.get(kept.id).text.split() == text.split()
-
-
-@pytest.mark.promise("002.supersede")
-@pytest.mark.parametrize("mode", ["auto", "hybrid", "semantic", "fts5"])
-def test_a_superseded_note_is_left_out_unless_it_is_asked_for(kb: KnowledgeBase, mode: str):
-    old = kb.note(Note("The password changes on Mondays.", title="old"))
-    new = kb.note(Note("The password changes on Fridays.", title="new"), supersedes=old.id)
-    assert titles(kb, "password changes", mode=mode) == ["new"]
-    assert titles(kb, "password changes", mode=mode, include_superseded=True) == ["new", "old"]
-    assert kb.get(old.id).document.superseded_by == new.id
-
-
-@pytest.mark.promise("002.supersede")
-def test_a_chain_of_notes_shows_its_last(kb: KnowledgeBase):
-    first = kb.note(Note("The password changes on Mondays.", title="first"))
-    second = kb.note(Note("The password changes on Tuesdays.", title="second"), supersedes=first.id)
-    kb.note(Note("The password changes on Fridays.", title="third"), supersedes=second.id)
-    assert titles(kb, "password changes") == ["third"]
-    assert len(titles(kb, "password changes", include_superseded=True)) == 3
 
 
 @pytest.mark.promise("002.supersede")
@@ -151,39 +92,6 @@ def test_a_file_is_not_removed_as_a_note_nor_is_what_is_not_there(kb: KnowledgeB
     with pytest.raises(NotFound):
         kb.remove_note("nothing")
     assert kb.stats().counts.documents == 1
-
-
-def test_a_name_that_is_no_text_names_nothing(kb: KnowledgeBase):
-    kb.note(Note("text"))
-    with pytest.raises(NotFound, match="nothing indexed is called"):
-        kb.get("a\udcff")
-
-
-def test_superseding_what_does_not_exist_is_refused_and_keeps_nothing(kb: KnowledgeBase):
-    with pytest.raises(NotFound, match="nothing indexed is called"):
-        kb.note(Note("text"), supersedes="nothing")
-    assert kb.stats().counts.documents == 0
-
-
-def test_a_folder_called_notes_and_the_notes_are_told_apart(kb: KnowledgeBase, tmp_path: Path):
-    write(tmp_path / "notes" / "a.md", "# A\n\nfrom the folder\n")
-    kb.add(tmp_path / "notes")
-    kept = kb.note(Note("from the keyboard"))
-    assert kept.path.startswith("notes-2/")
-    assert {s.source.name for s in kb.sources()} == {"notes", "notes-2"}
-    assert kb.get("notes/a.md").text.endswith("from the folder")
-
-
-def test_notes_are_removed_only_when_it_is_said_that_they_are_to_go(kb: KnowledgeBase):
-    kb.note(Note("one thing"))
-    kb.note(Note("another"))
-    with pytest.raises(UsageError, match="gone for good") as refusal:
-        kb.remove("notes")
-    assert "note export" in str(refusal.value.hint)
-    assert [kept.note.content for kept in kb.notes()] == ["another", "one thing"]
-    removal = kb.remove("notes", force=True)
-    assert (removal.documents_deleted, removal.vectors_deleted) == (2, 2)
-    assert kb.note(Note("a new beginning")).path.startswith("notes/")
 
 
 @settings(max_examples=60)
@@ -254,13 +162,6 @@ def test_editing_changes_what_is_given_and_keeps_the_rest(kb: KnowledgeBase):
     assert kb.stats().pending == 0
 
 
-def test_editing_a_note_leaves_what_supersedes_it(kb: KnowledgeBase):
-    old = kb.note(Note("The password changes on Mondays.", title="old"))
-    kb.note(Note("The password changes on Fridays.", title="new"), supersedes=old.id)
-    kb.edit_note(old.id, content="The password changed on Mondays.")
-    assert titles(kb, "password") == ["new"]
-
-
 def test_a_file_is_not_edited_as_a_note_and_what_is_not_there_not_at_all(kb: KnowledgeBase, tmp_path: Path):
     write(tmp_path / "docs" / "a.md", "# File\n\ntext\n")
     kb.add(tmp_path / "docs")
@@ -273,16 +174,6 @@ def test_a_file_is_not_edited_as_a_note_and_what_is_not_there_not_at_all(kb: Kno
     with pytest.raises(BadValue, match="some text"):
         kb.edit_note(kept.id, content=" ")
     assert kb.get(kept.id).text == "text"
-
-
-@pytest.mark.promise("002.supersede")
-def test_removing_what_superseded_a_file_brings_the_file_back(kb: KnowledgeBase, tmp_path: Path):
-    write(tmp_path / "docs" / "a.md", "# File\n\nThe password changes on Mondays.\n")
-    kb.add(tmp_path / "docs")
-    (document,) = kb.documents()
-    kb.note(Note("The password changes on Fridays.", title="note"), supersedes=document.id)
-    kb.remove("notes", force=True)
-    assert titles(kb, "password changes") == ["File"]
 
 
 def test_history_tells_a_chain_from_any_of_its_links(kb: KnowledgeBase):
@@ -304,16 +195,6 @@ def test_superseding_what_is_superseded_already_goes_on_from_the_newest(kb: Know
     assert titles(kb, "password changes") == ["third"]
     for link in (first, second, third):
         assert [document.title for document in kb.history(link.id)] == ["first", "second", "third"]
-
-
-def test_a_new_text_brings_a_new_title_unless_somebody_gave_the_old_one(kb: KnowledgeBase):
-    made = kb.note(Note("The password changes on Mondays."))
-    given = kb.note(Note("The key changes on Mondays.", title="Key rotation"))
-    assert kb.edit_note(made.id, tags=("ops",)).title == "The password changes on Mondays."
-    edited = kb.edit_note(made.id, content="It changes on Fridays.")
-    assert (edited.title, edited.path) == ("It changes on Fridays.", made.path)
-    assert kb.edit_note(given.id, content="It changes on Fridays.").title == "Key rotation"
-    assert titles(kb, "Mondays", mode="fts5") == []
 
 
 @pytest.mark.parametrize("details", [{"a": float("nan")}, {"a": float("inf")}])
@@ -343,13 +224,3 @@ def test_a_text_is_kept_as_a_note_and_what_is_no_text_is_refused():
         assert (kept.type, kb.search("gate code").hits[0].document.id) == ("note", kept.id)
         with pytest.raises(BadValue, match="the content of a note is None"):
             kb.note(Note(cast("str", None)))
-
-
-def test_a_bare_number_names_no_note(tmp_path: Path):
-    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
-        kept = kb.note(Note("one"))
-        (chunk,) = kb.store.catalog.chunks(kept.id)
-        with pytest.raises(NotFound):
-            kb.remove_note(str(chunk.id))
-        with pytest.raises(NotFound):
-            kb.note(Note("two"), supersedes=str(chunk.id))

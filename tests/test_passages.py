@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from concord import Note
 from concord.core.settings import TABLE
 from concord.files.freshness import Files
-from concord.search.passages import collapse, diversify, jaccard, read_passages
+from concord.search.passages import collapse, diversify, read_passages
 from concord.types import Candidate, Passage, Ranked
 from support.recorders import write
 from support.small_library import library, opened, passages, ranked, titles, understood
@@ -64,18 +64,6 @@ def test_texts_that_differ_in_what_was_asked_for_are_not_the_same():
     assert collapsed(tokyo, oregon, query="the region oregon") == [(1, 0), (2, 0)]
 
 
-def test_similarity_is_jaccards():
-    assert jaccard(frozenset("abc"), frozenset("bcd")) == 0.5
-    assert jaccard(frozenset(), frozenset()) == 0
-
-
-@settings(max_examples=100)
-@given(TEXTS)
-def test_collapsing_loses_no_passage(texts: list[str]):
-    kept = collapsed(*texts)
-    assert len(kept) + sum(others for _, others in kept) == len(texts)
-
-
 def spread(
     scores: tuple[float, ...], *texts: str, limit: int = 100, per_document: int = 0
 ) -> list[tuple[int, int | None]]:
@@ -97,12 +85,6 @@ def test_relevance_counts_seven_tenths_and_novelty_three():
     # 0.7 · 0.5 − 0.3 · 1 = 0.05 for the repetition against 0.7 · 0.1 = 0.07 for what is new
     assert [chunk for chunk, _ in spread((1.0, 0.5, 0.1, 0.0), FOX, FOX, WHALE, "x")] == [1, 3, 2, 4]
     assert [chunk for chunk, _ in spread((1.0, 0.5, 0.07, 0.0), FOX, FOX, WHALE, FOX)] == [1, 2, 3, 4]
-
-
-def test_the_scale_of_scores_does_not_matter_to_diversity():
-    texts = (FOX, FOX + " again", WHALE, "unrelated")
-    scores = ((0.0164, 0.0163, 0.0160, 0.0144), (164.0, 163.0, 160.0, 144.0), (-0.36, -0.37, -0.40, -0.56))
-    assert len({tuple(spread(some, *texts)) for some in scores}) == 1
 
 
 @settings(max_examples=100)

@@ -29,19 +29,6 @@ def test_light_markup_has_its_title_read(name: str, text: str, title: str | None
     assert PlainExtractor().extract(text.encode(), name).title == title
 
 
-def test_lines_of_text_stay_the_lines_of_the_file_whatever_ends_them():
-    for data in (b"one\r\ntwo\r\n\r\nfour", b"one\rtwo\r\rfour", b"one\ntwo\n\nfour"):
-        extracted = PlainExtractor().extract(data, "a.txt")
-        assert extracted.text.split("\n") == ["one", "two", "", "four"]
-        assert extracted.file_lines == ()
-
-
-def test_data_is_kept_as_it_is():
-    text = '{\n  "key": "a - b",\n  "n": 1\n}'
-    extracted = PlainExtractor().extract(text.encode(), "a.json")
-    assert (extracted.type, extracted.text) == ("data", text)
-
-
 @pytest.mark.parametrize(
     ("name", "text", "title"),
     [

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from importlib.metadata import distributions
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.chunk import ChunkSize, chunk
 from concord.text.plain import read_plain
-from concord.types import Extracted
 
 OUTLINE = """* Noteworthy changes in release 9.1 (2022-04-15) [stable]
 
@@ -32,10 +26,14 @@ OUTLINE = """* Noteworthy changes in release 9.1 (2022-04-15) [stable]
 
   chmod -v no longer misreports.
 """
+
+
 RELEASE_91, RELEASE_90 = (
     "Noteworthy changes in release 9.1 (2022-04-15) [stable]",
     "Noteworthy changes in release 9.0 (2021-09-24) [stable]",
 )
+
+
 LIST = "* one\n\n* two\n\n* three\n  goes on\n\n"
 
 
@@ -72,14 +70,6 @@ def test_changes_with_a_release_are_told_under_it(first: str, second: str):
     assert heading_of("with care", text) == (" ".join(second.split()),)
 
 
-def test_a_rule_below_a_sentence_that_is_longer_than_it_underlines_nothing():
-    rule = "-" * 78
-    text = f"Changes\n-------\n\na.  A knot is a synonym for a bow.\n{rule}\n\nb.  A rope was fixed.\n"
-    assert headings(text) == [("Changes",)]
-    assert headings("Ropes etc.\n----------\n\nA rope.\n") == [("Ropes etc.",)]
-    assert headings(f"Chapter 1.\n{rule}\n\nA rope.\n") == [("Chapter 1.",)]
-
-
 @pytest.mark.parametrize(
     ("title", "words"),
     [
@@ -97,26 +87,6 @@ def test_a_heading_with_only_a_deeper_one_below_it_is_no_section_of_its_own():
     text = "Fruit\n=====\n\nPears\n-----\n\ngreen\n\nPlums\n-----\n\nblue\n"
     assert headings(text) == [("Fruit", "Pears"), ("Fruit", "Plums")]
     assert headings("Top\n===\n\nInstall\n-------\n\nwords\n") == [("Top", "Install")]
-
-
-def test_sections_stand_beside_each_other_where_a_level_above_them_is_left_out():
-    text = "Manual\n******\n\nAppendices\n^^^^^^^^^^\n\nA list.\n\n1. Names\n********\n\n"
-    text += "1.1. Short\n==========\n\nOne word.\n\n1.2. Long\n=========\n\nMany words.\n"
-    assert heading_of("One word", text) == ("1. Names", "1.1. Short")
-    assert heading_of("Many words", text) == ("1. Names", "1.2. Long")
-
-
-def test_a_chunk_in_the_middle_of_a_release_says_which_it_is_of():
-    items = "".join(f"* Item {n} of it\n\nIt was mended, and more is said.\n\n" for n in range(60))
-    titles = "version 1.34 - Sergey Poznyakoff, 2021-02-13", "version 1.33 - S. P., 2021-01-07"
-    text = "NEWS\n\n" + "".join(f"{title}\n\n{items}" for title in titles)
-    size = ChunkSize(60, 84, 0)
-    pieces = chunk(
-        Extracted(text, "text"), lambda text: [word.start() for word in re.finditer(r"\w+", text)], size
-    )
-    told = [piece.heading for piece in pieces]
-    assert len(told) > 10
-    assert set(told[1:]) == {(title,) for title in titles}
 
 
 @pytest.mark.parametrize(
@@ -142,18 +112,6 @@ def test_the_names_of_releases_are_headings(newer: str, older: str, gap: str):
     assert (first, second) == tuple((" ".join(title.strip("-*\n .:").split()),) for title in (newer, older))
 
 
-def test_releases_of_one_file_have_one_rank_however_they_are_marked():
-    new = "Noteworthy changes in release 4.6 (2011-03-15)"
-    text = f"{new}\n{'=' * len(new)}\n\n* one\n\nChanges in 4.5.18\n\n* two\n\nChanges in 4.5.17\n\n* three\n"
-    assert headings(text) == [(new,), ("Changes in 4.5.18",), ("Changes in 4.5.17",)]
-
-
-def test_stars_below_the_names_of_releases_are_items():
-    item = "* Bug fixes\n\n** Sparse files with large data\n\nIt works.\n\n"
-    text = f"version 1.34, 2021-02-13\n\n{item}version 1.33, 2021-01-07\n\n{item}"
-    assert headings(text) == [("version 1.34, 2021-02-13",), ("version 1.33, 2021-01-07",)]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -173,18 +131,6 @@ def test_stars_below_the_names_of_releases_are_items():
 )
 def test_what_only_looks_like_a_heading_is_none(text: str):
     assert headings(text) == [()]
-
-
-def test_the_texts_of_installed_packages_have_no_headings_but_underlined_ones():
-    seen = 0
-    for distribution in distributions():
-        for file in distribution.files or ():
-            if file.name.upper().startswith(("LICEN", "COPYING", "NOTICE", "AUTHORS", "TOP_LEVEL")):
-                text = Path(file.locate()).read_text(encoding="utf-8", errors="replace")
-                for title in {words for heading in headings(text) for words in heading}:
-                    assert re.search(re.escape(title) + r"\s*\n\s*([^\w\s])\1\1", text), (str(file), title)
-                seen += 1
-    assert seen > 20
 
 
 LINES = st.sampled_from(

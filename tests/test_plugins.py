@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -41,8 +40,6 @@ from concord.store.sqlite.file import locate as locate_sqlite
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import Mode
 from contract.stored import active_model
-from support.kb_command import Kb
-from support.other_embedders import TABLE
 from support.recorders import write
 from support.small_library import library
 
@@ -132,12 +129,6 @@ def test_a_package_that_is_not_installed_is_named_with_the_command_that_installs
     assert failure.value.hint == cure
 
 
-def test_a_name_that_nobody_has_is_told_in_the_words_of_its_kind():
-    assert set(plugins.ONE) == set(plugins.TABLES)
-    with pytest.raises(UnknownName, match="no place for vectors is called 'ftp'"):
-        plugins.load("vectors", "ftp")
-
-
 @pytest.fixture
 def outsider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An installed package that brings an embedder, an extractor, a store and two strategies of its own."""
@@ -217,67 +208,6 @@ def test_a_strategy_of_an_installed_package_is_asked_in_the_modes_of_its_leg(
         assert hit.confidence not in (None, "no_results")
 
 
-def test_a_person_is_told_which_strategies_have_found_what(
-    outsider: Path, kb: Kb, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("KB_SEARCH_STRATEGIES", "daggers")
-    kb("note", "A text about daggers.")
-    assert "others (daggers)" in kb("search", "zzyzx", "--fts-only").out
-
-
-def test_a_passage_that_only_an_installed_strategy_found_is_explained_by_it(outsider: Path):
-    with library({"Arms": "A text about daggers."}, search__strategies="daggers, blades") as kb:
-        (hit,) = kb.search("zzyzx", mode="fts5").hits
-        words = {
-            one.strategy: one for one in kb.explain("zzyzx", hit.citation, mode="fts5").known.strategy_ranks
-        }
-        both = {one.strategy: one for one in kb.explain("zzyzx", hit.citation).known.strategy_ranks}
-    assert [*words] == ["fts_exact", "fts_relaxed", "semantic", "daggers"]
-    assert [*both] == ["fts_exact", "fts_relaxed", "semantic", "daggers", "blades"]
-    assert words["daggers"][:3] == ("daggers", "lexical", 1)
-    assert both["blades"][:3] == ("blades", "semantic", 1)
-    assert words["daggers"].is_candidate
-    assert both["blades"].is_candidate
-    assert [words[name].rank for name in ("fts_exact", "fts_relaxed", "semantic")] == [None, None, None]
-
-
-def test_an_installed_strategy_that_is_not_asked_or_fails_is_explained_too(
-    outsider: Path, monkeypatch: pytest.MonkeyPatch
-):
-    with library({"Arms": "A text about daggers."}, search__strategies="daggers, blades") as kb:
-        (hit,) = kb.search("zzyzx", mode="fts5").hits
-        told = {
-            one.strategy: one for one in kb.explain("x", hit.citation, mode="semantic").known.strategy_ranks
-        }
-        assert told["daggers"].reason == "not asked in this mode"
-        monkeypatch.setattr(sys.modules["outsider"].Blades, "search", lambda self, query: 1 / 0)
-        told = {one.strategy: one for one in kb.explain("x", hit.citation).known.strategy_ranks}
-        assert told["blades"].reason
-        assert told["blades"].score is None
-
-
-def test_a_strategy_that_nobody_names_is_not_asked(outsider: Path):
-    with library({"Arms": "A text about daggers."}) as kb:
-        assert kb.search("zzyzx", mode="fts5").hits == ()
-
-
-def test_a_search_looks_at_no_entry_points_unless_a_strategy_is_named(monkeypatch: pytest.MonkeyPatch):
-    with library() as kb:
-        monkeypatch.setitem(sys.modules, "importlib.metadata", None)
-        assert kb.search("token").hits
-
-
-def test_a_strategy_is_made_anew_for_another_model(outsider: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(plugins.TABLES["embedders"], "turned", TABLE["turned"])
-    with library({"Arms": "A text about daggers."}, search__strategies="blades") as kb:
-        assert "blades" in kb.search("zzyzx").strategies_matched
-        kb.models.add("turned")
-        kb.models.use("turned", force=True)
-        kb.models.remove("hashing/hashing-256")
-        answer = kb.search("zzyzx")
-        assert ("blades" in answer.strategies_matched, answer.degraded) == (True, ())
-
-
 @pytest.mark.parametrize("named", ["nonsense", "semantic", "fts_exact"])
 def test_a_strategy_that_nobody_brings_is_an_error_with_its_cure(outsider: Path, named: str):
     with library(search__strategies=named) as kb:
@@ -290,8 +220,3 @@ def test_our_own_parts_cannot_be_replaced_by_an_entry_point(outsider: Path):
     rows = "[concord.embedders]\nhashing = outsider:Loud\n"
     write(outsider / "outsider-1.0.dist-info" / "entry_points.txt", rows)
     assert plugins.load("embedders", "hashing").__module__ == "concord.embed.hashing"
-
-
-def test_asking_for_our_own_part_looks_at_no_entry_points(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "importlib.metadata", None)
-    assert plugins.load("embedders", "hashing")

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from concord import KnowledgeBase, Note
-from concord.core.errors import BadValue
 from support.small_library import UNHURRIED, library, titles
 
 PENDING_NOTE = "found by words alone; meaning is searched next, for the final answer"
-NOTHING_YET_NOTE = "words alone find nothing; meaning is searched next, for the final answer"
 
 
 @pytest.mark.promise("003.progressive")
@@ -42,34 +40,6 @@ def test_nothing_is_embedded_before_the_second_part_is_asked_for(tmp_path: Path)
         warm.append(kb.is_warm)
         assert warm == [False, True]
         assert next(parts, None) is None
-
-
-def test_words_that_find_nothing_leave_all_to_the_second_part():
-    first, last = library().search_progressive("asdf qwer")
-    assert (first.answer.hits, first.answer.confidence) == ((), "fts_only")
-    assert first.answer.note == NOTHING_YET_NOTE
-    assert first.answer.suggestions == ()
-    assert last.answer.hits
-
-
-def test_a_preliminary_answer_from_parts_of_words_says_both():
-    first, _ = library().search_progressive("xkubernetes")
-    assert titles(first.answer) == ["Kubernetes"]
-    assert first.answer.note is not None
-    assert first.answer.note.startswith("nothing holds the words as typed")
-    assert first.answer.note.endswith(PENDING_NOTE)
-
-
-@pytest.mark.parametrize("mode", ["fts5", "semantic"])
-def test_a_mode_with_one_kind_of_strategy_answers_once(mode: str):
-    kb = library()
-    (only,) = kb.search_progressive("login", mode=mode)
-    assert (only.stage, only.answer.hits) == ("final", kb.search("login", mode=mode).hits)
-
-
-def test_a_wrong_mode_is_refused_at_once():
-    with pytest.raises(BadValue):
-        library().search_progressive("login", mode="telepathy")
 
 
 def stored(tmp_path: Path) -> KnowledgeBase:

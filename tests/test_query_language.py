@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.query_language import MAX_NAMES, MAX_TERMS, dashed, parse, prune
+from concord.text.query_language import MAX_TERMS, parse, prune
 from concord.text.terms import searched
 from concord.text.tokens import tokenize
 from support.fts5 import finds, leaves, shown
@@ -132,13 +132,6 @@ def test_a_query_that_only_excludes_says_so():
     assert [parse(query).nothing_wanted for query in (*only, *others)] == [True] * 5 + [False] * 5
 
 
-def test_a_word_is_not_excluded_by_the_dash_of_an_option():
-    assert dashed('how do I use tar -xzf, "rm" -rf or -v') == ["xzf", "rf"]
-    parsed = parse("tar -xzf file -zip", ["xzf"])
-    assert (shown(parsed.exact), parsed.excluded) == ("((tar & xzf & file) − zip)", ("zip",))
-    assert parse("-cats", ["cats"]).nothing_wanted is False
-
-
 def test_terms_are_as_typed_without_stop_words_operators_and_punctuation():
     parsed = parse('What is the "Big Bang" in C++, .NET (or foo-bar)? -telescope gala*')
     assert parsed.terms == ("C++", ".NET", "foo-bar", "gala")
@@ -184,12 +177,6 @@ def test_a_huge_query_asks_for_a_bounded_number_of_things(text: str):
     assert max(len(leaves(parsed.exact)), len(leaves(parsed.loose))) <= 4 * MAX_TERMS
 
 
-def test_of_too_many_terms_the_longest_are_used_in_their_order():
-    short = [f"w{number}" for number in range(1000)]
-    long = [f"longword{number}" for number in range(MAX_TERMS)]
-    assert parse(" ".join([*short[:500], *long, *short[500:], "x" * 5000])).terms == tuple(long)
-
-
 @pytest.mark.promise("B.lexical.pruning")
 @pytest.mark.parametrize(
     ("query", "frequent", "pruned"),
@@ -221,7 +208,3 @@ def test_versions_and_names_are_looked_for_as_a_whole_besides_their_parts(query:
     parsed = parse(query)
     assert [text for match in parsed.kept for text in searched(match)] == whole
     assert {word for text in whole[-1:] for word in text.split()} <= set(parsed.words)
-
-
-def test_of_many_names_only_some_are_looked_for_as_a_whole():
-    assert len(parse(" ".join(f"a_{n}" for n in range(60))).kept) == MAX_NAMES

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from concord.core.errors import BadValue, KBError, NotFound
 from concord.knowledge import KnowledgeBase
-from concord.text.citations import Citation, citation_of, cite, parse_citation
+from concord.text.citations import Citation, cite, parse_citation
 from support.pdf_samples import make_pdf
 from support.recorders import age, write
 
@@ -102,16 +101,6 @@ def test_a_page_of_a_pdf_is_read_by_its_number(kb: KnowledgeBase):
     assert "about apples" in both.text
 
 
-def test_a_passage_that_goes_over_to_the_next_page_is_cited_by_both(own: KnowledgeBase):
-    folder = Path(own.source("docs").source.path or "")
-    write(folder / "short.pdf", make_pdf([["Kiwis are green"], ["and lemons are yellow."]]))
-    own.sync()
-    (hit,) = own.search("lemons", mode="fts5").hits
-    assert hit.citation == "docs/short.pdf:p1-2"
-    for reference in (hit.citation, "docs/short.pdf:p1", "docs/short.pdf:p2"):
-        assert own.get(reference).citation == hit.citation
-
-
 @pytest.mark.parametrize(
     "reference",
     ["docs/guide.md", "guide.md", "docs/guide.md:1-99", "id", "file", "relative"],
@@ -126,11 +115,6 @@ def test_a_document_is_known_by_path_ending_id_or_file(
     assert passage.document == document
     assert passage.text.split() == GUIDE.partition("---\n#")[2].join(["#", ""]).split()
     assert (passage.before, passage.after) == (None, None)
-
-
-def test_a_chunk_is_known_by_its_id(kb: KnowledgeBase):
-    (hit,) = kb.search("every day", mode="fts5").hits
-    assert kb.get(str(hit.chunk.id)).text == hit.chunk.text
 
 
 def test_context_that_does_not_fit_leaves_what_was_asked_for_on_the_first_page(
@@ -148,16 +132,6 @@ def test_context_that_does_not_fit_leaves_what_was_asked_for_on_the_first_page(
     assert hit.chunk.text in first.text
     assert wide.slice.start_line < first.start_line < hit.chunk.start_line
     assert hit.chunk.end_line < first.end_line < last.end_line == wide.slice.end_line
-
-
-def test_context_adds_neighbours_and_no_text_twice(kb: KnowledgeBase):
-    (hit,) = kb.search("every day", mode="fts5").hits
-    alone, wider = kb.get(hit.citation), kb.get(hit.citation, context=1)
-    assert alone.text in wider.text
-    assert wider.start_line < alone.start_line
-    whole = kb.get(hit.citation, whole=True)
-    assert kb.get(hit.citation, context=99).text == whole.text == kb.get("docs/guide.md").text
-    assert sorted(whole.text.split()) == sorted(GUIDE.partition("---\n#")[2].join(["#", ""]).split())
 
 
 CODE = """import os
@@ -232,16 +206,6 @@ def test_pages_together_are_the_text_and_each_cites_its_own_lines(
         assert path != "docs/prose.txt" or max_bytes > len(PROSE) or shown == there
 
 
-def test_text_taken_out_of_a_page_of_the_web_keeps_its_paragraphs(own: KnowledgeBase, tmp_path: Path):
-    paragraphs = [f"<p>Paragraph {n} tells of the pump number {n} and its valves.</p>" for n in range(9)]
-    write(tmp_path / "docs" / "pumps.html", f"<html><body>{''.join(paragraphs)}</body></html>")
-    own.sync()
-    text = own.get("docs/pumps.html").text
-    assert text.split("\n\n") == [
-        f"Paragraph {n} tells of the pump number {n} and its valves." for n in range(9)
-    ]
-
-
 def test_reading_on_and_back_visits_every_chunk_once(kb: KnowledgeBase):
     first = kb.get("docs/guide.md:5-5")
     chain, here = [first.citation], first
@@ -255,12 +219,6 @@ def test_reading_on_and_back_visits_every_chunk_once(kb: KnowledgeBase):
         here = kb.get(here.before)
         back.append(here.citation)
     assert back == chain[::-1]
-
-
-def test_lines_that_span_chunks_read_all_of_them(kb: KnowledgeBase):
-    passage = kb.get("docs/guide.md:7-20")
-    assert "Before the parts" in passage.text
-    assert "every day" in passage.text
 
 
 @pytest.mark.parametrize(
@@ -298,26 +256,6 @@ def test_an_ending_that_fits_several_documents_asks_which(own: KnowledgeBase, tm
     assert own.get("more/guide.md").document.path == "more/guide.md"
 
 
-def test_a_file_name_with_a_colon_is_read_all_the_same(own: KnowledgeBase, tmp_path: Path):
-    write(tmp_path / "docs" / "note: 12-15", "A strange name for a text.\n")
-    own.sync()
-    (hit,) = own.search("strange", mode="fts5").hits
-    assert hit.citation == "docs/note: 12-15:1-1"
-    assert own.get(hit.citation).text == own.get("docs/note: 12-15").text == hit.chunk.text
-
-
-def test_a_file_name_that_ends_like_a_citation_is_a_name_where_no_other_file_is_meant(
-    own: KnowledgeBase, tmp_path: Path
-):
-    for name in ("a:5", "b:p2", "c", "c:1"):
-        write(tmp_path / "docs" / name, f"The text of {name}.\n")
-    own.sync()
-    assert own.get("docs/a:5").text == own.get("a:5:1-1").text == "The text of a:5."
-    assert own.get(str(tmp_path / "docs" / "b:p2")).text == "The text of b:p2."
-    assert own.get("docs/c:1").text == "The text of c."  # as a search cites it
-    assert own.get("docs/c:1:1").text == "The text of c:1."
-
-
 @pytest.mark.parametrize("lines", ["#L9-L11", "#L9-11", ":9-11", ":9-11:", "#L11", ":10:3", ":10:3:"])
 def test_lines_may_be_written_as_links_to_code_and_compilers_do(kb: KnowledgeBase, lines: str):
     passage = kb.get(f"docs/guide.md{lines}")
@@ -344,20 +282,6 @@ def test_who_names_a_folder_or_mistypes_a_name_is_told_what_may_be_meant(
     assert failure.value.hint == hint
 
 
-@pytest.mark.parametrize(
-    ("reference", "says"),
-    [
-        ("docs/book.pdf:p999", "pages 1-3"),
-        ("docs/guide.md:999", "lines 1-27"),
-        ("docs/guide.md:p9", "lines 1-27"),
-    ],
-)
-def test_who_points_past_the_text_is_told_how_far_it_goes(kb: KnowledgeBase, reference: str, says: str):
-    with pytest.raises(NotFound) as failure:
-        kb.get(reference)
-    assert str(failure.value.hint).endswith(says)
-
-
 def test_freshness_tells_what_has_happened_to_the_file(own: KnowledgeBase, tmp_path: Path):
     guide = tmp_path / "docs" / "guide.md"
     assert own.get("docs/guide.md").freshness == "fresh"
@@ -372,18 +296,6 @@ def test_freshness_tells_what_has_happened_to_the_file(own: KnowledgeBase, tmp_p
     assert own.get("docs/guide.md").freshness == "changed"
     shutil.rmtree(guide.parent)  # or a disk that is not mounted: nobody knows
     assert own.get("docs/guide.md").freshness is None
-
-
-def test_a_file_too_large_to_compare_is_judged_by_its_time(
-    own: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr("concord.files.freshness.MAX_HASHED", 1000)
-    large = tmp_path / "docs" / "large.txt"
-    write(large, "a line of text\n" * 100, days_old=-0.01)
-    own.sync()
-    assert own.get("docs/large.txt:1").freshness == "fresh"
-    os.utime(large, (1, 1))
-    assert own.get("docs/large.txt:1").freshness == "changed"
 
 
 @settings(max_examples=150)
@@ -414,17 +326,6 @@ def test_lines_that_end_before_they_begin_are_refused_with_what_was_likely_meant
 
 
 numbers = st.tuples(st.integers(1, 99), st.integers(1, 99)).map(sorted).map(tuple)
-
-
-@given(path=st.text("ab:/-p1", max_size=12).map("{}.c".format), lines=numbers, columns=numbers)
-def test_a_citation_is_read_as_it_was_written(path: str, lines: tuple[int, int], columns: tuple[int, int]):
-    in_a_line = (lines[0], lines[0])
-    assert parse_citation(citation_of(path, None, lines)) == Citation(path, lines)
-    assert parse_citation(citation_of(path, lines, (1, 1))) == Citation(path, pages=lines)
-    for reach in (lines, in_a_line):
-        cited = citation_of(path, None, reach, columns)
-        assert parse_citation(cited) == Citation(path, reach, columns=columns)
-        assert cited.count(":") == path.count(":") + (2 if reach == in_a_line else 3)
 
 
 ROWS = [{"id": n, "name": f"pump {n}", "valves": [n, n + 1], "note": "a\u00e9b " * 3} for n in range(40)]
@@ -461,21 +362,6 @@ def test_a_citation_names_one_passage_and_reading_it_gives_exactly_that(
         for part in (read, wider):
             there = lines_of(FIXTURES[name].replace("\r\n", "\n"), parse_citation(part.citation))
             assert "\n".join(there).split() == part.text.split()
-
-
-def test_a_range_of_columns_that_no_passage_has_reads_all_that_share_it(own: KnowledgeBase, tmp_path: Path):
-    write(tmp_path / "docs" / "one.json", json.dumps(ROWS))
-    own.sync()
-    first, second, *_ = own.store.catalog.chunks(own.document_named("docs/one.json").id)
-    read = own.get(f"docs/one.json:1:{first.end_column}-{second.start_column}")
-    assert read.citation == f"docs/one.json:1:1-{second.end_column}"
-    assert read.text == json.dumps(ROWS)[: second.end]
-    assert own.get("docs/one.json:1").citation == own.get("docs/one.json").citation == "docs/one.json:1-1"
-    with pytest.raises(BadValue, match="ends before it begins") as fault:
-        own.get("docs/one.json:1:90-80")
-    assert fault.value.hint == "docs/one.json:1:80-90"
-    with pytest.raises(NotFound, match="points past the text"):
-        own.get("docs/one.json:1:900000-900001")
 
 
 def test_a_line_longer_than_a_passage_is_read_and_explained_by_the_part_that_is_cited(own: KnowledgeBase):

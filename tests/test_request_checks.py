@@ -68,23 +68,6 @@ def test_an_option_that_does_not_exist_is_answered_with_the_nearest(kb: Knowledg
     assert fault.value.hint == "did you mean threshold?"
 
 
-def test_every_field_of_a_request_can_be_left_open(kb: KnowledgeBase):
-    fields: dict[str, Any] = dict.fromkeys(name for name in Request.__struct_fields__ if name != "text")
-    assert titles(kb.search("login", **fields)) == titles(kb.search("login"))
-
-
-@pytest.mark.parametrize("moment", [10**12, -(10**12), 1e300, float("inf")])
-def test_any_moment_can_be_asked_for(kb: KnowledgeBase, moment: float):
-    found = kb.search("login", mode="fts5", until=moment)
-    assert titles(found) == (["Login"] if moment > 0 else [])
-
-
-def test_one_tag_may_be_given_as_text(kb: KnowledgeBase):
-    assert titles(kb.search("login", mode="fts5", tags="ops")) == ["Login"]
-    assert titles(kb.search("login", mode="fts5", tags=["ops"])) == ["Login"]
-    assert titles(kb.search("login", mode="fts5", tags="op")) == []
-
-
 def test_whatever_is_kept_takes_one_text_where_it_takes_several(tmp_path: Path):
     kb = library({})
     (tmp_path / "docs").mkdir()

@@ -74,16 +74,6 @@ def completed(vectors: Asked, deadline_ms: float = 60_000):
     return complete_scores(found, understood(kb, "login"), used, Deadline(deadline_ms))
 
 
-def test_every_candidate_is_compared():
-    vectors = Asked({1: EAST, 2: NORTH, 3: NORTH})
-    rows = {row.chunk_id: row for row in completed(vectors).rows}
-    assert {i: row.cosine for i, row in rows.items()} == {1: 0.0, 2: 1.0, 3: 0.9, 9: None}
-    assert vectors.asked == [[1, 2, 3, 9]]
-    assert rows[1].feedback_cosine is not None
-    assert rows[2].feedback_cosine is not None
-    assert rows[2].feedback_cosine > rows[1].feedback_cosine >= 0
-
-
 def test_a_chunk_is_as_near_as_to_the_hit_that_is_most_like_it():
     moved = Comparison(NORTH, {1: EAST, 2: NORTH}).feedback_cosines
     assert moved({1: 0.0}, 0.6)[1] > moved({1: 0.0}, 0.1)[1] > 0
@@ -95,13 +85,6 @@ def test_cosines_that_fail_are_named_and_words_go_on():
     found = completed(Asked({}, DOWN))
     assert [(part.strategy, part.reason) for part in found.degraded] == [("semantic", DOWN.message)]
     assert {row.cosine for row in found.rows} == {None, 0.9}
-
-
-def test_cosines_are_not_waited_for_beyond_the_deadline():
-    come_back = threading.Event()
-    found = completed(Asked({}, come_back), deadline_ms=1)
-    come_back.set()
-    assert [part.strategy for part in found.degraded] == ["semantic"]
 
 
 NEAR = "The backup of the ledger runs at night"
@@ -159,21 +142,6 @@ def test_what_words_found_and_meaning_missed_is_looked_for_with_more_effort(kb: 
     assert strategy.asked == [64, MAX_EF_SEARCH]
     assert by_meaning(answer) >= {"Near 0", "Near 1", "Near 2"}
     assert answer.degraded == ()
-
-
-@pytest.mark.parametrize("ef_search", [64, MAX_EF_SEARCH])
-def test_who_finds_the_nearest_or_took_all_pains_is_asked_once(kb: KnowledgeBase, ef_search: int):
-    class Watched(ShortSighted):
-        def search(self, query: Query) -> RankedList:
-            self.asked.append(query.ef_search)
-            ranked = Semantic.search(self, query)
-            return replace(ranked, found=ranked.found[3 * (ef_search == MAX_EF_SEARCH) :])
-
-    assert kb.embedder is not None
-    strategy = Watched(vectors_of(kb.store), kb.embedder)
-    strategy.asked = []
-    answered(kb, strategy, ef_search=ef_search)
-    assert strategy.asked == [ef_search]
 
 
 @pytest.mark.parametrize("trouble", [BackendDown("gone", hint="wait"), threading.Event()])

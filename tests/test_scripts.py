@@ -12,10 +12,8 @@ from concord.cli.hits import Dress, _highlighter
 from concord.store.rows import WEIGHTS, columns_of
 from concord.text.held import contains
 from concord.text.query_language import parse
-from concord.text.scripts import has_marks
-from concord.text.terms import index_terms, loose_words, phrase_match, word_match, written
-from concord.text.tokens import tokenize
-from concord.types import Match, Word
+from concord.text.terms import index_terms, loose_words, phrase_match, word_match
+from concord.types import Match
 from support.bm25 import InvertedIndex
 from support.fts5 import finds
 from support.small_library import library, titles
@@ -82,16 +80,6 @@ def test_pointed_and_plain_spelling_find_each_other(word: list[str]):
     assert not found(pointed, " ".join(word))
 
 
-@settings(max_examples=100)
-@given(words_of(SIGNED))
-def test_a_form_is_one_token_that_stays_as_it_is_and_reads_as_the_word(word: list[str]):
-    whole = "".join(word)
-    (form,) = loose_words(whole)
-    assert tokenize(form) == loose_words(form) == [form]
-    assert word_match(form) == word_match(whole) == Word(form)
-    assert written(form) == whole
-
-
 @pytest.mark.parametrize(
     ("word", "texts", "others"),
     [
@@ -133,26 +121,9 @@ def test_a_phrase_is_found_where_its_words_follow_each_other(phrase: str, text: 
     assert found_everywhere(phrase_match(phrase), phrase, text) is is_found
 
 
-@pytest.mark.parametrize("begun", ["बिल्", "बिल"])
-def test_a_prefix_begins_words_and_is_not_their_middle(begun: str):
-    assert finds(word_match(begun, prefix=True), "बिल्ली")
-    assert not finds(word_match(begun, prefix=True), "काबिल्")
-
-
-@pytest.mark.parametrize("nothing", ["ि", "।", "ّ", "ـ", "\u200d", "❤️", "ा।ि"])
-def test_marks_alone_ask_for_no_word_of_anything(nothing: str):
-    assert not finds(word_match(nothing), "बिल्ली שלום شكرا word")
-
-
-@pytest.mark.parametrize("text", ["plain – “text”, naïve", "Ελληνικά, русский", "中文", "שלום", "سلام", "👍"])
-def test_a_text_that_fts5_understands_gets_no_further_terms(text: str):
-    assert not has_marks(text)
-    assert "\uf7ff" not in index_terms(text)
-
-
 @pytest.mark.parametrize("unit", ["कि", "क ि", "aक", "بِ", "क\u200d"])
 def test_monstrous_words_ask_for_little(unit: str):
-    text = unit * (100_000 // len(unit))
+    text = unit * (20_000 // len(unit))  # what costs its square takes seconds
     assert len(loose_words(text)) <= 64
     assert word_match(text) is not None
     assert len(index_terms(text)) < 4 * len(text)

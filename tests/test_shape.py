@@ -28,22 +28,6 @@ def test_code_is_what_is_left_without_docstrings_comments_and_blank_lines(shape:
     assert shape.measured(path, tmp_path) == ("a.py", 8, 4, [(2, "a.py:f")])
 
 
-def test_packages_that_import_each_other_are_a_cycle_unless_only_types_or_functions_do(
-    shape: ModuleType, tmp_path: Path
-):
-    texts = {
-        "a/x.py": "from pack.b import y",
-        "b.py": "try:\n    from pack import a\nexcept ImportError:\n    pass",
-        "c.py": "from pack import d",
-        "d.py": "if TYPE_CHECKING:\n    from pack import c\ndef f():\n    from pack import c",
-    }
-    for name, text in texts.items():
-        path = tmp_path / "pack" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    assert shape.cycles(shape.imports(tmp_path / "pack")) == [["a", "b"]]
-
-
 @pytest.mark.slow
 def test_a_search_runs_functions_and_a_second_one_fewer(shape: ModuleType):
     calls = shape.traces()

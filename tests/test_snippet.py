@@ -91,11 +91,6 @@ def test_the_line_that_was_asked_for_is_shown_and_most_of_what_follows(before: i
     assert found.at == len(above)
 
 
-def test_a_line_that_was_asked_for_may_be_longer_than_a_snippet():
-    text = f"first\n{'word ' * 200}\nlast"
-    assert snippet(text, ["last"], WIDTH, line=6).text.startswith(("word", "…word"))
-
-
 def test_of_a_table_the_row_is_shown_and_not_the_names_of_its_columns():
     stores = "store,city,manager\n" + "".join(f"ST{n},Town{n},Name{n}\n" for n in range(40))
     assert "Town30,Name30" in snippet(stores, ["store", "manager", "Town30"], WIDTH, is_table=True).text
@@ -113,12 +108,6 @@ def test_front_matter_is_left_out_where_the_text_below_it_has_the_words_as_well(
     found = shown(f"{front}\n# Heating\n\nThe boiler {FILLER * 9}", word)
     assert found.startswith(f"{ELLIPSIS}# Heating\nThe boiler lorem")
     assert len(found) > 200
-
-
-def test_front_matter_is_shown_where_it_alone_has_the_words():
-    assert shown(f"{FRONT}\n# Heating\n\n{FILLER * 9}", "created").startswith("---\ntags: [heating, house]\n")
-    assert shown(FRONT, "created") == FRONT.strip()
-    assert shown(f"---\nA boiler for sale.\n---\n{FILLER * 9}", "missing").startswith("---\nA boiler")
 
 
 @pytest.mark.parametrize(
@@ -170,12 +159,6 @@ def test_any_snippet_is_a_piece_of_the_text_of_the_size_allowed(text: str, words
     assert len(found) <= width + 2 * len(ELLIPSIS)
     assert lines_of(found.removeprefix(ELLIPSIS).removesuffix(ELLIPSIS)) in lines_of(text)
     assert len(text) > width or lines_of(found) == lines_of(text)
-
-
-@given(PROSE)
-@settings(max_examples=100)
-def test_a_word_that_is_there_is_shown(text: str):
-    assert "needle" in shown(f"{text} needle {text}", "needle", width=60)
 
 
 @pytest.mark.slow

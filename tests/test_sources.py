@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.core import plugins
 from concord.core.errors import BackendDown, BadValue, NotFound, StoreBusy, UsageError
-from concord.index.sources import absolute_path, new_source, notes_source, register
+from concord.index.sources import new_source, notes_source, register
 from concord.knowledge import KnowledgeBase
 from concord.store.json_file import MemoryStore
-from concord.types import Counts, Filter, Source, Word
-from contract.stored import EVERYTHING, vectors_of
+from concord.types import Counts, Source
 from support.recorders import FrailStore, write
 from support.small_library import empty, opened
 
@@ -69,40 +67,12 @@ def test_no_citation_of_one_source_can_be_a_citation_of_another(kb: KnowledgeBas
 PATHS = st.lists(st.sampled_from(["a", "b", "a-2"]), min_size=1, max_size=4).map(lambda p: Path("/", *p))
 
 
-@settings(max_examples=200)
-@given(paths=st.lists(PATHS, max_size=8, unique=True))
-def test_prefixes_never_nest_whatever_is_added(paths: list[Path]):
-    known: list[Source] = []
-    for path in paths:
-        known.append(new_source(path, known))
-    prefixes = [source.prefix + "/" for source in known]
-    for at, mine in enumerate(prefixes):
-        assert not any(other.startswith(mine) for other in prefixes[:at] + prefixes[at + 1 :])
-    assert len({source.name for source in known}) == len(known)
-
-
 def test_a_name_can_be_given_and_must_be_free(kb: KnowledgeBase, docs: Path, tmp_path: Path):
     assert kb.add(docs, name="Project Docs").source.name == "Project Docs"
     write(tmp_path / "more" / "a.md", "# A\n")
     with pytest.raises(BadValue, match="Project Docs"):
         kb.add(tmp_path / "more", name="Project Docs")
     assert len(kb.sources()) == 1
-
-
-def test_adding_a_known_folder_again_changes_what_is_said_anew(kb: KnowledgeBase, docs: Path):
-    first = kb.add(docs, trust="untrusted", tags=["old"]).source
-    second = kb.add(docs, name="manual", tags=["new", "new"], patterns=["*.md"]).source
-    assert (second.id, second.prefix, second.name) == (first.id, "docs", "manual")
-    assert (second.tags, second.patterns, second.trust) == (("new",), ("*.md",), "untrusted")
-    third = kb.add(docs).source
-    assert (third.name, third.tags, third.patterns) == ("manual", ("new",), ("*.md",))
-
-
-def test_a_file_is_a_source_too(kb: KnowledgeBase, docs: Path):
-    report = kb.add(docs / "auth.md")
-    assert (report.added, report.source.kind, report.source.name) == (1, "file", "auth.md")
-    assert citations(kb, "tokens") == {"auth.md:1-3"}
-    assert report.source.file_of("auth.md") == str(docs / "auth.md")
 
 
 @pytest.mark.parametrize(
@@ -139,14 +109,6 @@ def test_a_path_that_is_not_there_is_an_error_with_a_hint(
         kb.add(tmp_path / path)
     assert failure.value.hint
     assert kb.sources() == []
-
-
-def test_a_path_is_known_by_where_it_really_is(kb: KnowledgeBase, docs: Path, tmp_path: Path):
-    (tmp_path / "link").symlink_to(docs)
-    kb.add(docs)
-    assert kb.add(tmp_path / "link").unchanged == 2
-    assert absolute_path(tmp_path / "link") == docs
-    assert len(kb.sources()) == 1
 
 
 def test_whoever_adds_the_same_folder_at_the_same_time_gets_the_same_source(docs: Path):
@@ -215,27 +177,6 @@ def test_one_source_that_is_removed_meanwhile_does_not_stop_the_others(
     assert [summary.source.name for summary in kb.sources()] == ["docs", "last"]
 
 
-@pytest.mark.promise("A.search.in-path")
-def test_searching_in_a_folder_of_a_known_source_finds_only_what_is_there(kb: KnowledgeBase, docs: Path):
-    kb.add(docs)
-    assert citations(kb, "tokens") == {"docs/auth.md:1-3", "docs/ops/deploy.md:1-3"}
-    scope = kb.ensure(docs / "ops")
-    assert citations(kb, "tokens", source=scope.source, path=scope.path) == {"docs/ops/deploy.md:1-3"}
-    one = kb.ensure(docs / "auth.md")
-    assert citations(kb, "tokens", source=one.source, path=one.path) == {"docs/auth.md:1-3"}
-    assert len(kb.sources()) == 1
-
-
-def test_a_folder_with_glob_characters_in_its_name_is_found(kb: KnowledgeBase, tmp_path: Path):
-    for name in ("[id]", "i", "**", "a*b?", "acbd", "ab"):
-        write(tmp_path / "d" / name / "x.md", "# X\n\ntokens here\n")
-    kb.add(tmp_path / "d")
-    for name, like_it in (("[id]", 1), ("i", 1), ("**", 2), ("a*b?", 2)):  # ab is like **, acbd like a*b?
-        scope = kb.ensure(tmp_path / "d" / name)
-        assert kb.store.catalog.count_documents(Filter(path=scope.path)) == like_it
-        assert scope.source == kb.source("d").source.id
-
-
 def test_a_new_folder_is_indexed_and_a_changed_one_brought_up_to_date(kb: KnowledgeBase, docs: Path):
     scope = kb.ensure(docs)
     assert scope.path is None
@@ -290,29 +231,6 @@ def test_a_folder_without_text_is_searched_within_its_source_which_finds_what_co
     assert [summary.source.name for summary in kb.sources()] == ["docs"]
 
 
-@pytest.mark.promise("000.remove.counts")
-def test_removal_counts_documents_and_vectors_and_leaves_other_sources(
-    kb: KnowledgeBase, docs: Path, tmp_path: Path
-):
-    write(tmp_path / "other" / "a.md", "# A\n\nOther tokens.\n")
-    kb.add(tmp_path / "other")
-    kb.add(docs)
-    removal = kb.remove("docs")
-    assert (removal.documents_deleted, removal.vectors_deleted) == (2, 2)
-    assert kb.stats().counts == Counts(1, 1, 1, 1)
-    assert citations(kb, "tokens") == {"other/a.md:1-3"}
-    assert (docs / "auth.md").exists()
-    with pytest.raises(NotFound, match="docs"):
-        kb.remove("docs")
-
-
-@pytest.mark.promise("000.remove.no-vectors")
-def test_removing_what_was_never_embedded_reports_no_vectors(kb: KnowledgeBase, docs: Path):
-    kb.add(docs, embed=False)
-    removal = kb.remove("docs")
-    assert (removal.documents_deleted, removal.vectors_deleted) == (2, 0)
-
-
 def test_a_source_is_known_by_a_path_from_where_one_is(
     kb: KnowledgeBase, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -323,12 +241,6 @@ def test_a_source_is_known_by_a_path_from_where_one_is(
     for wrong in ("..", "nothing", "a\0b"):
         with pytest.raises(NotFound):
             kb.source(wrong)
-
-
-def test_a_source_can_be_removed_by_name_path_or_id(kb: KnowledgeBase, docs: Path):
-    for reference in (lambda s: s.name, lambda s: s.path, lambda s: s.id):
-        source = kb.add(docs).source
-        assert kb.remove(reference(source)).source.id == source.id
 
 
 @pytest.mark.promise("000.remove.order")
@@ -350,25 +262,3 @@ def test_a_vector_store_that_is_down_leaves_everything_whole_and_the_removal_can
         removal = kb.remove("docs")
         assert (removal.documents_deleted, removal.vectors_deleted) == (2, 2)
         assert kb.stats().counts == Counts(0, 0, 0, 0)
-
-
-@pytest.mark.promise("000.remove.order")
-def test_a_catalog_that_fails_after_the_vectors_are_gone_lets_the_removal_be_tried_again(docs: Path):
-    """Vectors first: whatever happens then, none is left without its chunk, and a sync makes new ones."""
-    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
-        source = kb.add(docs).source
-        assert vectors_of(kb.store).delete_source(source.id) == 2  # and here the process dies
-        assert citations(kb, "tokens") == {"docs/auth.md:1-3", "docs/ops/deploy.md:1-3"}
-        removal = kb.remove("docs")
-        assert (removal.documents_deleted, removal.vectors_deleted) == (2, 0)
-        kb.add(docs)
-        vectors_of(kb.store).delete_source(kb.source("docs").source.id)
-        assert kb.sync()[0].embedded == 2
-
-
-def test_removed_words_are_gone_from_the_index_of_words(kb: KnowledgeBase, docs: Path):
-    kb.add(docs)
-    kb.remove("docs")
-    assert kb.store.words.search(Word("tokens"), EVERYTHING, 10) == []
-    assert kb.store.words.frequencies(["tokens"])[1] == {"tokens": 0}
-    assert kb.store.words.similar_words("tokens", 5) == []

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import concord
-from concord.cli import quick_start
 
 HEAVY = {"onnxruntime", "mcp", "numpy", "rich", "tokenizers", "sqlite_vec", "pypdfium2", "selectolax"}
 RUN = """
@@ -107,19 +103,9 @@ print(msgspec.json.schema(msgspec.defstruct("Point", [("x", int)])))
     assert "'x'" in done.stdout
 
 
-@given(st.text(alphabet=" \t\nab"))
-def test_help_loses_its_indentation_as_inspect_would_take_it(text: str):
-    assert quick_start._without_indentation(text) == inspect.cleandoc(text)
-
-
 @pytest.mark.model  # its tokenizer
 def test_indexing_words_loads_the_tokenizer_and_no_model_runtime(tmp_path: Path):
     (tmp_path / "a.md").write_text("# Git\n\nHow to install git.\n", encoding="utf-8")
     loaded = loaded_by(tmp_path, "add", "a.md", "--no-embed")
     assert "tokenizers" in loaded
     assert not loaded & {"numpy", "onnxruntime"}
-
-
-@pytest.mark.parametrize("args", [("stats",), ("list",), ("config",)])
-def test_looking_loads_nothing_heavy_either(tmp_path: Path, args: tuple[str, ...]):
-    assert not loaded_by(tmp_path, *args) & HEAVY

@@ -6,16 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.terms import exclusion_match, index_terms, loose_words, phrase_match, word_match
+from concord.text.terms import index_terms, phrase_match, word_match
 from concord.text.tokens import tokenize
-from concord.text.word_lists import is_stop_word, shows_english, significant
+from concord.text.word_lists import shows_english, significant
 from concord.types import Word
-from support.fts5 import finds, leaves, shown
+from support.fts5 import finds, leaves
 
 SCRIPTS = (
     "abcxyzABCXYZ019 -_'.,+#*()äöüßÄÖÜéèçœÀñıİğŞłŻąßſαβγάώςΣΩЖжйёЇїабвאבגשלוםابتثمحمدकखिीन्दअ"
     "中文使用北京大学漢々かなカナーﾊﾟ한국어학교ㄱไทยที่ดีສະບາຍខ្មែរမြန်\u0301\u0308\u0323\u200d\ufe0f👍🤖🦊😀²½№ＡＢ１"
 )
+
+
 WILD = st.text(st.one_of(st.sampled_from(SCRIPTS), st.characters(codec="utf-8")), max_size=60)
 
 
@@ -50,28 +52,6 @@ WILD = st.text(st.one_of(st.sampled_from(SCRIPTS), st.characters(codec="utf-8"))
 )
 def test_the_terms_column_has_what_fts5_does_not_see_and_nothing_more(text: str, terms: str):
     assert index_terms(text) == terms
-
-
-@pytest.mark.promise("001.fts.escaped")
-@pytest.mark.parametrize(
-    ("word", "match"),
-    [
-        ("word", "word"),
-        ("HTTP2Server", '(HTTP2Server | "http 2 server")'),
-        ("snake_case", '"snake case"'),
-        ("v2.1", '("v2 1" | "v 2 1" | "2 1")'),
-        ("don't", '"don t"'),
-        ("C#", "(C | csharp)"),
-        (".NET", "NET"),
-        ("猫", "猫*"),
-        ("北京大学", '"北京 京大 大学"'),
-        ("使用Python编程", "(使用 & Python & 编程)"),
-        ("ＡＰＩ", "(API | ＡＰＩ)"),
-        *((nothing, "") for nothing in ('"', "+++", "-", "*", "", "👍", "\ud800", "\0")),
-    ],
-)
-def test_a_typed_word_is_asked_for_in_every_form_it_may_have(word: str, match: str):
-    assert shown(word_match(word)) == match
 
 
 @pytest.mark.promise("B.lexical.identifiers", "B.lexical.unspaced")
@@ -165,37 +145,11 @@ def test_a_phrase_is_these_words_in_this_order(phrase: str, text: str, is_found:
     assert finds(phrase_match(phrase), text) is is_found
 
 
-def test_excluding_c_sharp_does_not_exclude_every_c():
-    assert shown(exclusion_match("C#")) == "csharp"
-    assert shown(exclusion_match("word")) == "word"
-
-
-@pytest.mark.parametrize(
-    ("word", "tokens"),
-    [
-        ("foo-bar", "foo bar"),
-        ("getUserName", "getUserName get user name"),
-        ("C++", "C cplusplus"),
-        ("v3.2", "3 2"),
-        ("v3", "v3 v 3"),
-        ("用Python3", "用 Python3 python 3"),
-        ("👍", ""),
-    ],
-)
-def test_loose_words_are_single_tokens(word: str, tokens: str):
-    assert loose_words(word) == tokens.split()
-
-
 @pytest.mark.parametrize("text", ["a-" * 50_000, "a中" * 50_000, "中" * 100_000, "x" * 100_000])
 def test_a_monstrous_word_asks_for_a_bounded_number_of_tokens(text: str):
     for match in (word_match(text), word_match(text, prefix=True), phrase_match(text)):
         assert 0 < len(leaves(match)) <= 130
         assert max(len(tokenize(leaf.text)) for leaf in leaves(match)) <= 64
-
-
-def test_function_words_are_stop_words_however_they_are_written():
-    assert all(map(is_stop_word, ["the", "The", "what's", "what’s", "don't", "(of)", "is?"]))
-    assert not any(map(is_stop_word, ["die", "war", "son", "hat", "get", "C", "content", "may", ""]))
 
 
 @pytest.mark.parametrize(

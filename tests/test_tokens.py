@@ -7,7 +7,6 @@ import inspect
 import logging
 import subprocess
 import typing
-from itertools import pairwise
 
 import apsw
 import pytest
@@ -16,14 +15,7 @@ from hypothesis import strategies as st
 
 from concord.text.tokens import (
     beyond_ascii,
-    folded,
-    has_undivided,
-    latin_share,
-    separated,
-    spelt_out,
-    stem,
     tokenize,
-    tokens_at,
 )
 
 WILD = st.text(st.characters(codec="utf-8") | st.sampled_from("aéß ıΣжאا北ที🤖²\u0301\u200d_-'0"), max_size=60)
@@ -67,43 +59,6 @@ def test_real_texts_have_the_tokens_that_an_index_has_of_them():
     assert tokenize(REAL_TEXT) == index_of(REAL_TEXT)
 
 
-@settings(max_examples=150)
-@given(WILD)
-def test_every_token_is_known_by_its_place(text: str):
-    found = tokens_at(text)
-    assert [token for _, _, token in found] == tokenize(text)
-    assert all(tokenize(text[start:end]) == [token] for start, end, token in found)
-    assert separated(text) == [text[start:end] for start, end, _ in found]
-    assert all(before[1] <= after[0] for before, after in pairwise(found))
-
-
-def test_places_are_counted_in_characters():
-    assert tokens_at("ü 👍-Über-ﬁx") == [(0, 1, "u"), (4, 8, "uber"), (9, 11, "ﬁx")]
-
-
-@settings(max_examples=100)
-@given(st.text("abcdefgilnostyß", min_size=1, max_size=70))
-def test_a_folded_word_has_the_stem_that_the_index_gives_it(word: str):
-    assert [stem(form) for form in folded(word)] == tokenize(word)
-
-
-@pytest.mark.parametrize(
-    ("text", "spelt"), [("Straße", "Strasse"), ("GROẞ", "GROSS"), ("Łódź", "Lódź"), ("Œufs", "Oeufs")]
-)
-def test_letters_that_lose_no_accent_are_spelt_out(text: str, spelt: str):
-    assert has_undivided(text)
-    assert spelt_out(text) == spelt
-    assert not has_undivided(spelt)
-
-
 @given(st.text(st.characters(exclude_categories=())))
 def test_what_is_beyond_ascii_is_found_in_order_even_half_a_character(text: str):
     assert beyond_ascii(text) == "".join(character for character in text if not character.isascii())
-
-
-@pytest.mark.parametrize(
-    ("text", "share"),
-    [("", 1.0), ("naïve café", 1.0), ("404 !?", 1.0), ("кот", 0.0), ("Qt кот", 2 / 5), ("GIT ツリー", 0.5)],
-)
-def test_the_latin_share_counts_letters_alone(text: str, share: float):
-    assert latin_share(text) == pytest.approx(share)

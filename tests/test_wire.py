@@ -13,44 +13,24 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
-from concord.core.reports import (
-    Backup,
-    DocumentSlice,
-    Failure,
-    PartlyRead,
-    Removal,
-    SourceSummary,
-    Stats,
-    SyncReport,
-)
-from concord.index.embedding import EmbeddingReport
 from concord.index.notes import Note
-from concord.ops.backfill import Backfill
-from concord.ops.migrate import Migration
-from concord.ops.models import Built, Switch
-from concord.ops.vector_move import VectorMove
 from concord.reading.budget import BYTES_PER_TOKEN
 from concord.types import (
     MODES,
     Answer,
     Chunk,
-    Counts,
     Degraded,
     Document,
     Hit,
-    Identity,
     Request,
     Source,
 )
 from concord.wire import (
     answer_to_json,
-    document_to_json,
     iso_time,
     json_safe,
-    slice_to_json,
     to_text,
 )
-from concord.wire_reports import report_to_json, sync_reports_to_json
 
 SCHEMA = json.loads(
     (Path(__file__).parent.parent / "docs" / "answer.schema.json").read_text(encoding="utf-8")
@@ -119,14 +99,6 @@ def test_a_full_answer_validates_and_says_what_it_was_given():
     assert wire["degraded"] == [{"strategy": "semantic", "reason": "no answer within 5 ms"}]
 
 
-def test_every_key_is_there_when_nothing_was_found():
-    wire = answer_to_json(answer(strategies_matched=(), total_hits=0, fusion=None))
-    VALIDATOR.validate(wire)
-    assert set(wire) == set(SCHEMA["properties"])
-    assert (wire["results"], wire["returned"], wire["agreement_scores"]) == ([], 0, {})
-    assert wire["omitted"] == {"deleted": 0, "below_threshold": 0, "below_min_score": 0}
-
-
 @pytest.mark.promise("003.agreement.answer")
 def test_what_later_stages_fill_in_validates_too():
     full = hit(
@@ -155,26 +127,6 @@ def test_what_later_stages_fill_in_validates_too():
     assert wire["agreement_scores"] == {"101": 1.0}
 
 
-def test_a_result_of_a_note_has_no_file():
-    note = Document("d2", "s2", "notes/milk-1a2b3c", "note", "milk")
-    wire = answer_to_json(answer(hit(1, document=note, source=NOTES)))
-    VALIDATOR.validate(wire)
-    assert wire["results"][0]["file"] is None
-
-
-def test_the_explanation_is_there_only_when_asked_for():
-    explained = answer(hit(1, explanation={"lexical": 0.5}))
-    assert "explanation" not in answer_to_json(explained)["results"][0]
-    wire = answer_to_json(explained, explain=True)
-    VALIDATOR.validate(wire)
-    assert wire["results"][0]["explanation"] == {"lexical": 0.5}
-
-
-def test_without_a_budget_every_result_has_its_whole_text():
-    wire = answer_to_json(answer(hit(1, "x" * 5000), hit(2, "y" * 5000)))
-    assert [len(result["text"]) for result in wire["results"]] == [5000, 5000]
-
-
 def test_a_budget_gives_texts_to_the_best_results_first():
     hits = [hit(rank, "passage " * 100) for rank in range(1, 6)]
     bare = size(answer_to_json(answer(*(hit(rank, "passage " * 100) for rank in range(1, 6))), max_tokens=1))
@@ -185,11 +137,6 @@ def test_a_budget_gives_texts_to_the_best_results_first():
     assert 0 < sum(has_text) < 5
 
 
-def test_a_text_too_long_for_the_budget_leaves_its_room_to_the_next():
-    wire = answer_to_json(answer(hit(1, "long " * 5000), hit(2, "short")), max_tokens=1500)
-    assert [result["text"] for result in wire["results"]] == [None, "short"]
-
-
 def test_results_that_do_not_fit_are_left_out_and_said_to_be():
     wire = answer_to_json(answer(*(hit(rank) for rank in range(1, 51)), note="cold start"), max_tokens=1500)
     VALIDATOR.validate(wire)
@@ -198,16 +145,6 @@ def test_results_that_do_not_fit_are_left_out_and_said_to_be():
     assert (
         wire["note"] == f"cold start; {50 - wire['returned']} more results did not fit into the token budget"
     )
-
-
-def test_the_best_result_stays_however_small_the_budget():
-    wire = answer_to_json(answer(hit(1), hit(2)), max_tokens=1)
-    VALIDATOR.validate(wire)
-    assert [result["rank"] for result in wire["results"]] == [1]
-
-
-def test_an_empty_answer_over_budget_does_not_speak_of_results():
-    assert answer_to_json(answer(), max_tokens=1)["note"] is None
 
 
 @settings(max_examples=60)
@@ -253,82 +190,6 @@ def test_what_json_cannot_say_is_said_differently():
 )
 def test_times_are_iso_in_utc_or_null(seconds: float | None, text: str | None):
     assert iso_time(seconds) == text
-
-
-def test_a_sync_report_keeps_the_reason_of_each_failure():
-    report = SyncReport(
-        DOCS,
-        added=2,
-        skipped={"binary": 3},
-        skipped_files=(Failure("docs/a.png", "binary"),),
-        partly_read=(PartlyRead("docs/b.pdf", 10, 9),),
-        failed=(Failure("docs/a.pdf", "truncated"),),
-        generation=4,
-        took_s=1,
-    )
-    wire = report_to_json(report)
-    assert wire["failed"] == [{"path": "docs/a.pdf", "reason": "truncated"}]
-    assert wire["skipped_files"] == [{"path": "docs/a.png", "reason": "binary"}]
-    assert wire["partly_read"] == [{"path": "docs/b.pdf", "pages": 10, "pages_without_text": 9}]
-    assert (wire["source"], wire["added"], wire["skipped"]) == ("docs", 2, {"binary": 3})
-    both = sync_reports_to_json([report, replace(report, added=5, failed=(), generation=7)])
-    assert (both["added"], both["generation"], len(both["failed"]), len(both["sources"])) == (7, 7, 1, 2)
-    assert both["skipped"] == {"binary": 6}
-    assert (sync_reports_to_json([])["generation"], sync_reports_to_json([])["skipped"]) == (None, {})
-
-
-def test_a_removal_is_its_two_counts():
-    assert report_to_json(Removal(DOCS, 5, 50)) == {
-        "source": "docs",
-        "documents_deleted": 5,
-        "vectors_deleted": 50,
-    }
-
-
-def test_sources_documents_passages_and_stats_are_plain_json():
-    passage = DocumentSlice(AUTH, DOCS, "text", "docs/guide/auth.md:p1-2", 1, 9, (1, 2), ("Auth",), "fresh")
-    identity = Identity("bundled", "granite", 384)
-    stats = Stats("default", "sqlite:///x", None, Counts(1, 2, 3, 2), 1, identity, 9, {"markdown": 2})
-    wires = [
-        report_to_json(SourceSummary(DOCS, Counts(1, 2, 3, 4))),
-        document_to_json(AUTH, DOCS),
-        document_to_json(AUTH),
-        slice_to_json(passage),
-        slice_to_json(replace(passage, pages=None)),
-        report_to_json(stats),
-        report_to_json(replace(stats, identity=None)),
-    ]
-    for wire in wires:
-        assert json.loads(to_text(wire)) == wire
-    assert wires[0]["synced_at"] == "2023-11-14T22:13:20Z"
-    assert wires[1]["file"] == "/home/me/docs/guide/auth.md"
-    assert wires[3]["pages"] == [1, 2]
-    assert wires[5]["model"]["dimension"] == 384
-
-
-def test_how_long_something_took_has_three_decimals_whatever_was_done():
-    counts, identity = Counts(1, 2, 3, 2), Identity("bundled", "granite", 384)
-    wires = [
-        report_to_json(SyncReport(DOCS, took_s=1.23456)),
-        report_to_json(Migration(counts, 2, "abc", 2, 1.23456), store="sqlite:///x"),
-        report_to_json(Backup("copy", 9, counts, 1.23456)),
-        report_to_json(Built(identity, True, EmbeddingReport(), 1.23456)),
-        report_to_json(Switch("switched", identity, None, None, EmbeddingReport(), 1.23456)),
-        report_to_json(Backfill(took_s=1.23456)),
-    ]
-    assert [wire["took_s"] for wire in wires] == [1.235] * len(wires)
-    assert all(json.loads(to_text(wire)) == wire for wire in wires)
-
-
-def test_what_embedding_came_to_has_the_same_keys_whatever_it_was_done_for():
-    identity, done = Identity("bundled", "granite", 384), EmbeddingReport(embedded=3, refused=1, pending=1)
-    keys = {"embedded", "reused", "pending", "degraded", "overflowed"}
-    built, moved = (
-        report_to_json(Built(identity, True, done, 1.0)),
-        report_to_json(VectorMove(done), vectors="the store"),
-    )
-    assert built.keys() - {"name", "provider", "model", "dimension", "metric", "active", "took_s"} == keys
-    assert moved.keys() - {"vectors", "left"} == keys
 
 
 @pytest.fixture

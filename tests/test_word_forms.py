@@ -141,23 +141,6 @@ def test_a_search_for_a_compound_that_nothing_holds_finds_its_parts(store: str, 
     assert titles(whole.search("Kündigungsfrist", mode="fts5")) == ["Gesetz"]
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "edits"),
-    [
-        ("token", "token", 0),
-        ("tokne", "token", 1),
-        ("tken", "token", 1),
-        ("taken", "token", 1),
-        ("kubrenets", "kubernetes", 2),
-        ("", "ab", 2),
-        ("abc", "xyz", None),
-        ("short", "a much longer text", None),
-    ],
-)
-def test_edits_are_letters_added_left_out_changed_or_swapped(one: str, other: str, edits: int | None):
-    assert distance(one, other, 2) == edits
-
-
 @settings(max_examples=60)
 @given(WORDS, WORDS)
 def test_distance_is_symmetric_and_zero_only_for_equal_words(one: str, other: str):
@@ -180,11 +163,6 @@ def test_nearer_words_come_first_then_more_frequent_ones_then_longer_ones_that_h
     assert near("base", bass=1, baseline=4, databas=9) == ["bass", "baseline", "databas"]
     assert near("tkn", token=1) == []
     assert near("error404", error403=1, error4=1) == []
-
-
-@pytest.mark.parametrize("word", ["", "ab", "two words", "foo-bar", "机器学习", "x" * 33, "!!!"])
-def test_what_is_no_single_word_of_sensible_length_has_no_neighbours(word: str):
-    assert typed(word) is None
 
 
 def test_a_stem_is_near_by_the_words_that_it_stands_for():

@@ -9,16 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from concord.core import plugins
 from concord.core.protocols import Reranker
 from concord.embed.hashing import HashingEmbedder
-from concord.search.rerank import weighed
 from concord.types import ChunkId
-from reranking.tiny_model import FUSED, QUERY, TEXTS, options, ranking
+from reranking.tiny_model import FUSED, QUERY, TEXTS, options
 from support.folders import NOWHERE
 
 WILD = ["", " ", "\0", "\ud800", "[SEP] [CLS]", "?!", "日本語", "login " * 5000]
@@ -56,10 +52,6 @@ def test_chunks_that_fit_the_query_rise(open_reranker: Open):
     assert {one.chunk_id for one in open_reranker(1.0).rerank(QUERY, FUSED, TEXTS)[:2]} == {2, 4}
 
 
-def test_a_weight_of_nothing_leaves_order_and_scores(open_reranker: Open):
-    assert open_reranker(0.0).rerank(QUERY, FUSED, TEXTS) == FUSED
-
-
 @pytest.mark.promise("000.rerank.blend")
 def test_the_weight_divides_the_score_between_the_second_look_and_fusion(open_reranker: Open):
     alone = {one.chunk_id: one.score for one in open_reranker(1.0).rerank(QUERY, FUSED, TEXTS)}
@@ -70,13 +62,6 @@ def test_the_weight_divides_the_score_between_the_second_look_and_fusion(open_re
             assert one.score == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_scale_of_a_fusion_makes_no_difference(open_reranker: Open):
-    larger = [replace(one, score=one.score * 1000 - 7) for one in FUSED]
-    few, many = (open_reranker(0.5).rerank(QUERY, given, TEXTS) for given in (FUSED, larger))
-    assert [one.chunk_id for one in few] == [one.chunk_id for one in many]
-    assert [one.score for one in few] == pytest.approx([one.score for one in many], abs=1e-5)
-
-
 def test_nothing_to_rerank_gives_nothing(open_reranker: Open):
     assert open_reranker(0.5).rerank(QUERY, [], {}) == []
 
@@ -84,13 +69,6 @@ def test_nothing_to_rerank_gives_nothing(open_reranker: Open):
 @pytest.mark.parametrize("query", WILD, ids=range(len(WILD)))
 def test_no_query_is_too_strange_to_rerank_for(open_reranker: Open, query: str):
     assert len(open_reranker(0.5).rerank(query, FUSED, TEXTS)) == len(FUSED)
-
-
-def test_a_closed_reranker_opens_again_when_it_is_used(open_reranker: Open):
-    reranker = open_reranker(0.5)
-    before = reranker.rerank(QUERY, FUSED, TEXTS)
-    reranker.close()
-    assert reranker.rerank(QUERY, FUSED, TEXTS) == before
 
 
 @pytest.mark.parametrize("name", ["cosine", "cross_encoder"])
@@ -105,15 +83,3 @@ assert not {"onnxruntime", "numpy", "tokenizers"} & set(sys.modules)
 """
     path = str(Path(plugins.__file__).parents[2])
     subprocess.run([sys.executable, "-c", script, name, str(model)], check=True, env={"PYTHONPATH": path})
-
-
-@given(
-    st.dictionaries(st.integers(1, 50), st.floats(-1e6, 1e6), min_size=1, max_size=12),
-    st.dictionaries(st.integers(1, 50), st.floats(0, 1), max_size=12),
-    st.floats(0, 1),
-)
-@settings(max_examples=60)
-def test_weighing_loses_no_chunk_and_comes_best_first(fused, scores, weight):
-    better = weighed(ranking(fused), scores, weight)
-    assert sorted(one.chunk_id for one in better) == sorted(fused)
-    assert [one.score for one in better] == sorted((one.score for one in better), reverse=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,32 +35,12 @@ def test_two_logits_or_a_bare_list_say_the_same_as_one(tmp_path: Path, variant: 
     assert probability(home, QUERY, TEXTS[4]) == pytest.approx(sigmoid(2 - DOUBT), abs=1e-6)
 
 
-def test_a_model_that_reads_no_segments_is_fed_none(tmp_path: Path):
-    home = make_model(tmp_path / "plain", segments=False)
-    pairs = 2 + 5 + 2 * 2  # each word with itself, and two shared ones in both directions
-    assert probability(home, QUERY, TEXTS[4]) == pytest.approx(sigmoid(pairs - DOUBT), abs=1e-6)
-
-
-def test_a_model_may_lie_where_exporters_put_it(tmp_path: Path):
-    home = make_model(tmp_path / "exported")
-    (home / "onnx").mkdir()
-    (home / "model.onnx").rename(home / "onnx" / "model.onnx")
-    assert probability(home, QUERY, TEXTS[4]) == pytest.approx(sigmoid(2 - DOUBT), abs=1e-6)
-
-
 def test_only_the_passage_is_cut_to_the_window(tmp_path: Path):
     home = make_model(tmp_path / "narrow")
     (home / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 12}), "utf-8")
     seven = "month " * 6 + "login"  # of 12, 3 special tokens and 2 of the query leave room for 7
     assert probability(home, "token login", seven) == pytest.approx(sigmoid(1 - DOUBT), abs=1e-6)
     assert probability(home, "token login", "month " + seven) == pytest.approx(sigmoid(-DOUBT), abs=1e-6)
-
-
-def test_a_query_as_long_as_the_window_leaves_room_for_the_passage(tmp_path: Path):
-    home = make_model(tmp_path / "narrow")
-    (home / "config.json").write_text(json.dumps({"max_position_embeddings": 12}), "utf-8")
-    long = "month " * 40
-    assert probability(home, "login " + long, "login pool") > probability(home, long, "login pool")
 
 
 @pytest.mark.parametrize(
@@ -78,30 +57,6 @@ def test_the_window_is_what_the_directory_names(tmp_path: Path, files: dict[str,
     for name, content in files.items():
         (tmp_path / name).write_text(json.dumps(content), "utf-8")
     assert read_window(tmp_path) == window
-
-
-def test_text_that_spells_a_special_token_does_not_end_the_passage(model: Path):
-    assert probability(model, "login", "[SEP] [PAD] login") == pytest.approx(sigmoid(1 - DOUBT), abs=1e-6)
-
-
-def test_more_chunks_than_one_batch_are_scored_each_by_its_own_text(model: Path):
-    texts = {i: " ".join(["month"] * (20 - i) + ["login"] * (i % 2)) for i in range(1, 14)}
-    ranked = ranking(dict.fromkeys(texts, 1.0))
-    better = CrossEncoder(options(1.0, model), NOWHERE).rerank("login", ranked, texts)
-    assert [one.chunk_id % 2 for one in better] == [1] * 7 + [0] * 6
-
-
-def test_many_threads_may_ask_at_once(model: Path):
-    reranker = CrossEncoder(options(0.5, model), NOWHERE)
-    expected, found = reranker.rerank(QUERY, FUSED, TEXTS), []
-    asking = [
-        threading.Thread(target=lambda: found.append(reranker.rerank(QUERY, FUSED, TEXTS))) for _ in range(6)
-    ]
-    for thread in asking:
-        thread.start()
-    for thread in asking:
-        thread.join()
-    assert found == [expected] * 6
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from concord.core.errors import Unavailable, UnknownName
-from concord.search.pipeline import search
+from concord.core.errors import Unavailable
 from concord.search.rerank import rerank
-from concord.search_parts import Searching
-from concord.types import ChunkId, Degraded, Ranked, Request
+from concord.types import ChunkId, Degraded, Ranked
 from reranking.tiny_model import DOUBT, FUSED, NOTES, QUERY, TEXTS, sigmoid
 from support.small_library import library, passages, titles, understood
 
@@ -48,18 +46,6 @@ def test_without_vectors_cosine_leaves_the_order_that_words_gave():
     assert [one.strategy for one in reranked.degraded] == ["semantic"]
 
 
-def test_a_cross_encoder_needs_no_embedder(model: Path):
-    given = {"embed__provider": "none", "rerank__provider": "cross_encoder", "rerank__model": str(model)}
-    answer = library(NOTES, rerank__weight=1, **given).search(QUERY)
-    assert answer.hits[0].scores["fused"] == pytest.approx(sigmoid(2 - DOUBT), abs=1e-6)
-
-
-def test_a_search_by_words_alone_loads_no_reranker():
-    answer = library(NOTES, rerank__provider="cross_encoder").search(QUERY, mode="fts5")
-    assert answer.hits
-    assert answer.degraded == ()
-
-
 def test_a_missing_model_is_named_in_the_answer_and_costs_nothing_else(tmp_path: Path):
     plain = library(NOTES).search(QUERY)
     given = {"rerank__provider": "cross_encoder", "rerank__model": str(tmp_path / "nowhere")}
@@ -67,12 +53,6 @@ def test_a_missing_model_is_named_in_the_answer_and_costs_nothing_else(tmp_path:
     assert titles(answer) == titles(plain)
     assert [one.strategy for one in answer.degraded] == ["rerank"]
     assert "nowhere" in answer.degraded[0].reason
-
-
-def test_an_unknown_reranker_is_an_error_that_names_the_known_ones():
-    with pytest.raises(UnknownName) as fault:
-        library(NOTES, rerank__provider="crossencoder").search(QUERY)
-    assert "cross_encoder" in str(fault.value.hint)
 
 
 class Outsider:
@@ -132,11 +112,3 @@ def test_nobody_waits_for_a_reranker_that_is_late():
     order, (late,) = reranked(act, 1)
     go_on.set()
     assert (order, late.reason) == (FUSED, "no answer within 1 ms")
-
-
-def test_a_failing_reranker_is_named_beside_the_strategies_that_failed():
-    kb = library(NOTES)
-    tools = Searching(kb.parts).tools(Request(QUERY), wait_for_model=True)
-    answer = search(Request(QUERY), replace(tools, reranker=Outsider(fail(OSError("disk")))))
-    assert answer.hits
-    assert [(one.strategy, one.reason) for one in answer.degraded] == [("rerank", "OSError: disk")]

@@ -8,10 +8,9 @@ import pytest
 
 from concord.core.config import Paths, find_paths, load_settings
 from concord.core.errors import BadValue
-from concord.embed.runtime import find_model
 from concord.search.cross_encoder import CrossEncoder
 from concord.types import Ranked
-from reranking.tiny_model import FUSED, NOTES, QUERY, TEXTS, make_model, options, spoilt
+from reranking.tiny_model import FUSED, NOTES, QUERY, TEXTS, make_model, options
 from support.small_library import library
 
 NAME = "org/tiny-model_v1.5"
@@ -39,34 +38,12 @@ def test_a_model_is_found_by_its_name_where_models_are_kept(
     assert by_name(tmp_path) == CrossEncoder(options(1.0, model), paths(tmp_path)).rerank(QUERY, FUSED, TEXTS)
 
 
-def test_of_several_versions_the_current_one_is_taken_if_it_is_whole(tmp_path: Path):
-    snapshots = tmp_path / "hf/hub" / HUB / "snapshots"
-    for version in ("aaa", "bbb", "ccc"):
-        make_model(snapshots / version)
-    (snapshots.parent / "refs").mkdir()
-    (snapshots.parent / "refs/main").write_text("bbb")
-    assert find_model(NAME, paths(tmp_path)).directory == snapshots / "bbb"
-    (snapshots / "bbb/tokenizer.json").unlink()
-    assert find_model(NAME, paths(tmp_path)).directory == snapshots / "aaa"
-
-
-def test_a_directory_comes_before_a_name(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch):
-    spoilt(tmp_path / "home/data/models/tiny", "model.onnx", b"nonsense")
-    monkeypatch.chdir(model.parent)
-    assert by_name(tmp_path, model.name)
-
-
 def test_a_name_that_is_nowhere_is_told_with_every_place_that_was_looked_in(tmp_path: Path):
     with pytest.raises(BadValue) as fault:
         by_name(tmp_path)
     for place in (f"home/data/models/{NAME}", f"hf/hub/{HUB}"):
         assert str(tmp_path / place) in fault.value.message
     assert "none is downloaded" in str(fault.value.hint)
-
-
-@pytest.mark.parametrize("name", ["../models/x", "/tmp/no-model", "a/b/c", ".hidden", "~no-such-user/x"])
-def test_what_is_no_name_is_looked_for_as_a_directory_alone(tmp_path: Path, name: str):
-    assert find_model(name, paths(tmp_path)) == (None, (Path(name),))
 
 
 def test_a_model_that_is_named_is_asked_unless_that_is_turned_off(tmp_path: Path, model: Path):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from concord.cli.words import in_words
 from concord.core import plugins
 from concord.core.config import Paths
 from concord.core.errors import BackendDown, BadValue, EmbedderDown
@@ -29,16 +28,6 @@ def frail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Knowledge
 
 def reasons(answer: Answer) -> dict[str, str]:
     return {one.strategy: one.reason for one in answer.degraded}
-
-
-@pytest.mark.promise("000.degrade.semantic")
-def test_without_a_vector_store_words_answer_and_the_answer_says_so(frail: KnowledgeBase):
-    before = frail.search("deploy", mode="fts5")
-    FrailStore.last.frail.is_down = True
-    answer = frail.search("deploy")
-    assert reasons(answer) == {"semantic": "the vector store does not answer"}
-    assert [hit.citation for hit in answer.hits] == [hit.citation for hit in before.hits]
-    assert answer.hits
 
 
 class Down(HashingEmbedder):
@@ -112,16 +101,6 @@ class Other(HashingEmbedder):
     identity = type(HashingEmbedder.identity)("hashing", "other", 256)
 
 
-@pytest.mark.promise("000.degrade.semantic")
-def test_before_anything_is_embedded_words_answer_and_the_answer_says_so(tmp_path: Path):
-    with opened("memory", tmp_path) as kb:
-        kb.add(plant(tmp_path / "docs"), embed=False)
-        answer = kb.search("deploy")
-        assert "sync" in reasons(answer)["semantic"]
-        assert answer.hits
-        assert kb.search("deploy", mode="fts5").degraded == ()
-
-
 @pytest.mark.promise("000.degrade.lexical")
 def test_without_words_there_is_an_error_and_no_answer(frail: KnowledgeBase):
     def down(*_: object, **__: object) -> None:
@@ -133,10 +112,3 @@ def test_without_words_there_is_an_error_and_no_answer(frail: KnowledgeBase):
             frail.search("deploy", mode=mode)
         assert failure.value.hint
     assert frail.search("deploy", mode="semantic").hits
-
-
-def test_an_empty_knowledge_base_says_what_to_do(tmp_path: Path):
-    with opened("memory", tmp_path) as kb:
-        answer = kb.search("anything")
-    assert answer.hits == ()
-    assert "`kb add PATH`" in in_words(answer.note)

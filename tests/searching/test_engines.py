@@ -66,18 +66,3 @@ def test_the_store_is_tables_with_keys_triggers_and_a_cosine_sentinel(tmp_path: 
     )
     assert "porter unicode61" in str(fts)
     connection.close()
-
-
-@pytest.mark.promise("004.sentinel")
-def test_a_store_without_the_sentinel_is_searched_after_the_next_sync_as_before(tmp_path: Path):
-    with opened("sqlite", tmp_path) as kb:
-        kb.add(plant(tmp_path / "docs"))
-        before = [hit.citation for hit in kb.search("deploy", mode="semantic").hits]
-    connection = apsw.Connection(str(tmp_path / "store" / "default.db"))
-    connection.execute("DELETE FROM kb_vec_meta WHERE key = 'distance_metric'")
-    connection.close()
-    with opened("sqlite", tmp_path) as kb:
-        write(tmp_path / "docs" / "z.txt", "Unrelated words.\n")
-        kb.sync()
-        after = [hit.citation for hit in kb.search("deploy", mode="semantic").hits]
-    assert set(before) <= set(after)

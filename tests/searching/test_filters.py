@@ -72,13 +72,6 @@ def test_a_path_is_a_file_or_a_folder_as_citations_name_it_or_on_disk(
     assert {"note" if hit.document.type == "note" else name for hit, name in _named(answer)} == found
 
 
-def test_a_place_on_disk_is_found_through_a_link_to_it(tmp_path: Path):
-    with opened("memory", tmp_path) as kb:
-        kb.add(plant(tmp_path / "docs"))
-        (tmp_path / "link").symlink_to(tmp_path / "docs")
-        assert paths(kb.search("deploy", mode="fts5", path=f"{tmp_path}/link/ops/")) == OPS
-
-
 def test_a_place_on_disk_finds_the_innermost_source_and_one_that_is_a_file(tmp_path: Path):
     with opened("memory", tmp_path) as kb:
         kb.add(plant(tmp_path / "docs"))

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
 from concord.wire import answer_to_json
-from searching.pages import PAGES, opened, plant
+from searching.pages import opened
 from support.pdf_samples import make_pdf
 from support.recorders import write
 
@@ -32,12 +31,6 @@ def test_ten_results_unless_the_setting_says_otherwise(many: KnowledgeBase, tmp_
     with opened("memory", tmp_path, search__default_top=4) as few:
         few.add(many.source("docs").source.path or "")
         assert len(few.search("deploy").hits) == 4
-
-
-@pytest.mark.promise("001.top.flag")
-@pytest.mark.parametrize("top", [1, 5, 25])
-def test_at_most_as_many_as_were_asked_for(many: KnowledgeBase, top: int):
-    assert len(many.search("deploy", top=top).hits) == top
 
 
 @pytest.mark.promise("001.top.fewer")
@@ -92,26 +85,6 @@ def test_a_snippet_shows_the_rarer_of_the_words_and_the_row_of_a_table(tmp_path:
         assert "Town30,Name30" in kb.search("manager of the store in Town30", mode="fts5").hits[0].snippet
 
 
-@pytest.mark.promise("002.snippet")
-def test_a_snippet_is_cut_around_the_match(tmp_path: Path):
-    filler = "Plain words that say nothing at all about it. "
-    with opened("memory", tmp_path) as kb:
-        kb.note(Note(filler * 12 + "Here the zebra crosses. " + filler * 12, title="long"))
-        snippet = kb.search("zebra", mode="fts5").hits[0].snippet
-    assert "zebra crosses" in snippet
-    assert snippet.startswith("…")
-    assert snippet.endswith("…")
-    assert 200 <= len(snippet) <= 242
-
-
-@pytest.mark.promise("A.search.citations")
-def test_citations_are_the_lines_of_the_file(kb: KnowledgeBase):
-    hit = kb.search("installation", mode="fts5").hits[0]
-    assert hit.citation == "docs/git.md:4-6"
-    lines = PAGES["git.md"].splitlines()[hit.chunk.start_line - 1 : hit.chunk.end_line]
-    assert "\n".join(lines) == hit.chunk.text
-
-
 @pytest.mark.promise("A.search.citations")
 def test_a_pdf_is_cited_by_page(tmp_path: Path):
     pages = [
@@ -144,12 +117,3 @@ def test_an_effort_above_the_most_is_lowered_and_the_answer_says_so(kb: Knowledg
     nothing = kb.search("deploy", ef_search=1000, tags=("none",))
     assert "200" in (nothing.note or "")
     assert "filter" in (nothing.note or "")
-
-
-@pytest.mark.promise("002.ef-search")
-def test_an_effort_above_the_most_in_the_settings_is_lowered_and_the_answer_says_so(tmp_path: Path):
-    with opened("memory", tmp_path, search__ef_search=500) as made:
-        made.add(plant(tmp_path / "docs"))
-        assert (made.search("deploy").note or "").startswith("search.ef_search was lowered to 200")
-        assert made.search("deploy", ef_search=100).note is None
-        assert (made.search("deploy", ef_search=300).note or "").startswith("ef search was lowered")

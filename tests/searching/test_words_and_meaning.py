@@ -27,11 +27,6 @@ def test_words_are_found_in_any_form(kb: KnowledgeBase, query: str):
     assert kb.search(query, mode="fts5").hits[0].document.path == "docs/git.md"
 
 
-@pytest.mark.promise("001.fts.keyword-search")
-def test_any_of_the_words_is_enough(kb: KnowledgeBase):
-    assert "git.md" in paths(kb.search("install zeppelins", mode="fts5"))
-
-
 @pytest.mark.promise("001.fts.fts-only")
 def test_a_search_by_words_opens_no_embedder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with opened("sqlite", tmp_path) as kb:
@@ -42,14 +37,6 @@ def test_a_search_by_words_opens_no_embedder(tmp_path: Path, monkeypatch: pytest
     assert set(answer.strategies_matched) <= {"fts_exact", "fts_relaxed"}
     assert answer.hits
     assert all(hit.scores["cosine"] is None for hit in answer.hits)
-
-
-@pytest.mark.promise("001.vec.vec-only")
-def test_a_search_by_meaning_asks_no_words(kb: KnowledgeBase):
-    answer = kb.search("install git", mode="semantic")
-    assert answer.strategies_matched == ("semantic",)
-    assert not {"fts_exact", "fts_relaxed"} & set(answer.timings_ms)
-    assert {hit.found_by for hit in answer.hits} == {("semantic",)}
 
 
 @pytest.mark.promise("001.rrf.hybrid")
@@ -113,14 +100,6 @@ def test_operators_combine_words(kb: KnowledgeBase, query: str, found: set[str])
     answer = kb.search(query, mode="fts5")
     assert exactly(answer) == found
     assert paths(answer) >= found
-
-
-@pytest.mark.promise("000.lexical.boolean")
-@pytest.mark.parametrize("mode", MODES)
-def test_an_excluded_word_is_excluded_in_every_mode(kb: KnowledgeBase, mode: str):
-    answer = kb.search("deploy to the target -staging", mode=mode)
-    assert answer.hits
-    assert not any("staging" in hit.chunk.text.lower() for hit in answer.hits)
 
 
 @pytest.mark.parametrize("mode", MODES)
