@@ -20,6 +20,7 @@ LIBRARY = {
     "measuring",
     "operations",
     "parts",
+    "remote",
     "search_parts",
     "syncing",
     "wire",

@@ -9,7 +9,6 @@ import select
 import signal
 import socket
 import subprocess
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -30,14 +29,12 @@ from concord.cli.main import kb
 from concord.core import plugins
 from concord.core.config import load_settings
 from concord.core.errors import BadValue, Unavailable
-from concord.mcp.server import build
 from concord.mcp.table import TOOLS
 from concord.web import guard, listening, tokens
-from concord.web.app import MCP, application
+from concord.web.app import MCP
 from concord.web.guard import HttpLimits
-from concord.web.sessions import Keys
 from concord.web.tokens import add_token, grant_for, read_grants
-from support import kb_process
+from support import kb_process, web_server
 from support.gated_embedder import GatedEmbedder
 from support.mcp_session import (
     BOUND_S,
@@ -47,12 +44,11 @@ from support.mcp_session import (
     environment,
     refusal,
     run,
-    server_state_at,
     serving,
     write_docs,
 )
+from support.web_server import PLENTY
 
-PLENTY = HttpLimits(max_bytes=100_000, max_connections=50)
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
@@ -84,19 +80,9 @@ def post(
 def in_thread(
     home: Path, limits: HttpLimits = PLENTY, tokens: Path | None = None, **settings: Any
 ) -> Iterator[str]:
-    """Serve from a thread of this process, so that limits can be made small."""
-    server = build(server_state_at(home, **settings))
-    app = application(server, Keys(read_grants(tokens) if tokens else ()), [], limits)
-    web = listening.web_server(app, limits)
-    with listening.listen("127.0.0.1", 0) as listener:
-        thread = threading.Thread(target=web.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}{MCP}"
-        finally:
-            web.should_exit = True
-            thread.join(BOUND_S)
-            assert not thread.is_alive()
+    """Serve MCP from a thread of this process, so that limits can be made small."""
+    with web_server.serving(home, limits, tokens, **settings) as url:
+        yield f"{url}{MCP}"
 
 
 @asynccontextmanager
