@@ -318,19 +318,19 @@ def mcp(flags: Flags, as_json: bool) -> None:
 )
 @click.option("--new-token", metavar="ORG", help="Make a token for an organisation, print it, serve nothing.")
 def serve(flags: Flags, host: str | None, port: int | None, new_token: str | None, as_json: bool) -> None:
-    """Serve MCP over streamable HTTP at /mcp.
+    """Serve MCP over streamable HTTP at /mcp, a JSON API at /api/v1 and the page at /.
 
     Without tokens anybody on this machine may ask, and nobody else. With them, each request needs one, and it
     sees the knowledge base of the token's organisation alone. With --json, the address is printed as soon as
     it is served.
     """
-    from concord.mcp import start
+    from concord.web import start, tokens
 
     settings = settings_of(flags)
     if new_token is not None:
-        token = start.new_token(settings, new_token)
+        token = tokens.new_token(settings, new_token)
         output.emit_json({"org": new_token, "token": token}) if as_json else output.emit(token)
-        output.talk(f"stored in {start.token_file(settings)}; a running server takes it after a restart")
+        output.talk(f"stored in {tokens.token_file(settings)}; a running server takes it after a restart")
         return
     port = settings["serve.port"] if port is None else port
     try:

@@ -86,6 +86,18 @@ class FileReader(Protocol):
         ...
 
 
+class PageReader(FileReader, Protocol):
+    """A reader that can also show what a page looks like."""
+
+    def image(self, data: bytes, name: str, page: int, width: int) -> bytes:
+        """Return a page of a file as PNG.
+
+        Raises:
+            ExtractionError: such files have no pages, it has no such page, or it cannot be drawn.
+        """
+        ...
+
+
 class Embedder(Protocol):
     """Turns text into vectors. Opening one is cheap; its model loads at first use or by `warm`."""
 

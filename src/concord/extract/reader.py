@@ -105,6 +105,18 @@ class SandboxedReader(FileReader):
             raise NotIndexable(form.reason)
         return self._sandbox.begin(form.extractor, data, name)
 
+    def image(self, data: bytes, name: str, page: int, width: int) -> bytes:
+        """Return a page of a file as PNG.
+
+        Raises:
+            NotIndexable: such files have no pages to draw.
+            ExtractionError: it has no such page, is damaged, or over a limit.
+        """
+        form = detect(name, data[:HEAD_BYTES])
+        if isinstance(form, Refusal):
+            raise NotIndexable(form.reason)
+        return self._sandbox.begin(form.extractor, data, name, image=(page, width)).image()
+
     @override
     def close(self) -> None:
         self._sandbox.close()
