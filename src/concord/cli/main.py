@@ -47,6 +47,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "feedback": ("search:feedback", "Record whether a result was good or bad."),
     "mcp": ("upkeep:mcp", "Speak MCP over stdin and stdout."),
     "serve": ("upkeep:serve", "Serve MCP over HTTP."),
+    "engine": ("engine:engine", "Look at the process that works for all clients, or end it."),
     "install": ("install:install", "Write an AI client's configuration."),
 }
 
