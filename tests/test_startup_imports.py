@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 import concord
 from concord.cli import quick_start
+from support.engines import plain_environment
 
 HEAVY = {"onnxruntime", "mcp", "numpy", "rich", "tokenizers", "sqlite_vec", "pypdfium2", "selectolax"}
 RUN = """
@@ -29,7 +29,7 @@ def loaded_by(tmp_path: Path, *args: str, status: int = 0) -> set[str]:
     """Run `kb` in a process of its own and return the modules it ended with."""
     listing = tmp_path / "modules"
     environment = {
-        **{key: value for key, value in os.environ.items() if not key.startswith("KB_")},
+        **plain_environment(),
         "KB_HOME": str(tmp_path / "home"),
         "PYTHONPATH": str(Path(concord.__file__).parent.parent),
     }
