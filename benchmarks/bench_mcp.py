@@ -86,7 +86,8 @@ def say(what: str, measured: dict[str, Any]) -> None:
 def variables(home: Path, provider: str) -> dict[str, str]:
     """Return the environment of a server; byte code is cached, as it is for users."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("KB_") and k != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "PYTHONPATH": SOURCE, "KB_HOME": str(home), "KB_EMBED_PROVIDER": provider}
+    ours = {"KB_HOME": str(home), "KB_EMBED_PROVIDER": provider, "KB_ENGINE_START": "never"}
+    return {**kept, "PYTHONPATH": SOURCE, **ours}
 
 
 def fill(home: Path, chunks: int) -> dict[str, Any]:

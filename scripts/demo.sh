@@ -3,7 +3,8 @@
 set -eu
 kb=$1
 KB_HOME=${KB_HOME:-$(dirname "$kb")/../demo}
-export KB_HOME
+KB_ENGINE_START=never # nothing stays after a demonstration
+export KB_HOME KB_ENGINE_START
 
 ask() {
     printf "\n$ kb search '%s' %s\n\n" "$1" "$2 $3"

@@ -153,7 +153,7 @@ def traces() -> dict[str, Calls]:
 def _run_traced(place: str, commands: Sequence[Sequence[str]]) -> list[Calls]:
     result = Path(place, "calls.json")
     plain = {key: value for key, value in os.environ.items() if not key.startswith("KB_")}
-    environment = {**plain, "KB_HOME": str(Path(place, "home"))}
+    environment = {**plain, "KB_HOME": str(Path(place, "home")), "KB_ENGINE_START": "never"}
     command = [sys.executable, __file__, str(result), json.dumps(commands)]
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
     return [{(name, line) for name, line in calls} for calls in json.loads(result.read_bytes())]

@@ -19,6 +19,7 @@ from concord.embed import pack
 from concord.extract.sandbox import Sandbox
 from concord.search import passages
 from support import postgres_server
+from support.engines import NO_ENGINE
 from support.kb_command import Kb, Run
 from support.postgres_server import fresh_org, server_url
 from support.recorders import SyncBench, opened
@@ -40,6 +41,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # A busy machine is not a disk that hangs: only the test of one may run into the limit.
 passages.FILES_MS = 30_000.0
+
+# No test starts a process that stays, but for those of engines, which end theirs.
+os.environ[NO_ENGINE] = "never"
 
 # A shell starts what runs in the background with Ctrl-C ignored, and every child inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

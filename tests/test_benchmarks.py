@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from benchmarks.kept_vectors import KeptEmbedder
 
+from support.engines import plain_environment
 from support.folders import cached_in
 from support.judged import recipes, things
 from support.postgres_server import server_url
@@ -47,7 +47,7 @@ def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def small(name: str, kept: Path, data: Path, *arguments: str) -> str:
     """Run a benchmark with next to nothing and return what it printed."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("KB_")}
+    environment = plain_environment()
     if name in ON_POSTGRESQL:
         environment["KB_BENCH_POSTGRES_URL"] = _database(f"bench_{name}")
     done = subprocess.run(

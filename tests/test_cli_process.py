@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import concord
+from support.engines import plain_environment
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +24,7 @@ KB = (sys.executable, "-c", "import sys; from concord.cli.main import main; sys.
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     kept = {
-        key: value for key, value in os.environ.items() if not key.startswith(("KB_", "LC_", "PYTHONUTF8"))
+        key: value for key, value in plain_environment().items() if not key.startswith(("LC_", "PYTHONUTF8"))
     }
     kept.pop("NO_COLOR", None)
     return {

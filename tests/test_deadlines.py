@@ -22,6 +22,7 @@ from concord.search.legs import MAX_TOKENS, ExactWords, QueryVectors, RelaxedWor
 from concord.search.pipeline import search
 from concord.search.tools import Tools
 from concord.types import Leg, Query, RankedList, Request, Scored, Vector
+from support.engines import plain_environment
 from support.folders import NOWHERE
 from support.small_library import library
 
@@ -232,7 +233,7 @@ sys.exit(main(sys.argv[1:]))
 def kb(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
     """Run `kb` with an embedder that hangs on every query; the time limit is what the test is about."""
     environment = {
-        **{key: value for key, value in os.environ.items() if not key.startswith("KB_")},
+        **plain_environment(),
         "KB_HOME": str(home),
         "KB_EMBED_PROVIDER": "hung",
         "PYTHONPATH": f"{Path(concord.__file__).parent.parent}{os.pathsep}{TESTS}",

@@ -18,6 +18,7 @@ from concord.cli.main import COMMANDS, main
 from concord.cli.models import models
 from concord.core import plugins
 from concord.mcp.table import TOOLS
+from support.engines import our_variables
 from support.golden_files import GOLDEN, RENEW, Normaliser, assert_golden
 from support.judged import recipes, things
 from support.mcp_session import BOUND_S, in_process, run
@@ -89,6 +90,7 @@ COMMAND_LINES: dict[str, tuple[str, ...]] = {
     "install-again": ("install", "cursor", "--scope", "project"),
     "install-uninstall": ("install", "cursor", "--scope", "project", "--uninstall"),
     "serve-new-token": ("serve", "--new-token", "team"),
+    "engine": ("engine", "status"),
     "error-no-command": ("serch", "token"),
     "error-no-option": ("search", "token", "--treshold", "1"),
     "error-both-modes": ("search", "token", "--fts-only", "--vec-only"),
@@ -175,7 +177,7 @@ def environment(scene: Scene) -> Iterator[None]:
     unhurried = {f"KB_{name.replace('__', '_').upper()}": str(value) for name, value in UNHURRIED.items()}
     homes = {"HOME": str(scene.folder), "KB_HOME": str(scene.folder / "home")}
     with pytest.MonkeyPatch.context() as patched:
-        for name in [name for name in os.environ if name.startswith("KB_") and name != RENEW]:
+        for name in set(our_variables()) - {RENEW}:
             patched.delenv(name)
         for name, text in {**homes, "KB_EMBED_PROVIDER": "hashing", **unhurried}.items():
             patched.setenv(name, text)

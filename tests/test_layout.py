@@ -26,6 +26,7 @@ LIBRARY = {
     "wire_reports",
 }
 FACES = {"cli", "mcp"}
+ENGINE = {"engine"}  # one process behind the faces: it serves one of them, and is a client of the library
 
 # A layer, and what its modules may import beside their own package.
 MAY_IMPORT = (
@@ -36,11 +37,14 @@ MAY_IMPORT = (
     (LIBRARY, GROUND | PURE | PIPELINES | LIBRARY),
     (FACES, GROUND | PURE | PIPELINES | LIBRARY),
     ({"web"}, GROUND | PURE | PIPELINES | LIBRARY | {"mcp"}),  # which it serves, and whose state it shares
+    (ENGINE, GROUND | PURE | PIPELINES | LIBRARY | {"mcp"}),
 )
-# The command that starts another face, and the one reranker that runs a model.
+# The commands that start another face or ask the engine, and the one reranker that runs a model.
 DOORS = {
+    "cli/command.py": {"engine"},
+    "cli/engine.py": {"engine"},
     "cli/ui.py": {"web"},
-    "cli/upkeep.py": {"mcp", "web"},
+    "cli/upkeep.py": {"engine", "mcp", "web"},
     "search/cross_encoder.py": {"embed"},
 }
 
@@ -133,6 +137,8 @@ def test_a_pure_module_has_no_clock_no_files_and_no_network():
 STARTERS = {"Thread", "Timer", "ThreadPoolExecutor", "start_new_thread", "to_thread", "run_in_executor"}
 THREADED = [
     "embed/remote.py",
+    "engine/relay.py",
+    "engine/server.py",
     "extract/sandbox.py",
     "mcp/jobs.py",
     "mcp/server_state.py",

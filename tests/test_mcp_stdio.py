@@ -6,16 +6,25 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from concord.mcp.table import TOOLS
+from support.engines import engines
 from support.mcp_session import BOUND_S, ERAS, KB, call, environment, over_stdio, refusal, run, write_docs
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True, params=["in its own process", "through an engine"])
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """All that is promised here holds with and without an engine."""
+    with nullcontext() if "own" in request.param else engines(tmp_path_factory.getbasetemp()):
+        yield
+
 
 HELLO = {
     "jsonrpc": "2.0",

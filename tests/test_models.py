@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from concord.knowledge import KnowledgeBase
 from concord.types import Answer, silent
 from support import mcp_session
 from support.embedding_server import serving
+from support.engines import our_variables
 from support.kb_process import BOUND_S, assert_sound, environment
 from support.other_embedders import TABLE, Muddled, Turned
 from support.recorders import write
@@ -350,7 +350,7 @@ def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, Any, str]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in [name for name in os.environ if name.startswith("KB_")]:
+    for name in our_variables():
         monkeypatch.delenv(name)
     monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import concord
+from support.engines import plain_environment
 
 HEAVY = {"onnxruntime", "mcp", "numpy", "rich", "tokenizers", "sqlite_vec", "pypdfium2", "selectolax"}
 RUN = """
@@ -25,7 +25,7 @@ def loaded_by(tmp_path: Path, *args: str, status: int = 0) -> set[str]:
     """Run `kb` in a process of its own and return the modules it ended with."""
     listing = tmp_path / "modules"
     environment = {
-        **{key: value for key, value in os.environ.items() if not key.startswith("KB_")},
+        **plain_environment(),
         "KB_HOME": str(tmp_path / "home"),
         "PYTHONPATH": str(Path(concord.__file__).parent.parent),
     }

@@ -141,7 +141,12 @@ class KnowledgeBase:
         return [self._syncing.sync_and_report(source, embed=embed, progress=progress) for source in chosen]
 
     def watch(
-        self, names: Sequence[str] = (), *, embed: bool = True, stop: Event | None = None
+        self,
+        names: Sequence[str] = (),
+        *,
+        embed: bool = True,
+        stop: Event | None = None,
+        progress: Progress = silent,
     ) -> Iterator[SyncReport]:
         """Keep sources current, all or those named, until `stop` is set: yields what each sync did.
 
@@ -151,7 +156,7 @@ class KnowledgeBase:
         from concord.search.request import as_texts
 
         chosen = [self._named(name).id for name in as_texts("names", names)]
-        return self._syncing.watch(chosen, embed=embed, stop=stop or Event())
+        return self._syncing.watch(chosen, embed=embed, stop=stop or Event(), progress=progress)
 
     def ensure(
         self, path: str | os.PathLike[str], *, embed: bool = True, progress: Progress = silent

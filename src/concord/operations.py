@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from concord.core.arguments import (
@@ -37,6 +38,7 @@ from concord.core.errors import BadValue, UsageError
 
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
+    from concord.core.reports import DocumentSlice
     from concord.knowledge import KnowledgeBase
     from concord.types import Answer, Document, Request
 
@@ -54,6 +56,7 @@ class Operation(NamedTuple):
     effect: Literal["read", "write", "destroy"]
     summary: str
     is_long: bool = False  # it may take minutes, and reports its progress
+    value: Callable[[KnowledgeBase, Any, Progress], Struct] | None = None  # if people see more than JSON has
 
 
 def request_of(args: Search, kb: KnowledgeBase, progress: Progress) -> Request:
@@ -104,13 +107,18 @@ def _explain(kb: KnowledgeBase, args: Explain, progress: Progress) -> JsonObject
     return explanation_to_json(kb.explain(options.pop("text"), args.reference, **options))
 
 
+def read(kb: KnowledgeBase, args: Get, progress: Progress) -> DocumentSlice:
+    """Return a part of a document, for those who show it in another form than JSON."""
+    return kb.get(_reference(kb, args), context=args.context, whole=args.whole)
+
+
 def _get(kb: KnowledgeBase, args: Get, progress: Progress) -> JsonObject:
     from concord.reading.budget import BYTES_PER_TOKEN
     from concord.wire import slice_to_json
 
     if args.max_tokens is not None or args.cursor is not None:
         return page(kb, args, (args.max_tokens or DEFAULT_TOKENS) * BYTES_PER_TOKEN)
-    return slice_to_json(kb.get(_reference(kb, args), context=args.context, whole=args.whole))
+    return slice_to_json(read(kb, args, progress))
 
 
 def page(kb: KnowledgeBase, args: Get, max_bytes: int) -> JsonObject:
@@ -262,9 +270,9 @@ def _wire(report: Any, **before: Any) -> JsonObject:
 
 
 def _rows() -> Iterator[Operation]:
-    yield Operation("search", Search, _search, "read", "Search by words and by meaning.")
+    yield Operation("search", Search, _search, "read", "Search by words and by meaning.", value=answer)
     yield Operation("explain", Explain, _explain, "read", "Tell why a passage ranks where it does.")
-    yield Operation("get", Get, _get, "read", "Read a passage or a document.")
+    yield Operation("get", Get, _get, "read", "Read a passage or a document.", value=read)
     yield Operation("outline", Outline, _outline, "read", "List the headings of a document.")
     yield Operation("list", List, _list, "read", "List the sources, or the documents of one.")
     yield Operation("add", Add, _add, "write", "Index a folder or a file.", is_long=True)

@@ -95,22 +95,24 @@ class Syncing:
                 return Scope(source.id, inside)
         return Scope(self.sync(register(path, catalog), embed=embed, progress=progress).source.id, None)
 
-    def watch(self, chosen: Collection[str], *, embed: bool, stop: Event) -> Iterator[SyncReport]:
+    def watch(
+        self, chosen: Collection[str], *, embed: bool, stop: Event, progress: Progress = silent
+    ) -> Iterator[SyncReport]:
         """Keep sources current, all or those of the chosen ids, until `stop` is set."""
         tools = WatchTools(
             sources=lambda: [
                 one for one in self._parts.store.catalog.snapshot().sources if not chosen or one.id in chosen
             ],
-            sync=lambda source: self._try_sync(source, embed=embed),
+            sync=lambda source: self._try_sync(source, embed=embed, progress=progress),
             own_folders=self._own_folders(),
             rescan_s=self._parts.settings["sync.rescan_s"],
         )
         return watch(tools, stop)
 
-    def _try_sync(self, source: Source, *, embed: bool) -> SyncReport:
+    def _try_sync(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
         """Sync a source; a fault that may pass is reported, not raised: the watch will try again soon."""
         try:
-            return self.sync_and_report(source, embed=embed, progress=silent)
+            return self.sync_and_report(source, embed=embed, progress=progress)
         except (Unavailable, StoreBusy) as fault:
             return _failed(source, fault.message)
 

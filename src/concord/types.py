@@ -23,6 +23,7 @@ SourceKind = Literal["directory", "file", "notes"]
 Trust = Literal["trusted", "untrusted"]
 Mode = Literal["auto", "hybrid", "semantic", "fts5"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+FUSION_NAMES = ("adaptive", "blend", "dominant", "logodds", "rrf", "weighted", "zscores")  # of search/fuse.py
 Leg = Literal["lexical", "semantic"]
 QueryType = Literal["exact_quote", "entity", "conceptual", "factual", "exploratory"]
 Freshness = Literal["fresh", "changed", "deleted"]

@@ -14,6 +14,7 @@ import apsw
 import concord
 from concord.store.sqlite.store import SQLiteStore
 from contract.stored import vectors_of
+from support.engines import plain_environment
 
 KB = (sys.executable, "-c", "import sys; from concord.cli.main import main; sys.exit(main())")
 BOUND_S = 120.0  # a process that takes longer is a failed test, not a hung one
@@ -21,7 +22,7 @@ BOUND_S = 120.0  # a process that takes longer is a failed test, not a hung one
 
 def environment(home: Path, compiled: Path | None = None) -> dict[str, str]:
     """Return the variables that `kb` runs with: a home of its own, and a place for compiled modules."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
+    kept = plain_environment()
     if compiled:
         kept.pop("PYTHONDONTWRITEBYTECODE", None)
         kept["PYTHONPYCACHEPREFIX"] = str(compiled)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from concord.core.config import load_settings
 from concord.mcp.server import build
 from concord.mcp.server_state import Bases, Root, ServerState
 from concord.mcp.table import TOOLS, Row
+from support.engines import plain_environment
 
 SOURCE = str(Path(concord.__file__).parent.parent)
 KB = (sys.executable, "-c", "import sys; from concord.cli.main import main; sys.exit(main())")
@@ -40,8 +40,13 @@ def run(scene: Callable[[], Awaitable[None]]) -> None:
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     """Return the variables of a server that sees nothing of this machine's own knowledge base."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("KB_")}
-    return {**kept, "PYTHONPATH": SOURCE, "KB_HOME": str(home), "KB_EMBED_PROVIDER": "hashing", **more}
+    return {
+        **plain_environment(),
+        "PYTHONPATH": SOURCE,
+        "KB_HOME": str(home),
+        "KB_EMBED_PROVIDER": "hashing",
+        **more,
+    }
 
 
 @asynccontextmanager

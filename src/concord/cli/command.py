@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -11,12 +11,20 @@ import click
 if TYPE_CHECKING:
     from concord.core.arguments import Arguments
     from concord.core.config import Settings
+    from concord.core.protocols import Progress
     from concord.knowledge import KnowledgeBase
     from concord.operations import JsonObject, Operation
 
 
 NOTHING_FOUND = 1  # exit statuses, beside 0 and 2 for an error
 SOME_FAILED = 3
+
+OWN_WORK = {
+    "doctor",
+    "backup",
+    "backfill",
+    "migrate",
+}  # care of a store: for the process of whoever sees to it
 
 
 class Flags:
@@ -104,23 +112,53 @@ def opened(flags: Flags, *, must_exist: bool = True) -> Iterator[KnowledgeBase]:
         yield knowledge
 
 
-def run(flags: Flags, name: str, args: Arguments, *, must_exist: bool = True) -> JsonObject:
+def run(flags: Flags, name: str, args: Arguments) -> JsonObject:
     """Run an operation on the knowledge base that the global flags mean, and return its JSON."""
+    wire: JsonObject = run_with(settings_of(flags), name, args)
+    return wire
+
+
+def run_with(
+    settings: Settings, name: str, args: Arguments, *, must_exist: bool = True, value: type[Any] | None = None
+) -> Any:
+    """Run an operation, in the engine if there is one; return its JSON, or a `value` that holds more."""
     from concord.operations import OPERATIONS
 
-    with opened(flags, must_exist=must_exist) as knowledge:
-        return run_on(knowledge, OPERATIONS[name], args)
+    operation = OPERATIONS[name]
+    with _progress(operation, args) as progress:
+        if name not in OWN_WORK and settings["engine.start"] != "never":
+            from concord.engine import client
+
+            with suppress(client.NoEngine):
+                return client.call(settings, operation, args, progress, must_exist=must_exist, wants=value)
+        from concord.knowledge import KnowledgeBase
+
+        with KnowledgeBase(settings, must_exist=must_exist) as knowledge:
+            return ((value and operation.value) or operation.run)(knowledge, args, progress)
+
+
+def start_engine(settings: Settings) -> None:
+    """Start an engine for the next search, unless there is one or is to be none; this one does not wait."""
+    if settings["engine.start"] != "never":
+        from concord.engine import client
+
+        client.start(settings, wait_s=0)
+
+
+def _progress(operation: Operation, args: Arguments) -> AbstractContextManager[Progress]:
+    """Return what shows the progress of long work; a search is long if it begins with indexing."""
+    if not operation.is_long and getattr(args, "within", None) is None:
+        from concord.types import silent
+
+        return nullcontext(silent)
+    from concord.cli.progress import progress_shown
+
+    return progress_shown()
 
 
 def run_on(knowledge: KnowledgeBase, operation: Operation, args: Arguments) -> JsonObject:
     """Run an operation; a long one shows its progress."""
-    from concord.types import silent
-
-    if not operation.is_long:
-        return operation.run(knowledge, args, silent)
-    from concord.cli.progress import progress_shown
-
-    with progress_shown() as progress:
+    with _progress(operation, args) as progress:
         return operation.run(knowledge, args, progress)
 
 

@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mcp": ("upkeep:mcp", "Speak MCP over stdin and stdout."),
     "ui": ("ui:ui", "Open the page in the browser: search, read, add and look after sources."),
     "serve": ("upkeep:serve", "Serve MCP, a JSON API and the page over HTTP."),
+    "engine": ("engine:engine", "Look at the process that works for all clients, or end it."),
     "install": ("install:install", "Write an AI client's configuration."),
 }
 

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import click
 
 from concord.cli import output
-from concord.cli.command import NOTHING_FOUND, Flags, command, opened, refuse, run, tags_option
+from concord.cli.command import (
+    NOTHING_FOUND,
+    Flags,
+    command,
+    opened,
+    refuse,
+    run,
+    run_with,
+    settings_of,
+    start_engine,
+    tags_option,
+)
 from concord.cli.words import WORDS, in_words
-from concord.core.arguments import Explain, Feedback, Search
+from concord.core.arguments import Explain, Feedback, Get, Search
 from concord.core.reports import DocumentSlice, partly_read, sentence
 from concord.operations import JsonObject
-from concord.search.fuse import FUSIONS
-from concord.types import DOCUMENT_TYPES, MODES, Answer, Mode, Opinion, silent
+from concord.types import DOCUMENT_TYPES, FUSION_NAMES, MODES, Answer, Mode, Opinion
 from concord.visible import lines, one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from concord.core.protocols import Progress
-
 
 _REQUEST_OPTIONS = (
     click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how."),
@@ -42,9 +45,7 @@ _REQUEST_OPTIONS = (
     click.option("--top", type=int, metavar="N", help="How many results (setting search.default_top)."),
     click.option("--threshold", type=float, metavar="X", help="Only fused scores of at least X."),
     click.option("--min-score", type=float, metavar="P", help="Only results whose score is at least P."),
-    click.option(
-        "--fusion", type=click.Choice(sorted(FUSIONS)), help="How the strategies' lists become one."
-    ),
+    click.option("--fusion", type=click.Choice(FUSION_NAMES), help="How the strategies' lists become one."),
     click.option("--ef-search", type=click.IntRange(1), metavar="N", help="Effort of an approximate index."),
     click.option(
         "--deadline-ms",
@@ -86,24 +87,14 @@ def search(flags: Flags, query: tuple[str, ...], as_json: bool, **given: Any) ->
     Several words need no quotes. Inside the query, "quoted words" are a phrase, AND, OR and NOT combine,
     -word excludes and word* matches beginnings; put -- before a query that begins with a dash.
     """
-    from concord.operations import answer
-
     if given["within"] is not None and given["source"] is not None:
         refuse("--in and --source exclude each other")
     asked = Search(" ".join(query), mode=take_mode(given), limit=given.pop("top"), **given)
-    with opened(flags, must_exist=asked.within is None) as knowledge, _progress(asked) as progress:
-        found = answer(knowledge, asked, progress)
+    settings = settings_of(flags)
+    found = run_with(settings, "search", asked, must_exist=asked.within is None, value=Answer)
     _show(found, as_json=as_json)
+    start_engine(settings)
     return 0 if found.hits else NOTHING_FOUND
-
-
-def _progress(asked: Search) -> AbstractContextManager[Progress]:
-    """Return what shows the progress of indexing, where a search may begin with it."""
-    if asked.within is None:
-        return nullcontext(silent)
-    from concord.cli.progress import progress_shown
-
-    return progress_shown()
 
 
 def take_mode(given: dict[str, Any]) -> Mode | None:
@@ -217,8 +208,8 @@ def get(flags: Flags, reference: str, context: int, whole: bool, history: bool, 
     if history:
         _show_history(flags, reference, as_json=as_json)
         return
-    with opened(flags) as knowledge:
-        read = knowledge.get(reference, context=context, whole=whole)
+    asked = Get(reference, context=context, whole=whole)
+    read: DocumentSlice = run_with(settings_of(flags), "get", asked, value=DocumentSlice)
     if as_json:
         from concord.wire import slice_to_json
 

@@ -16,7 +16,7 @@ from concord.core.arguments import Add, List, Remove, Sync
 from concord.core.errors import KBError
 from concord.core.reports import FILE_COUNTS, PartlyRead, sentence
 from concord.operations import OPERATIONS, JsonObject
-from concord.types import Trust, silent
+from concord.types import Trust
 from concord.visible import one_line
 from concord.wire_reports import summed
 
@@ -139,11 +139,11 @@ def _one_line(report: JsonObject) -> str:
 @click.argument("source", required=False)
 def list_sources(flags: Flags, source: str | None, as_json: bool) -> None:
     """List the sources, or the documents of one."""
+    if source is None:
+        _list_sources(run(flags, "list", List()), as_json=as_json)
+        return
     with opened(flags) as knowledge:
-        if source is None:
-            _list_sources(OPERATIONS["list"].run(knowledge, List(), silent), as_json=as_json)
-        else:
-            _list_documents(knowledge, source, as_json=as_json)
+        _list_documents(knowledge, source, as_json=as_json)
 
 
 @command("remove", "kb remove docs", "kb remove docs --json")

@@ -301,11 +301,15 @@ def mcp(flags: Flags, as_json: bool) -> None:
 
     `kb install` tells a client how. stdout carries the protocol alone, which is JSON with or without --json.
     """
-    from concord.mcp import start
+    from concord.engine import relay
 
     settings = settings_of(flags)
     if output.is_terminal(sys.stdin):
         output.talk("waiting for an MCP client on stdin; `kb install CLIENT` makes one start this by itself")
+    if relay.run(settings):
+        return
+    from concord.mcp import start
+
     start.over_stdio(settings, Path.cwd())
 
 

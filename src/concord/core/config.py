@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from concord.core.settings import SETTINGS, TABLE, Setting
 Origin = Literal["default", "file", "environment", "flag", "implied"]
 APP = "concord"
 _HAS_XDG = sys.platform == "linux"
+_OF_A_CALL = ("org", "mcp.roots", "engine.start")
 _OURS = ("KB_HOME", "KB_TEST_", "KB_BENCH_")  # variables with our prefix that are not settings
 
 
@@ -106,6 +108,21 @@ def load_settings(
         if name.startswith("KB_") and name not in named and not name.startswith(_OURS)
     ]
     return Settings(values, paths, tuple(_stranger_warning(name, named) for name in sorted(strangers)))
+
+
+def fingerprint(settings: Settings, environment: Mapping[str, str] | None = None) -> str:
+    """Return what differs wherever the same call may be answered differently: by other settings or programs.
+
+    Left out is what a caller says with each call. PostgreSQL's library reads variables of its own.
+    """
+    from hashlib import sha256
+
+    environment = os.environ if environment is None else environment
+    values = {key: settings[key] for key in settings if key not in _OF_A_CALL}
+    servers = {name: value for name, value in environment.items() if name.startswith("PG")}
+    program = (sys.executable, os.path.dirname(__file__), time.tzname, os.path.expanduser("~"))
+    parts = (sorted(values.items()), settings.paths, sorted(servers.items()), program)
+    return sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _implied(values: Mapping[str, Resolved]) -> dict[str, Resolved]:

@@ -358,6 +358,27 @@ SETTINGS: tuple[Setting, ...] = (
         "beside the folder in which the server was started: an agent must not choose what else is read",
     ),
     Setting(
+        "engine.start",
+        "search",
+        "whether one process works for all clients of these settings: search has a search or an MCP client"
+        " start it, never has each client do its own work",
+        "the model is in memory once, and the next search need not load it",
+        choices=("search", "never"),
+    ),
+    Setting(
+        "engine.idle_s",
+        600.0,
+        "how many seconds an engine goes on without a client or work to do",
+        "the next question of a conversation finds it, and a machine that is left alone gets its memory back",
+        minimum=1,
+    ),
+    Setting(
+        "engine.watch",
+        False,
+        "an engine keeps all sources current as files are saved, and stays until it is stopped",
+        "what is indexed without being asked is for its owner to decide",
+    ),
+    Setting(
         "serve.host",
         "127.0.0.1",
         "the address that the HTTP server listens on",

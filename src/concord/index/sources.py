@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from concord.core.errors import Action, BackendDown, BadValue, Hint, NotFound, UsageError, joined
 from concord.core.reports import Removal
+from concord.core.working_folder import placed
 from concord.types import Source, Trust, silent
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def absolute_path(path: str | os.PathLike[str]) -> Path:
     if not os.fspath(path):  # which Path takes for the working folder; probably a variable was not set
         raise NotFound("an empty path leads nowhere", hint="the folder you are in is `.`")
     try:
-        return Path(path).expanduser().resolve(strict=True)
+        return Path(placed(Path(path).expanduser())).resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as fault:  # also a loop of links, nobody's home, a NUL
         raise NotFound(
             f"{os.fspath(path)} does not exist",
@@ -166,7 +167,7 @@ def find_source(name: str, sources: Sequence[Source]) -> Source:
     for source in sources:
         if name in (source.name, source.id, source.path):
             return source
-    path = os.path.realpath(os.path.expanduser(name)) if "\0" not in name else None
+    path = os.path.realpath(placed(os.path.expanduser(name))) if "\0" not in name else None
     for source in sources:
         if path is not None and path == source.path:
             return source

@@ -17,6 +17,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -163,7 +164,8 @@ async def _threaded(work: Callable[[], T]) -> T:
         else:
             _hand_over(loop, done, partial(done.set_result, result))
 
-    threading.Thread(target=run, name="call", daemon=True).start()
+    # In the caller's context, which may say in which folder its client works.
+    threading.Thread(target=copy_context().run, args=(run,), name="call", daemon=True).start()
     return await done
 
 
@@ -181,13 +183,14 @@ class Bases:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.own: str = settings["org"]
         self.calls = Calls()
         self._opened: dict[str, KnowledgeBase] = {}
         self._warming: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
 
     def of(self, org: str | None = None) -> KnowledgeBase:
-        """Return the knowledge base of an organisation; None is the one of the settings."""
+        """Return the knowledge base of an organisation; None is our own."""
         org = self.name_of(org)
         with self._lock:
             if org not in self._opened:
@@ -195,9 +198,8 @@ class Bases:
             return self._opened[org]
 
     def name_of(self, org: str | None) -> str:
-        """Return the name of an organisation; None is the one of the settings."""
-        name: str = org or self.settings["org"]
-        return name
+        """Return the name of an organisation; None is our own."""
+        return org or self.own
 
     def warm_in_background(self, org: str | None = None, *, again: bool = False) -> None:
         """Begin to load the model, once, when no call is being worked on; nobody waits for it.

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import anyio
 from mcp.server.stdio import stdio_server
@@ -50,19 +50,34 @@ def run(server: KnowledgeServer) -> None:
 
 
 async def _serve(server: KnowledgeServer) -> None:
-    # The SDK's own run_stdio_async drops what it cannot read without a word, and offers no place to answer.
-    lowlevel = server._lowlevel_server
     with _claimed_stdin() as lines:
-        async with stdio_server(stdin=lines) as (read, write):
-            try:
-                await lowlevel.run(Answering(read, write), write, lowlevel.create_initialization_options())
-            except anyio.get_cancelled_exc_class():  # a write failed, or somebody pressed Control-C
-                leave()  # a thread of the SDK is still waiting for a line, and would keep us alive for it
+        await serve(server, lines, None, leave)
+
+
+async def serve(
+    server: KnowledgeServer,
+    lines: AsyncIterable[str],
+    out: anyio.AsyncFile[str] | None,
+    give_up: Callable[[], object],
+) -> None:
+    """Serve whoever sends lines; without `out`, answers go to stdout.
+
+    When a write fails, or somebody presses Control-C, `give_up` ends the waiting for a next line: a thread of
+    the SDK does that, and would keep us alive for it.
+    """
+    # The SDK's own run_stdio_async drops what it cannot read without a word, and offers no place to answer.
+    lowlevel, vetted_lines = server._lowlevel_server, cast("anyio.AsyncFile[str]", Lines(lines))
+    async with stdio_server(stdin=vetted_lines, stdout=out) as (read, write):
+        try:
+            await lowlevel.run(Answering(read, write), write, lowlevel.create_initialization_options())
+        except anyio.get_cancelled_exc_class():
+            give_up()
+            raise
 
 
 @contextmanager
 def _claimed_stdin() -> Iterator[Any]:
-    """Give the client's lines, each looked at first; whatever we start finds nothing on its stdin."""
+    """Give the client's lines; whatever we start finds nothing on its stdin."""
     wire = os.dup(STDIN)
     nowhere = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nowhere, STDIN)
@@ -70,7 +85,7 @@ def _claimed_stdin() -> Iterator[Any]:
     try:
         # Never closed: at the end a thread may still wait for a line there.
         stream = open(wire, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
-        yield Lines(anyio.wrap_file(stream))
+        yield anyio.wrap_file(stream)
     finally:
         os.dup2(wire, STDIN)
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from concord.core.errors import Action, BadValue, Hint, NotFound, shown
 from concord.core.reports import DocumentSlice
+from concord.core.working_folder import placed
 from concord.files.freshness import Files
 from concord.index.sources import holder
 from concord.store.contract import Catalog, document_by_id, documents_at
@@ -161,7 +162,7 @@ def _documents_at(path: str, catalog: Catalog) -> list[Document]:
     if documents := documents_at(catalog, path):
         return documents
     try:
-        file = Path(path).expanduser().resolve()
+        file = Path(placed(Path(path).expanduser())).resolve()
     except (OSError, RuntimeError, ValueError):  # nobody's home, a loop of links, no name for a file at all
         return []
     source = holder(file, catalog.snapshot().sources)

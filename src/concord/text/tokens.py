@@ -10,14 +10,16 @@ import math
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import apsw
+if TYPE_CHECKING:
+    import apsw
 
 K1 = 1.2  # of BM25 in FTS5, and so is B: a term's weight saturates at k1 + 1
 B = 0.75  # how far a chunk's length counts
 LEAST_IDF = 1e-6  # of words that more than half of all chunks hold: they must not count against a chunk
 
+_DOCUMENT = 0x0004  # FTS5_TOKENIZE_DOCUMENT: why a tokenizer is asked
 _ASCII_BYTES = bytes(range(0x80))
 _SPELT = str.maketrans(
     {"ß": "ss", "ø": "o", "ł": "l", "œ": "oe", "æ": "ae", "đ": "d", "þ": "th", "ı": "i"}
@@ -44,12 +46,14 @@ def pattern(source: str, flags: int = 0) -> re.Pattern[str]:
 
 @cache
 def _tokenizer(name: str, *arguments: str) -> apsw.FTS5Tokenizer:
+    import apsw  # late: whoever shows what another process has found asks no tokenizer
+
     return apsw.Connection(":memory:").fts5_tokenizer(name, list(arguments))
 
 
 def _ask(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
     data = text.encode("utf-8", "replace")  # a lone surrogate is a separator, and so is a question mark
-    found = tokenizer(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
+    found = tokenizer(data, _DOCUMENT, None, include_offsets=False, include_colocated=False)
     return cast("list[str]", found)
 
 
@@ -75,7 +79,7 @@ def separated(text: str) -> list[str]:
 
 def _placed(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[tuple[int, int, str]]:
     data = text.encode("utf-8", "replace")
-    asked = tokenizer(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
+    asked = tokenizer(data, _DOCUMENT, None, include_colocated=False)
     found = cast("list[tuple[int, int, str]]", asked)
     if len(data) == len(text):
         return found

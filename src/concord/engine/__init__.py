@@ -1,0 +1,1 @@
+"""One process that works for all clients of one user and configuration."""

@@ -1,0 +1,240 @@
+"""Where the clients and the engine of one user and configuration meet, and who else may not.
+
+The name has the version and the fingerprint of the settings in it, so different ones never meet. The socket
+is in a folder that nobody else may enter, and both sides look at the other's user. Where there are no Unix
+sockets, it is a port of this machine, and each side proves that it has read the same private file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import struct
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from msgspec import to_builtins
+
+from concord import __version__
+from concord.core.config import Settings, fingerprint
+from concord.core.errors import Action, Hint
+
+LONGEST = 107  # bytes of a Unix socket's path
+HELLO_S = 2.0  # how long the other side may take for its first word; a client does its own work then
+UNIX = getattr(socket, "AF_UNIX", None)
+_FLEETING = ("memory:", "qdrant-local")  # gone with the process, or no other process may use it meanwhile
+
+
+class Place(NamedTuple):
+    """A private folder, and what our files in it are called."""
+
+    folder: str
+    name: str
+
+    def file(self, ending: str) -> str:
+        """Return the path of the socket, the lock or the log."""
+        return os.path.join(self.folder, f"{self.name}.{ending}")
+
+    @property
+    def address(self) -> str:
+        """The file that leads to the engine: the socket itself, or its port and secret."""
+        return self.file("sock" if UNIX else "port")
+
+
+def place_of(settings: Settings) -> Place | None:
+    """Return where an engine with these settings is met; None where there may be none."""
+    urls = (settings.store_url, settings["vectors.url"])
+    if any(url.startswith(_FLEETING) for url in urls):
+        return None
+    models = (settings["embed.model"], settings["rerank.model"])
+    if any(model and not os.path.isabs(model) and os.path.exists(model) for model in models):
+        return None  # a folder that is found from where this process is, and from nowhere else
+    name = f"{__version__}-{fingerprint(settings)}"
+    places = (
+        Place(os.path.join(settings.paths.cache, "engine"), name),
+        Place(f"/tmp/concord-{os.getuid()}", name),  # a name that is short enough for any user
+    )
+    return next((place for place in places if len(os.fsencode(place.file("sock"))) <= LONGEST), None)
+
+
+def is_private(folder: str) -> bool:
+    """Whether a folder is ours, and nobody else may enter it."""
+    with suppress(OSError):
+        status = os.lstat(folder)
+        return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
+    return False
+
+
+class Channel:
+    """One line of JSON at a time, either way; hints are hints on the other side, too."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self.lines = connection.makefile("rb")
+        self.mark = os.urandom(8).hex()  # of a hint among texts: no document can know it
+
+    def send(self, message: Any) -> None:
+        """Send a message."""
+        plain = to_builtins(message, enc_hook=self._marked)
+        self.socket.sendall(json.dumps(plain).encode() + b"\n")
+
+    def receive(self) -> Any:
+        """Return the next message.
+
+        Raises:
+            ConnectionError: there is none, the other side has gone.
+        """
+        line = self.lines.readline()
+        if not line.endswith(b"\n"):
+            raise ConnectionError("the other side has gone")
+        return json.loads(line, object_hook=self._unmarked)
+
+    def _marked(self, hint: Any) -> Any:
+        if not isinstance(hint, Hint):
+            raise NotImplementedError(type(hint))
+        return {self.mark: [hint.action, hint.text, dict(hint.args)]}
+
+    def _unmarked(self, found: dict[str, Any]) -> Any:
+        if self.mark not in found:
+            return found
+        action, text, args = found[self.mark]
+        return Hint(Action(action), text, **args)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the other side has hung up."""
+        with suppress(BlockingIOError):
+            try:
+                return not self.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            except ConnectionError:
+                return True
+        return False
+
+    def close(self) -> None:
+        """Hang up, also for a thread that still waits for a line."""
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.lines.close()
+        self.socket.close()
+
+
+def connect(place: Place) -> Channel | None:
+    """Return a channel to the engine; None where there is none, or somebody else's."""
+    if not os.path.exists(place.address) or not is_private(place.folder):
+        return None
+    connection = socket.socket(UNIX or socket.AF_INET)
+    connection.settimeout(HELLO_S)
+    try:
+        secret = b""
+        if UNIX:
+            connection.connect(place.address)
+        else:
+            port, secret = _port_of(place)
+            connection.connect(("127.0.0.1", port))
+        channel = Channel(connection)
+        if is_same_user(connection) if UNIX else _is_proven(channel, secret):
+            return channel
+        channel.close()
+    except (OSError, ValueError):
+        connection.close()
+    return None
+
+
+class Listener:
+    """The engine's end of a place: only the process that holds the place's lock may have it."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._secret = os.urandom(32)
+        self.socket = socket.socket(UNIX or socket.AF_INET)
+        with suppress(FileNotFoundError):
+            os.unlink(place.address)  # of an engine that was killed
+        if UNIX:
+            self.socket.bind(place.address)
+            os.chmod(place.address, 0o600)
+        else:
+            self.socket.bind(("127.0.0.1", 0))
+            private = os.open(place.address, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            os.write(private, f"{self.socket.getsockname()[1]} {self._secret.hex()}".encode())
+            os.close(private)
+        self._known = os.stat(place.address).st_ino
+        self.socket.listen(128)
+
+    def accept(self, wait_s: float) -> socket.socket | None:
+        """Return a connection, or None if there is none within that time."""
+        self.socket.settimeout(wait_s)
+        with suppress(TimeoutError):
+            return self.socket.accept()[0]
+        return None
+
+    def welcome(self, connection: socket.socket) -> Channel | None:
+        """Return a channel to a client of the same user; None for anybody else."""
+        connection.settimeout(HELLO_S)
+        channel = Channel(connection)
+        with suppress(OSError, ValueError):
+            if is_same_user(connection) if UNIX else _proves(channel, self._secret):
+                return channel
+        channel.close()
+        return None
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the way to it is still there: somebody may have deleted the folder."""
+        try:
+            return os.stat(self._place.address).st_ino == self._known
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        self.socket.close()
+        if self.is_reachable:
+            os.unlink(self._place.address)
+
+
+def is_same_user(connection: socket.socket) -> bool:
+    """Whether the other side runs as our user, where the system tells; the folder keeps others out anyway."""
+    if wanted := getattr(socket, "SO_PEERCRED", None):  # Linux: process, user, group
+        _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, wanted, 12))
+    elif wanted := getattr(socket, "LOCAL_PEERCRED", None):  # BSD and macOS: version, user
+        _, user = struct.unpack("2I", connection.getsockopt(0, wanted, 8))
+    else:
+        return True
+    return bool(user == os.getuid())
+
+
+def _port_of(place: Place) -> tuple[int, bytes]:
+    with open(place.address, encoding="ascii") as file:
+        port, secret = file.read().split()
+    return int(port), bytes.fromhex(secret)
+
+
+def _is_proven(channel: Channel, secret: bytes) -> bool:
+    """Prove that we know the secret, once the other side has: a stranger may have got the port meanwhile."""
+    nonce = os.urandom(16).hex()
+    channel.send(nonce)
+    proof = channel.receive()
+    if not _is(proof, secret, f"engine {nonce}"):
+        return False
+    channel.send(_signed(secret, f"client {proof}"))
+    return True
+
+
+def _proves(channel: Channel, secret: bytes) -> bool:
+    proof = _signed(secret, f"engine {channel.receive()}")
+    channel.send(proof)
+    return _is(channel.receive(), secret, f"client {proof}")
+
+
+def _is(given: Any, secret: bytes, text: str) -> bool:
+    from hmac import compare_digest
+
+    return compare_digest(str(given).encode(), _signed(secret, text).encode())
+
+
+def _signed(secret: bytes, text: str) -> str:
+    from hashlib import blake2b
+
+    return blake2b(text.encode(), key=secret).hexdigest()

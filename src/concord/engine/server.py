@@ -1,0 +1,257 @@
+"""The engine: knowledge bases that are open once, and a thread for each client.
+
+A client is an MCP session, or calls of operations. What it starts is its own: it alone sees it running, and
+when it goes away, that is cancelled.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+from concord import __version__
+from concord.core.arguments import Arguments, NoteFields
+from concord.core.config import Settings, load_settings
+from concord.core.errors import KBError
+from concord.core.protocols import Progress
+from concord.core.values import check_org
+from concord.core.working_folder import working_in
+from concord.engine.place import Channel, Listener, place_of
+from concord.leaving import leave
+from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
+from concord.mcp.server_state import Bases, RecentNotes, Root, ServerState, allowed_roots
+from concord.operations import OPERATIONS
+from concord.parts import check_places
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 1.0  # whether it is time to end
+PROGRESS_EVERY_S = 0.1  # a client is told no more often
+CLOSING_S = 2.0  # how long work may take to stop when the engine ends
+
+
+def main(lock: int, tell: int) -> None:
+    """Serve until nobody needs us; the settings come from stdin, and `lock` is held as long as we live."""
+    os.set_inheritable(lock, False)
+    os.set_inheritable(tell, False)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+    settings = load_settings(json.load(sys.stdin))
+    check_places(settings)
+    place = place_of(settings)
+    assert place is not None
+    engine = Engine(settings, Listener(place), place.address)
+    signal.signal(signal.SIGTERM, lambda *_: engine.stop())
+    with suppress(BrokenPipeError):  # nobody waits for it
+        os.write(tell, b"1")
+    os.close(tell)
+    engine.serve()
+    leave()
+
+
+class OwnBases(Bases):
+    """The engine's knowledge bases, as a client of an organisation sees them; it cannot close them."""
+
+    def __init__(self, shared: Bases, org: str) -> None:
+        vars(self).update(vars(shared))
+        self.own = org
+
+    def close(self) -> None:
+        """Leave them open for others."""
+
+
+class Engine:
+    """What all clients share, and how many there are."""
+
+    def __init__(self, settings: Settings, listener: Listener, address: str) -> None:
+        self._settings = settings
+        self._listener = listener
+        self._address = address
+        self._bases = Bases(settings)
+        self._notes = RecentNotes()
+        self._jobs = Jobs()  # of its own: what it does without a client
+        self._clients: dict[Channel, str] = {}  # and what each is here for
+        self._began = self._used = time.monotonic()
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+
+    def serve(self) -> None:
+        """Let clients in until told to stop, or until there has been nothing to do for long enough."""
+        self._expect(self._settings["org"])
+        while not (self._ended.is_set() or self._is_idle()) and self._listener.is_reachable:
+            if connection := self._listener.accept(LOOK_EVERY_S):
+                threading.Thread(target=self._attend, args=(connection,), daemon=True).start()
+        self._listener.close()
+        for channel in list(self._clients):
+            channel.close()
+        if self._jobs.close(CLOSING_S):
+            self._bases.close()
+
+    def stop(self) -> None:
+        """End soon."""
+        self._ended.set()
+
+    def _is_idle(self) -> bool:
+        with self._lock:
+            if self._clients or self._jobs.running():
+                self._used = time.monotonic()
+            return time.monotonic() - self._used > float(self._settings["engine.idle_s"])
+
+    def _expect(self, org: str) -> None:
+        """Make ready for searches of an organisation, and watch its sources if that is wanted."""
+        self._bases.warm_in_background(org)
+        if self._settings["engine.watch"]:
+            knowledge = self._bases.of(org)
+
+            def watch(progress: Progress) -> dict[str, Any]:
+                for report in knowledge.watch(stop=self._ended, progress=progress):
+                    for failure in report.failed:
+                        log.warning("%s: %s", failure.path, failure.reason)
+                return {}
+
+            self._jobs.start_or_join(
+                Plan(("watch", org), f"watching {org}", watch, Extent(org), is_once=True)
+            )
+
+    def _attend(self, connection: Any) -> None:
+        """Work for a client until it goes away."""
+        channel = self._listener.welcome(connection)
+        if channel is None:
+            return
+        try:
+            hello = channel.receive()
+            channel.mark = str(hello["mark"])
+            with self._lock:
+                self._clients[channel] = hello["service"]
+            self._greet(channel, hello)
+        except (OSError, ValueError, Cancelled):
+            pass  # it has gone
+        except Exception:
+            log.exception("a client was left")
+        finally:
+            channel.close()
+            with self._lock:
+                self._clients.pop(channel, None)
+                self._used = time.monotonic()
+
+    def _greet(self, channel: Channel, hello: dict[str, Any]) -> None:
+        org, service = hello["org"], hello["service"]
+        try:
+            check_org(org)
+            check_places(self._settings)
+            with working_in(hello["cwd"]):
+                roots = allowed_roots(hello.get("roots", ""), Path(hello["cwd"]), org)
+        except KBError as fault:
+            channel.send({"error": _error(fault)})
+            return
+        channel.send({"ok": True})
+        channel.socket.settimeout(None)
+        if service in ("status", "stop"):
+            channel.send(self._state())
+            if service == "stop":
+                self.stop()
+            return
+        self._expect(org)
+        with working_in(hello["cwd"]):
+            if service == "mcp":
+                self._serve_mcp(channel, org, roots)
+            else:
+                self._carry_out(channel, org)
+
+    def _state(self) -> dict[str, Any]:
+        with self._lock:
+            services = [service for service in self._clients.values() if service in ("mcp", "call")]
+        return {
+            "running": True,
+            "version": __version__,
+            "pid": os.getpid(),
+            "socket": self._address,
+            "running_s": round(time.monotonic() - self._began, 1),
+            "clients": len(services),
+            "jobs": [
+                {
+                    "label": job.plan.label,
+                    "stage": job.step.stage,
+                    "done": job.step.done,
+                    "total": job.step.total,
+                }
+                for job in self._jobs.running()
+            ],
+        }
+
+    def _serve_mcp(self, channel: Channel, org: str, roots: tuple[Root, ...]) -> None:
+        import anyio  # late, with the SDK: 60 MB, which the command line can do without
+
+        from concord.mcp import stdio
+        from concord.mcp.server import build
+
+        state = ServerState(OwnBases(self._bases, org), roots, notes=self._notes)
+        lines = TextIOWrapper(channel.lines, encoding="utf-8", errors="replace")
+        out = channel.socket.makefile("w", encoding="utf-8")
+
+        async def session() -> None:
+            await stdio.serve(build(state), anyio.wrap_file(lines), anyio.wrap_file(out), channel.close)
+
+        try:
+            anyio.run(session)
+        except* OSError:  # it went away in the middle of an answer
+            pass
+
+    def _carry_out(self, channel: Channel, org: str) -> None:
+        """Carry out one call after another."""
+        while not self._ended.is_set():
+            asked = channel.receive()
+            if channel.is_gone:  # it did not wait for us, and does its own work
+                return
+            channel.send(self._answer(asked, org, _Teller(channel)))
+
+    def _answer(self, asked: dict[str, Any], org: str, progress: Progress) -> dict[str, Any]:
+        operation, knowledge = OPERATIONS[asked["call"]], self._bases.of(org)
+        try:
+            if asked["must_exist"] and not knowledge.store.place.is_begun:
+                return {}  # the client knows why it is asked for: it may be a slip, or a new user
+            run = (asked["value"] and operation.value) or operation.run
+            with self._bases.calls.counted():
+                return {"result": run(knowledge, _arguments(operation.arguments, asked["args"]), progress)}
+        except KBError as fault:
+            return {"error": _error(fault)}
+        except (Cancelled, OSError):
+            raise
+        except Exception as fault:
+            log.exception("%s failed", operation.name)
+            return {"error": _error(fault)}
+
+
+class _Teller:
+    """Tells a client how far its call is, and stops the work when it has hung up."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._told = 0.0
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if self._channel.is_gone:
+            raise Cancelled
+        if time.monotonic() - self._told > PROGRESS_EVERY_S:
+            self._told = time.monotonic()
+            self._channel.send({"progress": [stage, done, total]})
+
+
+def _arguments(kind: type[Arguments], given: dict[str, Any]) -> Arguments:
+    """Return arguments as the client had them, who has checked what it wants checked."""
+    if fields := given.get("fields"):
+        given = {**given, "fields": _arguments(NoteFields, fields)}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+
+
+def _error(fault: Exception) -> dict[str, Any]:
+    message, hint = getattr(fault, "message", str(fault)), getattr(fault, "hint", None)
+    return {"type": type(fault).__name__, "message": message, "hint": hint}
