@@ -11,7 +11,8 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from concord.core.errors import Encrypted
-from concord.core.protocols import Extractor, override
+from concord.core.overriding import override
+from concord.core.protocols import Extractor
 from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.html import markdown_of
 from concord.extract.package import Package, checked, opened, said_by

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from concord.core.errors import TooLarge
-from concord.core.protocols import Extractor, override
+from concord.core.overriding import override
+from concord.core.protocols import Extractor
 from concord.extract.markdown_writer import LOWEST_HEADING
 from concord.extract.package import OfficeText, Package, checked, in_pages, opened
 from concord.extract.text import MAX_TITLE, first_heading

@@ -15,7 +15,8 @@ from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 from striprtf.striprtf import rtf_to_text
 
 from concord.core.errors import Damaged, Encrypted
-from concord.core.protocols import Extractor, override
+from concord.core.overriding import override
+from concord.core.protocols import Extractor
 from concord.extract.formats import extension
 from concord.extract.markdown_writer import LOWEST_HEADING, MAX_COLUMNS, MarkdownLines, escaped
 from concord.extract.package import OfficeText, checked, in_pages, opened
