@@ -186,7 +186,7 @@ class OfficeText:
             self.page.begin_row()
         self.write(element)
         if self._tables == 1:
-            self.page.end_filled_row()
+            self.page.end_row()
 
     def cell(self, element: Element) -> None:
         """Write a cell of a table."""
