@@ -187,12 +187,7 @@ class RemoteEmbedder(Embedder):
         return unit([sum(pair) for pair in zip(*halves, strict=True)])
 
     def _vectors(self, texts: Sequence[str], tries: int) -> list[Vector]:
-        """Ask for the vectors of texts once, and look at each.
-
-        Raises:
-            _Unfit: at least one of the texts has none.
-            EmbedderDown: whatever the texts were, there would be none.
-        """
+        """Ask for the vectors of texts once, and look at each."""
         self.is_warm = True
         body = self.request([encodable(text) for text in texts])
         try:
@@ -279,11 +274,7 @@ class OpenAIEmbedder(RemoteEmbedder):
 
 
 def unit(numbers: Any) -> Vector:
-    """Return numbers as a vector of length 1.
-
-    Raises:
-        _Unfit: they are none, or not all of them are numbers, or they point nowhere.
-    """
+    """Return numbers as a vector of length 1."""
     try:
         length = math.hypot(*numbers)
         if not 0 < length < math.inf:  # so written, it refuses NaN as well
