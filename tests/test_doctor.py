@@ -16,7 +16,6 @@ from concord.core.reports import Finding
 from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
 from concord.ops import doctor
-from concord.ops.doctor import available_memory
 from concord.store.sqlite import upkeep as sqlite_checks
 from support import kb_process
 from support.recorders import write
@@ -243,15 +242,7 @@ def test_space_that_a_removal_left_is_given_back(
 @pytest.mark.promise("doctor.finds")
 def test_too_little_room_is_told_of(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(doctor, "LEAST_FREE_BYTES", 10**18)
-    monkeypatch.setattr(doctor, "LEAST_MEMORY_BYTES", 10**18)
-    assert {"disk", "memory"} <= {finding.fault for finding in kb.doctor().findings}
-
-
-def test_free_memory_is_read_where_the_system_tells_it(tmp_path: Path):
-    report = tmp_path / "meminfo"
-    report.write_text("MemTotal:  100 kB\nMemAvailable:  42 kB\n", encoding="ascii")
-    assert available_memory(report) == 42 * 1024
-    assert available_memory(tmp_path / "nothing") != 0
+    assert {"disk"} <= {finding.fault for finding in kb.doctor().findings}
 
 
 def test_an_older_sqlite_is_refused(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch):

@@ -14,7 +14,7 @@ import re
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -44,10 +44,11 @@ class Client(Struct, frozen=True):
     name: str
     title: str
     section: str  # the key that holds the servers
-    user_file: Callable[[Environment], Path]
+    user_file: str  # below the user's own folder, that of configurations, or that of programs with windows
     project_file: str | None = None  # relative to the project; None where the client has no such file
     typed: bool = False  # whether an entry says "type": "stdio"
     toml: bool = False
+    moved_by: str = ""  # the variable that names another folder for the user's file
 
 
 class Change(NamedTuple):
@@ -71,26 +72,15 @@ class Change(NamedTuple):
         return "\n".join(lines)
 
 
-def home(environment: Environment) -> Path:
-    """Return the user's own folder."""
-    return Path(environment.get("HOME") or os.path.expanduser("~"))
-
-
-def application_folder(environment: Environment, mac: str = "Library/Application Support") -> Path:
-    """Return where programs with windows keep their settings on this platform."""
-    if sys.platform == "darwin":
-        return home(environment) / mac
-    return Path(environment.get("XDG_CONFIG_HOME") or home(environment) / ".config")
-
-
-def _under_home(path: str, variable: str = "", inside: str = "") -> Callable[[Environment], Path]:
-    """Return the finder of a file in the home folder, or of `inside` in the folder that a variable names."""
-
-    def find(environment: Environment) -> Path:
-        moved = environment.get(variable) if variable else None
-        return Path(moved) / inside if moved else home(environment) / path
-
-    return find
+def user_file(client: Client, environment: Environment) -> Path:
+    """Return the file that a client reads whatever the project."""
+    home = Path(environment.get("HOME") or os.path.expanduser("~"))
+    config = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
+    apps = home / "Library/Application Support" if sys.platform == "darwin" else config
+    folder, _, file = client.user_file.partition("/")
+    path = {"HOME": home, "CONFIG": config, "APPS": apps}[folder] / file
+    moved = environment.get(client.moved_by) if client.moved_by else None
+    return Path(moved) / path.name if moved else path
 
 
 # Locations and keys as each client documents them, looked up in November 2026.
@@ -98,52 +88,23 @@ CLIENTS: Mapping[str, Client] = {
     client.name: client
     for client in (
         Client(
-            "claude",
-            "Claude Code",
-            "mcpServers",
-            _under_home(".claude.json", "CLAUDE_CONFIG_DIR", ".claude.json"),
-            ".mcp.json",
+            *("claude", "Claude Code", "mcpServers", "HOME/.claude.json", ".mcp.json"),
+            typed=True,
+            moved_by="CLAUDE_CONFIG_DIR",
+        ),
+        Client("claude-desktop", "Claude Desktop", "mcpServers", "APPS/Claude/claude_desktop_config.json"),
+        Client("cursor", "Cursor", "mcpServers", "HOME/.cursor/mcp.json", ".cursor/mcp.json", typed=True),
+        Client(
+            *("vscode", "Visual Studio Code", "servers", "APPS/Code/User/mcp.json", ".vscode/mcp.json"),
             typed=True,
         ),
+        Client("gemini", "Gemini CLI", "mcpServers", "HOME/.gemini/settings.json", ".gemini/settings.json"),
+        Client("windsurf", "Windsurf", "mcpServers", "HOME/.codeium/windsurf/mcp_config.json"),
+        Client("zed", "Zed", "context_servers", "CONFIG/zed/settings.json", ".zed/settings.json"),
         Client(
-            "claude-desktop",
-            "Claude Desktop",
-            "mcpServers",
-            lambda environment: application_folder(environment) / "Claude/claude_desktop_config.json",
-        ),
-        Client(
-            "cursor", "Cursor", "mcpServers", _under_home(".cursor/mcp.json"), ".cursor/mcp.json", typed=True
-        ),
-        Client(
-            "vscode",
-            "Visual Studio Code",
-            "servers",
-            lambda environment: application_folder(environment) / "Code/User/mcp.json",
-            ".vscode/mcp.json",
-            typed=True,
-        ),
-        Client(
-            "gemini",
-            "Gemini CLI",
-            "mcpServers",
-            _under_home(".gemini/settings.json"),
-            ".gemini/settings.json",
-        ),
-        Client("windsurf", "Windsurf", "mcpServers", _under_home(".codeium/windsurf/mcp_config.json")),
-        Client(
-            "zed",
-            "Zed",
-            "context_servers",
-            lambda environment: application_folder(environment, mac=".config") / "zed/settings.json",
-            ".zed/settings.json",
-        ),
-        Client(
-            "codex",
-            "Codex CLI",
-            "mcp_servers",
-            _under_home(".codex/config.toml", "CODEX_HOME", "config.toml"),
-            ".codex/config.toml",
+            *("codex", "Codex CLI", "mcp_servers", "HOME/.codex/config.toml", ".codex/config.toml"),
             toml=True,
+            moved_by="CODEX_HOME",
         ),
     )
 }
@@ -160,7 +121,7 @@ def find_client(name: str) -> Client:
 def config_path(client: Client, scope: Scope, project: Path, environment: Environment) -> Path:
     """Return the file that a client reads in a scope."""
     if scope == "user":
-        return client.user_file(environment)
+        return user_file(client, environment)
     if client.project_file is None:
         raise BadValue(f"{client.title} has no configuration for a project", hint="use --scope user")
     return project / client.project_file

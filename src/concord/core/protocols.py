@@ -6,29 +6,13 @@ indices, vectors as float32 bytes of length 1. No engine's query syntax exists a
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol
 
 from concord.types import ChunkId, Extracted, Identity, Leg, Query, Ranked, RankedList, Vector
 
 Progress = Callable[[str, int, int | None], None]  # stage, done so far, total when it is known
 WAITING = "waiting"  # the stage of work that waits for other work; "done" is then in seconds
-
-Method = TypeVar("Method")
-
-if TYPE_CHECKING:
-    from typing_extensions import override
-elif sys.version_info >= (3, 12):
-    from typing import override
-else:
-
-    def override(method: Method) -> Method:
-        """Return the method: only type checkers read this."""
-        return method
-
-
-__all__ = ["override"]
 
 
 class Extractor(Protocol):
@@ -101,6 +85,8 @@ class PageReader(FileReader, Protocol):
 class Embedder(Protocol):
     """Turns text into vectors. Opening one is cheap; its model loads at first use or by `warm`."""
 
+    overflowed: int  # texts so far that were longer than the window, and were embedded in parts
+
     @property
     def identity(self) -> Identity:
         """Which provider and model make these vectors."""
@@ -109,11 +95,6 @@ class Embedder(Protocol):
     @property
     def max_tokens(self) -> int:
         """The window: a longer text must be split before it is embedded."""
-        ...
-
-    @property
-    def overflowed(self) -> int:
-        """How many texts so far were longer than the window, and were embedded in parts."""
         ...
 
     def token_starts(self, text: str) -> Sequence[int]:

@@ -138,7 +138,7 @@ class Backup(Struct, frozen=True):
 CheckName = Literal["open", "storage", "sources", "files", "vectors", "provider", "machine"]
 FaultName = (
     CheckName
-    | Literal["store", "ghosts", "embedding", "model", "disk", "memory", "outside"]  # around the store
+    | Literal["store", "ghosts", "embedding", "model", "disk", "outside"]  # around the store
     | Literal["sqlite", "integrity", "metric", "words", "counter", "types", "index"]  # damage
     | Literal["space"]  # free space in the file
     | Literal[

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from concord.core.overriding import override
+from concord.core.protocols import Embedder
 from concord.types import Identity, Vector
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ _WORD_WEIGHT, _STEM_WEIGHT, _TRIPLE_WEIGHT = 1.0, 0.8, 0.25
 _SHORT_WORD_WEIGHT = 0.3  # up to three letters: mostly articles and prepositions
 
 
-class HashingEmbedder:
+class HashingEmbedder(Embedder):
     """Reads no options."""
 
     identity = Identity(provider="hashing", model=f"hashing-{DIMENSION}", dimension=DIMENSION)
@@ -41,27 +43,29 @@ class HashingEmbedder:
     def __init__(self, options: Mapping[str, Any], paths: Paths) -> None:
         """Take the arguments that every embedder gets; none of them is needed."""
 
+    @override
     def token_starts(self, text: str) -> Sequence[int]:
-        """Return where each word or punctuation mark begins."""
         return [match.start() for match in _TOKEN.finditer(text)]
 
+    @override
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector a text, in order."""
         return [self.embed_query(text) for text in texts]
 
+    @override
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a text; queries and documents are treated alike."""
         sums = [0.0] * DIMENSION
         for feature, weight in _features(text):
             index, sign = _place(feature)
             sums[index] += sign * weight
         return _to_vector(sums)
 
+    @override
     def warm(self) -> None:
-        """Do nothing: there is nothing to load."""
+        pass
 
+    @override
     def close(self) -> None:
-        """Do nothing: there is nothing to free."""
+        pass
 
 
 def _features(text: str) -> Iterator[tuple[str, float]]:

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from concord.core.config import Paths
 from concord.core.errors import Action, BadValue, EmbedderDown, Hint
+from concord.core.overriding import override
+from concord.core.protocols import Embedder
 from concord.embed.native import native_code
 from concord.embed.prefixes import Prefixes
 from concord.embed.runtime import INPUTS, Session, find_model, model_file, read_json, read_window
@@ -55,7 +57,7 @@ class Card(NamedTuple):
     document_prefix: str = ""
 
 
-class Encoder:
+class Encoder(Embedder):
     """Texts in, vectors of length 1 out. Loads at first use; closed, it loads again. Threads may share it."""
 
     def __init__(self, card: Card, tokenizer: ModelTokenizer, load: Callable[[], Session]) -> None:
@@ -66,29 +68,29 @@ class Encoder:
         self._session: Session | None = None
         self.overflowed = 0  # texts that were longer than the window, and were embedded in parts
 
+    @override
     def token_starts(self, text: str) -> Sequence[int]:
-        """Return the offset at which each of the model's tokens begins."""
         return self._tokenizer.starts(text)
 
+    @override
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector a text. A text longer than the window becomes the mean of its parts."""
         return self._embed([self._card.document_prefix + text for text in texts])
 
+    @override
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query."""
         return self._embed([self._card.query_prefix + text])[0]
 
+    @override
     def warm(self) -> None:
-        """Load the model now."""
         self._embed([""])
 
     @property
+    @override
     def is_warm(self) -> bool:
-        """Whether the next text will not have to wait for a load."""
         return self._tokenizer.is_loaded and self._session is not None
 
+    @override
     def close(self) -> None:
-        """Free the model."""
         with self._loading:
             self._session = None
         self._tokenizer.close()
@@ -154,8 +156,8 @@ class OnnxEmbedder(Encoder):
         return Identity("onnx", f"{self._card.name}-{self._fingerprint()}", dimension, version)
 
     @property
+    @override
     def max_tokens(self) -> int:
-        """How many tokens of text fit beside the special ones."""
         return self._card.window - self._tokenizer.special()
 
     def _embed(self, texts: Sequence[str], session: Session | None = None) -> list[Vector]:

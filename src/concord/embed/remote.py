@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 import re
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from array import array
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from concord.core.errors import Action, BadValue, EmbedderDown, Hint, TextsRefused
-from concord.core.protocols import override
+from concord.core.overriding import override
+from concord.core.protocols import Embedder
 from concord.embed.http import Refused, Server
 from concord.embed.prefixes import prefixes_of
 from concord.text.clean import encodable
@@ -54,13 +55,15 @@ class _Unfit(Exception):
         self.is_long = is_long
 
 
-class RemoteEmbedder(ABC):
+class RemoteEmbedder(Embedder):
     """Reads `embed.batch`, `embed.concurrency` and `embed.dimension` (0: not known, the server is asked).
 
     A dialect fills in what a request and its answer look like.
     """
 
     provider = path = ""
+    max_tokens = 0
+    is_warm = False  # once the server has been asked: nothing is loaded here, and it may answer or not
 
     def __init__(self, model: str, server: Server, options: Mapping[str, Any], advice: str) -> None:
         self._model = model
@@ -73,9 +76,6 @@ class RemoteEmbedder(ABC):
         self._asking = threading.Lock()
         self.max_tokens = self._prefixes.window
         self.overflowed = 0
-        self.is_warm = (
-            False  # once the server has been asked: nothing is loaded here, and it may answer or not
-        )
 
     @abstractmethod
     def request(self, texts: Sequence[str]) -> dict[str, Any]:
@@ -86,28 +86,19 @@ class RemoteEmbedder(ABC):
         """Return a list of numbers for each text; any KeyError, TypeError or the like says there are none."""
 
     @property
+    @override
     def identity(self) -> Identity:
-        """Who made the vectors; the first time, where nobody remembers their dimension, the server is asked.
-
-        Raises:
-            EmbedderDown: it does not answer.
-        """
         with self._asking:
             if not self._dimension:
                 self._dimension = len(self._single(PROBE, tries=TRIES)) // 4
         return Identity(self.provider, self._model, self._dimension, self._prefixes.version)
 
+    @override
     def token_starts(self, text: str) -> Sequence[int]:
-        """Return the offset at which each token may begin: the model's own tokenizer is not here."""
         return [match.start() for match in _TOKEN.finditer(text)]
 
+    @override
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector a text, in order.
-
-        Raises:
-            TextsRefused: the server refuses some of them; the vectors of the others come with it.
-            EmbedderDown: it does not answer or answers nonsense.
-        """
         prefixed = [self._prefixes.document + text for text in texts]
         batches = [prefixed[at : at + self._batch] for at in range(0, len(prefixed), self._batch)]
         results = [result for batch in self._at_once(batches) for result in batch]
@@ -121,16 +112,16 @@ class RemoteEmbedder(ABC):
             )
         return [vector for vector in vectors if vector is not None]
 
+    @override
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query; a text longer than the window is averaged over its parts."""
         return self._single(self._prefixes.query + text, tries=1)
 
+    @override
     def warm(self) -> None:
-        """Let the server load its model now."""
         self._single(PROBE, tries=1)
 
+    @override
     def close(self) -> None:
-        """Close the connections."""
         self._server.close()
 
     def _at_once(self, batches: Sequence[list[str]]) -> list[list[Vector | _Unfit]]:
@@ -196,12 +187,7 @@ class RemoteEmbedder(ABC):
         return unit([sum(pair) for pair in zip(*halves, strict=True)])
 
     def _vectors(self, texts: Sequence[str], tries: int) -> list[Vector]:
-        """Ask for the vectors of texts once, and look at each.
-
-        Raises:
-            _Unfit: at least one of the texts has none.
-            EmbedderDown: whatever the texts were, there would be none.
-        """
+        """Ask for the vectors of texts once, and look at each."""
         self.is_warm = True
         body = self.request([encodable(text) for text in texts])
         try:
@@ -288,11 +274,7 @@ class OpenAIEmbedder(RemoteEmbedder):
 
 
 def unit(numbers: Any) -> Vector:
-    """Return numbers as a vector of length 1.
-
-    Raises:
-        _Unfit: they are none, or not all of them are numbers, or they point nowhere.
-    """
+    """Return numbers as a vector of length 1."""
     try:
         length = math.hypot(*numbers)
         if not 0 < length < math.inf:  # so written, it refuses NaN as well

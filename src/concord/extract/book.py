@@ -8,12 +8,14 @@ from __future__ import annotations
 import posixpath
 import re
 from urllib.parse import unquote
+from xml.etree.ElementTree import Element
 
 from concord.core.errors import Encrypted
-from concord.core.protocols import Extractor, override
+from concord.core.overriding import override
+from concord.core.protocols import Extractor
 from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.html import markdown_of
-from concord.extract.package import Attributes, Elements, Package, checked, opened
+from concord.extract.package import Package, checked, opened, said_by
 from concord.extract.text import MAX_TITLE, first_heading
 from concord.text.word_lists import listed
 from concord.types import Extracted, Json
@@ -33,37 +35,40 @@ class BookExtractor(Extractor):
     @override
     def extract(self, data: bytes, name: str) -> Extracted:
         with opened(data, "EPUB book") as package:
-            contents, chapters = _contents(package)
+            root = [file.get("full-path", "") for file in package.read(_CONTAINER).iter("rootfile")][0]
+            contents = package.read(root)
+            chapters = _chapters(contents, posixpath.dirname(root), package)
             _refuse_locked(package, chapters)
             texts = [_chapter(package.content(part)) for part in chapters]
-        told: dict[str, Json] = {
-            key: contents.told[name] for name, key in _DETAILS.items() if name in contents.told
-        }
+        told = _told(contents)
+        details: dict[str, Json] = {key: told[name] for name, key in _DETAILS.items() if name in told}
         text = checked("\n\n".join(filter(None, texts)))
-        title = contents.told.get("title", "")[:MAX_TITLE] or first_heading(text)
-        return Extracted(text, "office", title=title, details=told)
+        title = told.get("title", "")[:MAX_TITLE] or first_heading(text)
+        return Extracted(text, "office", title=title, details=details)
 
 
-def _contents(package: Package) -> tuple[_Contents, list[str]]:
-    """Return what a book tells of itself, and the parts of its chapters in reading order."""
-    container = _Container()
-    package.read(_CONTAINER, container)
-    contents = _Contents()
-    package.read(container.root, contents)
-    folder = posixpath.dirname(container.root)
-    paths = (contents.pages[key] for key in contents.order if key in contents.pages)
-    parts = (posixpath.normpath(posixpath.join(folder, unquote(path))) for path in paths)
-    return contents, [part for part in dict.fromkeys(parts) if part in package]
+def _told(contents: Element) -> dict[str, str]:
+    """Return what a book tells of itself; the first title is the book's, later ones are of its parts."""
+    return said_by(reversed([element for metadata in contents.iter("metadata") for element in metadata]))
+
+
+def _chapters(contents: Element, folder: str, package: Package) -> list[str]:
+    """Return the parts of the chapters in reading order, without the list of them."""
+    pages = {
+        item.get("id"): posixpath.normpath(posixpath.join(folder, unquote(item.get("href", ""))))
+        for item in contents.iter("item")
+        if item.get("media-type") in _PAGES and "nav" not in item.get("properties", "").split()
+    }
+    order = (pages.get(reference.get("idref"), "") for reference in contents.iter("itemref"))
+    return [part for part in dict.fromkeys(order) if part in package]
 
 
 def _refuse_locked(package: Package, chapters: list[str]) -> None:
     """Refuse a book whose chapters are encrypted; fonts often are, and nobody reads those."""
-    if _ENCRYPTION not in package:
-        return
-    locked = _Locked()
-    package.read(_ENCRYPTION, locked)
-    if not locked.parts.isdisjoint(chapters):
-        raise Encrypted("is protected (DRM)", hint="only the program that it was bought for can read it")
+    if _ENCRYPTION in package:
+        locked = {unquote(part.get("URI", "")) for part in package.read(_ENCRYPTION).iter("CipherReference")}
+        if not locked.isdisjoint(chapters):
+            raise Encrypted("is protected (DRM)", hint="only the program that it was bought for can read it")
 
 
 def _chapter(data: bytes) -> str:
@@ -74,56 +79,3 @@ def _chapter(data: bytes) -> str:
 def _closed(element: re.Match[str]) -> str:
     name, attributes = element[1], element[2]
     return element[0] if name.lower() in _NEVER_CLOSED else f"<{name}{attributes}></{name}>"
-
-
-class _Container(Elements):
-    """Where a book says what is in it."""
-
-    root = ""
-
-    def start(self, name: str, attributes: Attributes) -> None:
-        if name == "rootfile":
-            self.root = self.root or attributes.get("full-path", "")
-
-
-class _Contents(Elements):
-    """What a book tells of itself, its pages by their ids, and the order in which they are read."""
-
-    def __init__(self) -> None:
-        self.told: dict[str, str] = {}
-        self.pages: dict[str, str] = {}
-        self.order: list[str] = []
-        self._is_told = False
-        self._parts: list[str] = []
-
-    def start(self, name: str, attributes: Attributes) -> None:
-        self._parts.clear()
-        if name == "metadata":
-            self._is_told = True
-        elif name == "item" and "nav" not in attributes.get("properties", "").split():
-            if attributes.get("media-type") in _PAGES:
-                self.pages[attributes.get("id", "")] = attributes.get("href", "")
-        elif name == "itemref":
-            self.order.append(attributes.get("idref", ""))
-
-    def text(self, text: str) -> None:
-        self._parts.append(text)
-
-    def end(self, name: str) -> None:
-        said = " ".join("".join(self._parts).split())
-        self._parts.clear()
-        if self._is_told and said:
-            self.told.setdefault(name, said)  # the first title is the book's, later ones are of its parts
-        if name == "metadata":
-            self._is_told = False
-
-
-class _Locked(Elements):
-    """The parts that are encrypted."""
-
-    def __init__(self) -> None:
-        self.parts: set[str] = set()
-
-    def start(self, name: str, attributes: Attributes) -> None:
-        if name == "CipherReference":
-            self.parts.add(unquote(attributes.get("URI", "")))

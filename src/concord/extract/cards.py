@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from concord.core.protocols import Extractor, override
+from concord.core.overriding import override
+from concord.core.protocols import Extractor
 from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.markdown_writer import escaped
 from concord.extract.text import readable

@@ -14,7 +14,8 @@ from itertools import islice
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from concord.core.errors import Damaged, TooLarge
-from concord.core.protocols import Extractor, override
+from concord.core.overriding import override
+from concord.core.protocols import Extractor
 from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.markdown_writer import Line, MarkdownLines, SourceLines
 from concord.extract.text import MAX_TITLE

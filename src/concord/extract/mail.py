@@ -15,7 +15,8 @@ from email.message import Message
 from email.parser import BytesParser
 
 from concord.core.errors import ExtractionError
-from concord.core.protocols import Extractor, override
+from concord.core.overriding import override
+from concord.core.protocols import Extractor
 from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.html import markdown_of
 from concord.extract.package import MAX_CHARACTERS, checked

@@ -12,7 +12,8 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
-from concord.core.protocols import Extractor, override
+from concord.core.overriding import override
+from concord.core.protocols import Extractor
 from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.markdown_writer import escaped, fence_around
 from concord.extract.text import MAX_TITLE

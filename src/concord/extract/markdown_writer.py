@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import unescape
+from itertools import count, repeat
 from typing import NamedTuple
 
 from concord.extract.decode import with_plain_newlines
@@ -30,18 +31,6 @@ class Line(NamedTuple):
     origin: str | None  # text to look for in the file; None: same as the line before; "": same as the next
 
 
-class _List:
-    """An open list: what its next item begins with."""
-
-    def __init__(self, ordered: bool) -> None:
-        self.ordered = ordered
-        self.count = 0
-
-    def next_marker(self) -> str:
-        self.count += 1
-        return f"{self.count}. " if self.ordered else "- "
-
-
 LOWEST_HEADING = 6  # level
 MAX_COLUMNS = 256  # of a sheet: cells up to there keep their columns, those beyond follow without gaps
 
@@ -54,7 +43,7 @@ class MarkdownLines:
         self._inline: list[str] = []  # text of the block that is open
         self._heading = 0
         self._quotes = 0
-        self._lists: list[_List] = []
+        self._lists: list[Iterator[str]] = []  # of each open list, the markers of its next items
         self._marker = ""  # the bullet or number of a list item that has no text yet
         self._code: list[str] | None = None
         self._language = ""
@@ -120,15 +109,11 @@ class MarkdownLines:
         self._row = [[" ".join(text.split())] for text in texts]
         self.end_row()
 
-    def end_filled_row(self) -> None:
-        """Write the row without the empty cells at its end."""
-        while self._row and not self._row[-1]:
-            self._row.pop()
-        self.end_row()
-
     def end_row(self) -> None:
         """Write the row, as paragraphs if it is too long to be one."""
         row, self._row, self._cell = self._row or [], None, None
+        while row and not row[-1]:
+            row.pop()
         texts = [" ".join(cell) for cell in row]
         if len(row) > 1 and sum(map(len, texts)) <= MAX_ROW:
             self._write_row(texts)
@@ -203,7 +188,7 @@ class MarkdownLines:
 
     def _open_list(self, ordered: bool) -> None:
         self.end_block()
-        self._lists.append(_List(ordered))
+        self._lists.append((f"{number}. " for number in count(1)) if ordered else repeat("- "))
 
     def _close_list(self) -> None:
         self.end_block()
@@ -213,19 +198,15 @@ class MarkdownLines:
     def _open_item(self, _: Attributes) -> None:
         self.end_block()
         if self._lists:
-            self._marker = self._lists[-1].next_marker()
+            self._marker = next(self._lists[-1])
 
     def _close_item(self) -> None:
         self.end_block()
         self._marker = ""
 
-    def _open_quote(self, _: Attributes) -> None:
+    def _quote(self, more: int) -> None:
         self.end_block()
-        self._quotes += 1
-
-    def _close_quote(self) -> None:
-        self.end_block()
-        self._quotes -= 1
+        self._quotes += more
 
     def _open_code(self, attributes: Attributes) -> None:
         self.end_block()
@@ -271,7 +252,7 @@ _OPEN: dict[str, Callable[[MarkdownLines, Attributes], None]] = {
     "ul": lambda page, _: page._open_list(ordered=False),
     "ol": lambda page, _: page._open_list(ordered=True),
     "li": MarkdownLines._open_item,
-    "blockquote": MarkdownLines._open_quote,
+    "blockquote": lambda page, _: page._quote(1),
     "pre": MarkdownLines._open_code,
     "code": MarkdownLines._name_language,
     "br": lambda page, _: page.text(_BREAK),
@@ -283,7 +264,7 @@ _CLOSE: dict[str, Callable[[MarkdownLines], None]] = {
     "ul": MarkdownLines._close_list,
     "ol": MarkdownLines._close_list,
     "li": MarkdownLines._close_item,
-    "blockquote": MarkdownLines._close_quote,
+    "blockquote": lambda page: page._quote(-1),
     "pre": MarkdownLines._close_code,
 }
 

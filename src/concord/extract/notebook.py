@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from concord.core.protocols import Extractor, override
+from concord.core.overriding import override
+from concord.core.protocols import Extractor
 from concord.extract.decode import decode
 from concord.extract.markdown_writer import fence_around
 from concord.extract.text import MAX_TITLE, first_heading, readable

@@ -11,28 +11,20 @@ import posixpath
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
+from xml.etree.ElementTree import Element
 
 from concord.core.errors import TooLarge
-from concord.core.protocols import Extractor, override
+from concord.core.overriding import override
+from concord.core.protocols import Extractor
 from concord.extract.markdown_writer import LOWEST_HEADING
-from concord.extract.package import (
-    Attributes,
-    Elements,
-    OfficeText,
-    Package,
-    checked,
-    in_pages,
-    opened,
-    table_ends,
-    table_starts,
-)
+from concord.extract.package import OfficeText, Package, checked, in_pages, opened
 from concord.extract.text import MAX_TITLE, first_heading
 from concord.text.clean import clean
 from concord.types import Extracted
 
 _NOTES = ("footnotes.xml", "endnotes.xml", "comments.xml")  # beside the document
-# Earlier versions of text and of formats; <Fallback> repeats a shape for old programs.
-_LEFT_OUT = frozenset({"moveFrom", "pPrChange", "Fallback"})
+# Earlier versions of text; <Fallback> repeats a shape for old programs.
+_LEFT_OUT = frozenset({"moveFrom", "Fallback"})
 _HEADING_STYLE = re.compile(r"heading ([1-9])$")
 _LIST_STYLE = re.compile(r"list (?:bullet|number)")
 _LEVELS = "012345678"
@@ -55,11 +47,11 @@ class WordExtractor(Extractor):
     def extract(self, data: bytes, name: str) -> Extracted:
         with opened(data, "Word document") as package:
             main = package.main_part
-            body = _WordBody(_styles(package, main))
-            package.read(main, body)
-            for part in (posixpath.join(posixpath.dirname(main), note) for note in _NOTES):
-                if part in package:
-                    package.read(part, body)
+            folder = posixpath.dirname(main)
+            body = _WordBody(_styles(package, posixpath.join(folder, "styles.xml")))
+            for part in (main, *(posixpath.join(folder, note) for note in _NOTES)):
+                if part == main or part in package:
+                    body.write(package.read(part))
             title, details = package.properties()
         text = checked(clean(body.page.markdown()))
         return Extracted(
@@ -67,38 +59,25 @@ class WordExtractor(Extractor):
         )
 
 
-class _Styles(Elements):
-    """The styles of paragraphs, which have other names in every language, by their ids."""
-
-    def __init__(self) -> None:
-        self.styles: dict[str, _Style] = {}
-        self._id = ""
-
-    def start(self, name: str, attributes: Attributes) -> None:
-        value = attributes.get("val", "")
-        if name == "style":
-            self._id = attributes.get("styleId", "")
-            self.styles[self._id] = _Style()
-        elif name == "name" and self._id:
-            self.styles[self._id] = _style_called(value.lower())
-        elif name == "outlineLvl" and self._id and value.isdecimal() and int(value) < LOWEST_HEADING:
-            self.styles[self._id] = _Style(heading=int(value) + 1)
+def _styles(package: Package, part: str) -> dict[str, _Style]:
+    """Return the styles of paragraphs, which have other names in every language, by their ids."""
+    found = package.read(part).iter("style") if part in package else ()
+    return {style.get("styleId", ""): _style(style) for style in found}
 
 
-def _style_called(name: str) -> _Style:
-    if name == "title":
-        return _Style(heading=1)
-    if found := _HEADING_STYLE.match(name):
-        return _Style(heading=min(int(found[1]), LOWEST_HEADING))
-    return _Style(depth=1) if _LIST_STYLE.match(name) else _Style()
+def _style(style: Element) -> _Style:
+    level = _value(style, "pPr/outlineLvl")
+    if level.isdecimal() and int(level) < LOWEST_HEADING:
+        return _Style(heading=int(level) + 1)
+    name = _value(style, "name").lower()
+    if heading := _HEADING_STYLE.match(name):
+        return _Style(heading=min(int(heading[1]), LOWEST_HEADING))
+    return _Style(heading=int(name == "title"), depth=int(_LIST_STYLE.match(name) is not None))
 
 
-def _styles(package: Package, main: str) -> Mapping[str, _Style]:
-    styles = _Styles()
-    part = posixpath.join(posixpath.dirname(main), "styles.xml")
-    if part in package:
-        package.read(part, styles)
-    return styles.styles
+def _value(element: Element, path: str) -> str:
+    found = element.find(path)
+    return "" if found is None else found.get("val", "")
 
 
 class _WordBody(OfficeText):
@@ -108,67 +87,18 @@ class _WordBody(OfficeText):
 
     def __init__(self, styles: Mapping[str, _Style]) -> None:
         super().__init__()
-        self.is_text = False
         self._styles = styles
-        self._style = _Style()  # of the paragraph that has just begun
-        self._closing: list[list[str]] = []  # for each open paragraph, the tags that close it
 
-    def text(self, text: str) -> None:
-        if self.is_text and not self.is_skipped:
-            self.page.text(text)
+    def paragraph(self, element: Element) -> None:
+        style = self._styles.get(_value(element, "pPr/pStyle"), _Style())
+        if element.find("pPr/numPr") is not None:
+            level = _LEVELS.find(_value(element, "pPr/numPr/ilvl")) + 1 or style.depth or 1
+            # The number 0 is how a paragraph says that it is in no list after all.
+            style = style._replace(depth=0 if _value(element, "pPr/numPr/numId") == "0" else level)
+        block = f"h{style.heading}" if style.heading else "li" if style.depth else "p"
+        self.within([*["ul"] * style.depth, block], self.inline, element)
 
-    def begin_paragraph(self, _: Attributes) -> None:
-        self.page.open("p", {})
-        self._closing.append(["p"])
-        self._style = _Style()
-
-    def take_style(self, attributes: Attributes) -> None:
-        self._style = self._styles.get(attributes.get("val", ""), _Style())
-
-    def take_list(self, attributes: Attributes) -> None:
-        if self._style.depth == 0:
-            self._style = self._style._replace(depth=1)
-
-    def take_depth(self, attributes: Attributes) -> None:
-        level = attributes.get("val", "")
-        self._style = self._style._replace(depth=_LEVELS.find(level) + 1 or 1)
-
-    def take_numbering(self, attributes: Attributes) -> None:
-        if attributes.get("val") == "0":  # how a paragraph says that it is in no list after all
-            self._style = self._style._replace(depth=0)
-
-    def style_paragraph(self) -> None:
-        if not self._closing:
-            return
-        tags = [f"h{self._style.heading}"] if self._style.heading else ["ul"] * self._style.depth
-        if tags[:1] == ["ul"]:
-            tags.append("li")
-        for tag in tags:
-            self.page.open(tag, {})
-        self._closing[-1] = tags[::-1] or ["p"]
-
-    def end_paragraph(self) -> None:
-        for tag in self._closing.pop() if self._closing else ():
-            self.page.close(tag)
-
-    starts = {
-        "p": begin_paragraph,
-        "pStyle": take_style,
-        "numPr": take_list,
-        "ilvl": take_depth,
-        "numId": take_numbering,
-        "t": OfficeText.begin_text,
-        "tab": lambda body, _: body.page.text(" "),
-        **dict.fromkeys(("br", "cr"), lambda body, _: body.page.open("br", {})),
-        "noBreakHyphen": lambda body, _: body.page.text("-"),
-        **table_starts("tbl", "tr", "tc"),
-    }
-    ends = {
-        "p": end_paragraph,
-        "pPr": style_paragraph,
-        "t": OfficeText.end_text,
-        **table_ends("tbl", "tr", "tc"),
-    }
+    actions = {"p": paragraph, "tbl": OfficeText.table, "tr": OfficeText.row, "tc": OfficeText.cell}
 
 
 class SlidesExtractor(Extractor):
@@ -194,34 +124,23 @@ class SlidesExtractor(Extractor):
 def _parts(package: Package) -> list[str]:
     """Return the parts of the slides, in the order in which they are shown."""
     main = package.main_part
-    order, parts = _Order(), package.targets(main)
-    package.read(main, order)
-    if len(order.slides) > MAX_SLIDES:
-        raise TooLarge(f"has {len(order.slides)} slides; {MAX_SLIDES} are the limit", hint="split it")
-    return [parts[key] for key in order.slides if parts.get(key, "") in package]
+    parts = package.targets(main)
+    order = [slide.get("id", "") for slide in package.read(main).iter("sldId")]
+    if len(order) > MAX_SLIDES:
+        raise TooLarge(f"has {len(order)} slides; {MAX_SLIDES} are the limit", hint="split it")
+    return [parts[key] for key in order if key in parts]
 
 
 def _slide(package: Package, part: str) -> _Slide:
     slide = _Slide()
-    package.read(part, slide)
-    others = [target for target in package.targets(part).values() if target in package]
-    for drawn in (one for one in others if _DRAWN.search(one)):
-        package.read(drawn, slide)
-    for notes in (one for one in others if "/notesSlides/" in one):
-        slide.begin_notes()
-        package.read(notes, slide)
+    slide.write(package.read(part))
+    others = package.targets(part).values()
+    for drawn in filter(_DRAWN.search, others):
+        slide.write(package.read(drawn))
+    slide.is_in_notes = True
+    for notes in (other for other in others if "/notesSlides/" in other):
+        slide.write(package.read(notes))
     return slide
-
-
-class _Order(Elements):
-    """The ids of the slides."""
-
-    def __init__(self) -> None:
-        self.slides: list[str] = []
-
-    def start(self, name: str, attributes: Attributes) -> None:
-        if name == "sldId":
-            self.slides.append(attributes.get("id", ""))
 
 
 class _Slide(OfficeText):
@@ -231,92 +150,43 @@ class _Slide(OfficeText):
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_text = False
         self.title = ""
-        self._shape = ""  # the kind of the open placeholder; empty for a plain text box
-        self._level = -1  # level of the open paragraph in a list; -1 if it is in none
-        self._lists = 0  # how many lists were opened for the open paragraph
-        self._titles: list[str] = []
-        self._is_in_notes = False
+        self.is_in_notes = False
+        self._has_points = False  # whether paragraphs of the open shape are points of a list
 
     def markdown(self) -> str:
         """Return what the slide says."""
         heading = f"# {self.title}" if self.title else ""
         return "\n\n".join(filter(None, (heading, self.page.markdown())))
 
-    def begin_notes(self) -> None:
-        """Take what the speaker has noted from here on."""
-        self._is_in_notes = True
-
-    def text(self, text: str) -> None:
-        if not self.is_text or self.is_skipped or self._shape in _EVERYWHERE:
-            return
-        if self._shape in _TITLES and not self._is_in_notes:
-            self._titles.append(text)
-        else:
-            self.page.text(text)
-
-    def begin_shape(self, _: Attributes) -> None:
-        self._shape = ""
-
-    def take_placeholder(self, attributes: Attributes) -> None:
-        self._shape = attributes.get("type", "body")
-
-    def end_shape(self) -> None:
-        self.page.end_block()
-        if self._titles and not self.title:
-            self.title = " ".join("".join(self._titles).split())
-        elif self._titles:  # a slide has one title; another is text
-            self.page.text("".join(self._titles))
+    def shape(self, element: Element) -> None:
+        placeholder = next(element.iter("ph"), None)
+        kind = "" if placeholder is None else placeholder.get("type", "body")
+        if kind in _TITLES and not self.title and not self.is_in_notes:
+            self.title = " ".join(" ".join(map(_words, element.iter("p"))).split())
+        elif kind not in _EVERYWHERE:
+            self._has_points = kind in ("body", "obj") and not self.is_in_notes
+            self.write(element)
             self.page.end_block()
-        self._titles.clear()
-        self._shape = ""
+            self._has_points = False
 
-    def begin_paragraph(self, _: Attributes) -> None:
-        # A paragraph of a placeholder is a point of a list, unless it says otherwise.
-        is_point = self._shape in ("body", "obj") and not self.tables and not self._is_in_notes
-        self._level = 0 if is_point else -1
+    def paragraph(self, element: Element) -> None:
+        tags = ["p"]
+        if self._has_points and not self._tables and element.find("pPr/buNone") is None:
+            properties = element.find("pPr")
+            level = "0" if properties is None else properties.get("lvl", "0")
+            tags = [*["ul"] * (max(0, _LEVELS.find(level)) + 1), "li"]
+        self.within(tags, self.inline, element)
 
-    def take_level(self, attributes: Attributes) -> None:
-        if self._level >= 0:
-            self._level = max(0, _LEVELS.find(attributes.get("lvl", "0")))
-
-    def take_no_bullet(self, _: Attributes) -> None:
-        self._level = -1
-
-    def begin_text(self, _: Attributes) -> None:
-        self.is_text = True
-        if self._level >= 0 and not self._lists:
-            self._lists = self._level + 1
-            for tag in (*["ul"] * self._lists, "li"):
-                self.page.open(tag, {})
-
-    def line_break(self, _: Attributes) -> None:
-        if self._shape in _TITLES:
-            self._titles.append(" ")
-        else:
-            self.page.open("br", {})
-
-    def end_paragraph(self) -> None:
-        if self._titles:
-            self._titles.append(" ")
-        for tag in (*["li"] * bool(self._lists), *["ul"] * self._lists, "p"):
-            self.page.close(tag)
-        self._lists = 0
-
-    starts = {
-        "sp": begin_shape,
-        "ph": take_placeholder,
-        "p": begin_paragraph,
-        "pPr": take_level,
-        "buNone": take_no_bullet,
-        "t": begin_text,
-        "br": line_break,
-        **table_starts("tbl", "tr", "tc"),
+    actions = {
+        "sp": shape,
+        "p": paragraph,
+        "tbl": OfficeText.table,
+        "tr": OfficeText.row,
+        "tc": OfficeText.cell,
     }
-    ends = {
-        "sp": end_shape,
-        "p": end_paragraph,
-        "t": OfficeText.end_text,
-        **table_ends("tbl", "tr", "tc"),
-    }
+
+
+def _words(paragraph: Element) -> str:
+    parts = (part for part in paragraph.iter() if part.tag in ("t", "br"))
+    return "".join(part.text or " " for part in parts)

@@ -9,40 +9,28 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, time
 from io import BytesIO
+from xml.etree.ElementTree import Element
 
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 from striprtf.striprtf import rtf_to_text
 
 from concord.core.errors import Damaged, Encrypted
-from concord.core.protocols import Extractor, override
+from concord.core.overriding import override
+from concord.core.protocols import Extractor
 from concord.extract.formats import extension
 from concord.extract.markdown_writer import LOWEST_HEADING, MAX_COLUMNS, MarkdownLines, escaped
-from concord.extract.package import (
-    Attributes,
-    OfficeText,
-    Package,
-    checked,
-    in_pages,
-    opened,
-    table_ends,
-    table_starts,
-)
+from concord.extract.package import OfficeText, checked, in_pages, opened
 from concord.extract.text import MAX_TITLE, first_heading
 from concord.text.clean import clean
 from concord.text.word_lists import listed
 from concord.types import Extracted, Json
 
-MAX_SPACES = 100  # that one element may stand for
-
-_CONTENT = "content.xml"
 _MANIFEST = "META-INF/manifest.xml"
 # Deleted text, controls, lists of what stands elsewhere, descriptions of pictures, and furigana.
 _LEFT_OUT = listed(
     "tracked-changes forms table-of-content alphabetical-index illustration-index table-index desc "
     "ruby-text hidden-text hidden-paragraph"
 )
-# Inside these, <title> is a field that shows the document's title; elsewhere it describes a picture.
-_OF_TEXT = listed("p h span a")
 _REPEATED = frozenset({"page-number", "date-time", "footer", "header"})  # frames that every slide has
 
 
@@ -52,13 +40,14 @@ class OpenDocumentExtractor(Extractor):
     @override
     def extract(self, data: bytes, name: str) -> Extracted:
         with opened(data, "OpenDocument file") as package:
-            _refuse_locked(package)
-            body = _Body()
-            package.read(_CONTENT, body)
+            if _MANIFEST in package and b"encryption-data" in package.content(_MANIFEST):
+                raise Encrypted("is locked with a password", hint="save a copy without a password")
+            body = package.read("content.xml")
+            slides = [slide for show in body.iter("presentation") for slide in show.iter("page")]
+            text, starts = in_pages([_Body().written(page) for page in slides or [body]])
             title, details = package.properties("meta.xml")
-        text, starts = in_pages(body.markdown())
         told, heading = (title or "")[:MAX_TITLE] or None, first_heading(text)
-        if not body.is_slides:
+        if not slides:
             return Extracted(text, "office", title=told or heading, details=details)
         return Extracted(
             text,
@@ -69,131 +58,67 @@ class OpenDocumentExtractor(Extractor):
         )
 
 
-def _refuse_locked(package: Package) -> None:
-    if _MANIFEST in package and b"encryption-data" in package.content(_MANIFEST):
-        raise Encrypted("is locked with a password", hint="save a copy without a password")
-
-
 class _Body(OfficeText):
-    """Writes the paragraphs, lists and tables of a document; slides are pages."""
+    """Writes the paragraphs, lists and tables of a document or of a slide."""
 
     left_out = _LEFT_OUT
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_slides = False
-        self._texts: list[str] = []  # open paragraphs and notes, the innermost last
-        self._notes = 0  # how many notes are open
-        self._gap = ""  # what goes before the next paragraph of a note
-        self._frame = ""  # the purpose of the open frame of a slide
-        self._open = [""]  # the open elements that are not left out, the innermost last
+        self._is_text = False  # within a paragraph
+        self._is_title = False  # within the frame that titles a slide
 
-    def markdown(self) -> list[str]:
-        """Return what was written, a text for each page."""
-        first, *slides = [page.markdown() for page in self.pages]
-        return slides if self.is_slides else [first]
+    def written(self, element: Element) -> str:
+        """Return what an element says as Markdown."""
+        self.write(element)
+        return self.page.markdown()
 
-    def start(self, name: str, attributes: Attributes) -> None:
-        super().start(name, attributes)
-        if not self.is_skipped:
-            self._open.append(name)
+    @override
+    def write(self, element: Element) -> None:
+        for text, child in ((element.text, None), *((child.tail, child) for child in element)):
+            if child is not None:
+                self.write_child(child)
+            if self._is_text:
+                self.page.text(text or "")
 
-    def end(self, name: str) -> None:
-        if not self.is_skipped:
-            self._open.pop()
-        super().end(name)
+    def frame(self, element: Element) -> None:
+        kind = element.get("class")
+        self._is_title = kind == "title"
+        for child in element if kind not in _REPEATED else ():
+            if child.tag != "title":  # of a picture; elsewhere it is a field that shows the document's title
+                self.write_child(child)
+        self._is_title = False
 
-    def is_left_out(self, name: str, attributes: Attributes) -> bool:
-        is_alternative = name == "title" and self._open[-1] not in _OF_TEXT
-        is_hidden = bool(self._texts) and attributes.get("display") == "none"
-        return is_alternative or is_hidden or super().is_left_out(name, attributes)
+    def paragraph(self, element: Element) -> None:
+        self._text("h1" if self._is_title else "p", element)
 
-    def text(self, text: str) -> None:
-        if not self.is_skipped and self._frame not in _REPEATED and self._texts[-1:] == ["paragraph"]:
-            self.page.text(text)
+    def heading(self, element: Element) -> None:
+        level = element.get("outline-level", "1")
+        self._text(f"h{min(int(level), LOWEST_HEADING) if level.isdecimal() and int(level) else 1}", element)
 
-    def begin_slides(self, _: Attributes) -> None:
-        self.is_slides = True
+    def _text(self, tag: str, element: Element) -> None:
+        self._is_text = True
+        self.within([tag], self.write, element)
+        self._is_text = False
 
-    def begin_slide(self, _: Attributes) -> None:
-        if self.is_slides:
-            self.page.end_block()
-            self.pages.append(MarkdownLines())
+    def note(self, element: Element) -> None:
+        words = (" ".join("".join(paragraph.itertext()).split()) for paragraph in element.iter("p"))
+        self.page.text(f" ({' '.join(words)})")
 
-    def begin_frame(self, attributes: Attributes) -> None:
-        self._frame = attributes.get("class", "")
-
-    def end_frame(self) -> None:
-        self._frame = ""
-
-    def begin_paragraph(self, _: Attributes) -> None:
-        self._begin_text("h1" if self._frame == "title" else "p")
-
-    def begin_heading(self, attributes: Attributes) -> None:
-        level = attributes.get("outline-level", "1")
-        self._begin_text(f"h{min(int(level), LOWEST_HEADING) if level.isdecimal() and int(level) else 1}")
-
-    def _begin_text(self, tag: str) -> None:
-        self._texts.append("paragraph")
-        if self._notes:
-            self.page.text(self._gap)
-            self._gap = " "
-        else:
-            self.page.open(tag, {})
-
-    def end_paragraph(self) -> None:
-        self._end_text("h1" if self._frame == "title" else "p")
-
-    def end_heading(self) -> None:
-        self._end_text("h1")
-
-    def _end_text(self, tag: str) -> None:
-        if self._texts:
-            self._texts.pop()
-        if not self._notes:
-            self.page.close(tag)
-
-    def begin_note(self, _: Attributes) -> None:
-        self._texts.append("note")
-        self._notes += 1
-        self._gap = " ("
-
-    def end_note(self) -> None:
-        self._texts.pop()
-        self._notes -= 1
-        self.page.text(")" if self._gap == " " else "")
-
-    def space(self, attributes: Attributes) -> None:
-        count = attributes.get("c", "1")
-        self.text(" " * min(int(count) if count.isdecimal() else 1, MAX_SPACES))
-
-    def line_break(self, _: Attributes) -> None:
-        if self._texts[-1:] == ["paragraph"]:
-            self.page.open("br", {})
-
-    starts = {
-        "presentation": begin_slides,
-        "page": begin_slide,
-        "frame": begin_frame,
-        "p": begin_paragraph,
-        "h": begin_heading,
-        **dict.fromkeys(("note", "annotation"), begin_note),
-        "list": lambda body, _: body.page.open("ul", {}),
-        **dict.fromkeys(("list-item", "list-header"), lambda body, _: body.page.open("li", {})),
-        **dict.fromkeys(("s", "tab"), space),
-        "line-break": line_break,
-        **table_starts("table", "table-row", "table-cell", "covered-table-cell"),
-    }
-    ends = {
-        "frame": end_frame,
-        "p": end_paragraph,
-        "h": end_heading,
-        **dict.fromkeys(("note", "annotation"), end_note),
-        "list": lambda body: body.page.close("ul"),
-        **dict.fromkeys(("list-item", "list-header"), lambda body: body.page.close("li")),
-        **table_ends(
-            *("table", "table-row", "table-cell", "covered-table-cell"), end_row=MarkdownLines.end_filled_row
+    actions = {
+        "frame": frame,
+        "p": paragraph,
+        "h": heading,
+        **dict.fromkeys(("note", "annotation"), note),
+        "list": lambda body, element: body.within(["ul"], body.write, element),
+        **dict.fromkeys(
+            ("list-item", "list-header"), lambda body, element: body.within(["li"], body.write, element)
         ),
+        **dict.fromkeys(("s", "tab"), lambda body, _: body.page.text(" ")),
+        "line-break": lambda body, _: body.page.open("br", {}),
+        "table": OfficeText.table,
+        "table-row": OfficeText.row,
+        **dict.fromkeys(("table-cell", "covered-table-cell"), OfficeText.cell),
     }
 
 

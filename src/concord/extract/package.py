@@ -2,7 +2,7 @@
 
 Parts are unpacked and parsed piece by piece, so that what unfolds beyond all measure is noticed before it is
 in memory. Parts that declare entities or default attributes are refused, because those unfold while they are
-parsed; no Office program declares any.
+parsed; no Office program declares any. Names of elements and attributes are those without a prefix.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import posixpath
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from io import BytesIO
 from typing import Any
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
@@ -28,9 +29,11 @@ MAX_CHARACTERS = 20_000_000  # of text, as for PDF
 
 _BLOCK = 1 << 16
 _LOCKED = bytes.fromhex("D0CF11E0A1B11AE1")  # a compound file: what is encrypted is put into one, whole
-_BROKEN = (BadZipFile, zlib.error, struct.error, expat.ExpatError, NotImplementedError, RuntimeError)
+_BROKEN = (
+    BadZipFile, zlib.error, struct.error, expat.ExpatError, ParseError, NotImplementedError, RuntimeError,
+)  # fmt: skip
 # A part or an encoding that is not there, and a part that is cut off or begins before the file.
-_MISSING = (LookupError, EOFError, OSError, ValueError)
+_MISSING = (LookupError, EOFError, OSError, ValueError, AttributeError)
 # As Microsoft, then as OpenDocument calls them; there, `creator` is who was the last to change it.
 _PROPERTIES = {
     "creator": "author",
@@ -43,21 +46,6 @@ _PROPERTIES = {
     "modified": "modified",
     "date": "modified",
 }
-
-Attributes = Mapping[str, str]
-
-
-class Elements:
-    """Takes the elements of a part as they come, by their names without a prefix."""
-
-    def start(self, name: str, attributes: Attributes) -> None:
-        """Take the start of an element."""
-
-    def end(self, name: str) -> None:
-        """Take the end of an element."""
-
-    def text(self, text: str) -> None:
-        """Take text."""
 
 
 @contextmanager
@@ -92,19 +80,23 @@ class Package:
     @property
     def main_part(self) -> str:
         """The part that holds the document itself."""
-        kinds = _Relationships("", by="Type")
-        self.read("_rels/.rels", kinds)
-        for kind, part in kinds.targets.items():
-            if kind.endswith("/officeDocument"):
-                return part
-        raise KeyError("officeDocument")
+        return [part for kind, part in self._relations("", "Type") if kind.endswith("/officeDocument")][0]
 
-    def read(self, part: str, elements: Elements) -> None:
-        """Hand over the elements of a part."""
-        parser = _parser(elements)
+    def read(self, part: str) -> Element:
+        """Return the elements of a part."""
+        tree = TreeBuilder()
+        parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.EntityDeclHandler = parser.AttlistDeclHandler = _refuse
+        parser.StartElementHandler = lambda name, attributes: tree.start(
+            _local(name), {_local(key): value for key, value in attributes.items()}
+        )
+        parser.EndElementHandler = lambda name: tree.end(_local(name))
+        parser.CharacterDataHandler = tree.data
         for block in self._blocks(part):
             parser.Parse(block, False)
         parser.Parse(b"", True)
+        return tree.close()
 
     def content(self, part: str) -> bytes:
         """Return a part as it is."""
@@ -120,157 +112,103 @@ class Package:
 
     def targets(self, part: str) -> dict[str, str]:
         """Return the parts that a part refers to, by their id in it."""
+        return {key: target for key, target in self._relations(part, "Id") if target in self}
+
+    def _relations(self, part: str, key: str) -> Iterator[tuple[str, str]]:
         folder, name = posixpath.split(part)
-        found = _Relationships(folder, by="Id")
-        rules = f"{folder}/_rels/{name}.rels"
-        if rules in self:
-            self.read(rules, found)
-        return found.targets
+        rules = posixpath.join(folder, f"_rels/{name}.rels")
+        for relation in self.read(rules).iter("Relationship") if rules in self else ():
+            if relation.get("TargetMode") != "External":
+                target = posixpath.normpath(posixpath.join("/", folder, relation.get("Target", "")))
+                yield relation.get(key, ""), target.lstrip("/")
 
     def properties(self, part: str = "docProps/core.xml") -> tuple[str | None, dict[str, Json]]:
         """Return the title that somebody gave, and what else is known of the document."""
-        found = _Texts()
-        if part in self:
-            self.read(part, found)
-        told = {name: found.texts[key] for key, name in _PROPERTIES.items() if found.texts.get(key)}
-        return found.texts.get("title") or None, dict(told)
+        texts = said_by(self.read(part).iter()) if part in self else {}
+        details: dict[str, Json] = {name: texts[key] for key, name in _PROPERTIES.items() if key in texts}
+        return texts.get("title"), details
 
 
-class OfficeText(Elements):
-    """Writes what a part says as Markdown; `starts` and `ends` are what each element does."""
+class OfficeText:
+    """Writes what elements say as Markdown, by a table of what each does; others are gone through."""
 
-    starts: Mapping[str, Callable[[Any, Attributes], None]] = {}
-    ends: Mapping[str, Callable[[Any], None]] = {}
+    actions: Mapping[str, Callable[[Any, Element], None]] = {}
     left_out: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
-        self.pages = [MarkdownLines()]
-        self.tables = 0  # how many tables are open: one inside another is only text
-        self.is_text = True  # whether text is taken here
-        self._skipped = 0  # how many levels deep in an element that is left out
+        self.page = MarkdownLines()
+        self._tables = 0  # how many are open: one inside another is only text
 
-    @property
-    def page(self) -> MarkdownLines:
-        """What is written to."""
-        return self.pages[-1]
+    def write(self, element: Element) -> None:
+        """Write what is in an element."""
+        for child in element:
+            self.write_child(child)
 
-    @property
-    def is_skipped(self) -> bool:
-        """Whether the open element is left out."""
-        return self._skipped > 0
+    def write_child(self, child: Element) -> None:
+        """Write an element."""
+        if child.tag not in self.left_out:
+            self.actions.get(child.tag, type(self).write)(self, child)
 
-    def is_left_out(self, name: str, attributes: Attributes) -> bool:
-        """Whether an element and all that is in it are left out."""
-        return name in self.left_out
+    def inline(self, element: Element) -> None:
+        """Write the runs of text in a paragraph, for Microsoft's formats."""
+        for child in element:
+            if child.tag == "t":
+                self.page.text(child.text or "")
+            elif child.tag in ("br", "cr"):
+                self.page.open("br", {})
+            elif child.tag in ("tab", "noBreakHyphen"):
+                self.page.text(" " if child.tag == "tab" else "-")
+            elif child.tag not in self.left_out:
+                self.inline(child)
+                if child.tag == "p":  # of a box in a paragraph
+                    self.page.open("br", {})
 
-    def start(self, name: str, attributes: Attributes) -> None:
-        """Do what the table says of the start of an element."""
-        if self._skipped or self.is_left_out(name, attributes):
-            self._skipped += 1
-        elif action := self.starts.get(name):
-            action(self, attributes)
+    def within(self, tags: Sequence[str], write: Callable[[Element], None], element: Element) -> None:
+        """Write an element between tags, the outermost first."""
+        for tag in tags:
+            self.page.open(tag, {})
+        write(element)
+        for tag in reversed(tags):
+            self.page.close(tag)
 
-    def end(self, name: str) -> None:
-        """Do what the table says of the end of an element."""
-        if self._skipped:
-            self._skipped -= 1
-        elif action := self.ends.get(name):
-            action(self)
-
-    def begin_text(self, _: Attributes) -> None:
-        """Take text from here on."""
-        self.is_text = True
-
-    def end_text(self) -> None:
-        """Take no more text."""
-        self.is_text = False
-
-    def begin_table(self, _: Attributes) -> None:
-        """Begin a table."""
-        self.tables += 1
-        if self.tables == 1:
+    def table(self, element: Element) -> None:
+        """Write a table."""
+        self._tables += 1
+        if self._tables == 1:
             self.page.begin_table()
-
-    def end_table(self) -> None:
-        """End a table."""
+        self.write(element)
         self.page.end_block()
-        self.tables -= 1
+        self._tables -= 1
+
+    def row(self, element: Element) -> None:
+        """Write a row of a table."""
+        if self._tables == 1:
+            self.page.begin_row()
+        self.write(element)
+        if self._tables == 1:
+            self.page.end_row()
+
+    def cell(self, element: Element) -> None:
+        """Write a cell of a table."""
+        if self._tables == 1:
+            self.page.begin_cell()
+        self.write(element)
+        if self._tables == 1:
+            self.page.end_cell()
 
 
-def table_starts(table: str, row: str, *cells: str) -> dict[str, Callable[[Any, Attributes], None]]:
-    """Return what the starts of a table's elements do, by their names."""
-    return {
-        table: OfficeText.begin_table,
-        row: lambda text, _: _in_outer(text, MarkdownLines.begin_row),
-        **{cell: lambda text, _: _in_outer(text, MarkdownLines.begin_cell) for cell in cells},
-    }
+def said_by(elements: Iterable[Element]) -> dict[str, str]:
+    """Return what elements say that say anything, by their names."""
+    return {element.tag: words for element in elements if (words := " ".join((element.text or "").split()))}
 
 
-def table_ends(
-    table: str, row: str, *cells: str, end_row: Callable[[MarkdownLines], None] = MarkdownLines.end_row
-) -> dict[str, Callable[[Any], None]]:
-    """Return what the ends of a table's elements do, by their names."""
-    return {
-        table: OfficeText.end_table,
-        row: lambda text: _in_outer(text, end_row),
-        **{cell: lambda text: _in_outer(text, MarkdownLines.end_cell) for cell in cells},
-    }
-
-
-def _in_outer(text: OfficeText, action: Callable[[MarkdownLines], None]) -> None:
-    if text.tables == 1:
-        action(text.page)
-
-
-def _parser(elements: Elements) -> expat.XMLParserType:
-    def start(name: str, attributes: dict[str, str]) -> None:
-        elements.start(_local(name), {_local(key): value for key, value in attributes.items()})
-
-    def refuse(*_: object) -> None:
-        raise Damaged("declares entities or attributes, which no Office program does")
-
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
-    parser.EntityDeclHandler = parser.AttlistDeclHandler = refuse
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda name: elements.end(_local(name))
-    parser.CharacterDataHandler = elements.text
-    return parser
+def _refuse(*_: object) -> None:
+    raise Damaged("declares entities or attributes, which no Office program does")
 
 
 @lru_cache(maxsize=1024)  # a document uses a few dozen names, a million times
 def _local(name: str) -> str:
     return name.rpartition(":")[2]
-
-
-class _Relationships(Elements):
-    def __init__(self, folder: str, *, by: str) -> None:
-        self._folder = folder
-        self._by = by
-        self.targets: dict[str, str] = {}
-
-    def start(self, name: str, attributes: Attributes) -> None:
-        if name == "Relationship" and attributes.get("TargetMode") != "External":
-            target = posixpath.normpath(posixpath.join("/", self._folder, attributes.get("Target", "")))
-            self.targets[attributes.get(self._by, "")] = target.lstrip("/")
-
-
-class _Texts(Elements):
-    """The text of each element that holds nothing else."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-        self._parts: list[str] = []
-
-    def start(self, name: str, attributes: Attributes) -> None:
-        self._parts.clear()
-
-    def end(self, name: str) -> None:
-        self.texts[name] = " ".join("".join(self._parts).split())
-        self._parts.clear()
-
-    def text(self, text: str) -> None:
-        self._parts.append(text)
 
 
 def checked(text: str) -> str:

@@ -14,7 +14,8 @@ import pypdfium2
 from pypdfium2 import raw
 
 from concord.core.errors import Damaged, Encrypted, NotIndexable, TooLarge
-from concord.core.protocols import Extractor, override
+from concord.core.overriding import override
+from concord.core.protocols import Extractor
 from concord.extract.decode import with_plain_newlines
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean_pages

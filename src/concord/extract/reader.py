@@ -14,7 +14,8 @@ from io import BytesIO
 
 from concord.core import plugins
 from concord.core.errors import Damaged, NotIndexable
-from concord.core.protocols import FileReader, override
+from concord.core.overriding import override
+from concord.core.protocols import FileReader
 from concord.extract.decode import HEAD_BYTES
 from concord.extract.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
 from concord.extract.sandbox import FileInWorker, Sandbox

@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from concord.core.protocols import Extractor, override
+from concord.core.overriding import override
+from concord.core.protocols import Extractor
 from concord.extract.decode import HEAD_BYTES, decode, with_plain_newlines
 from concord.extract.formats import TEXT, Format, detect, extension
 from concord.text.clean import clean, without_encoded

@@ -14,20 +14,8 @@ IGNORE_FILES = (".gitignore", ".kbignore")  # both git's syntax; within a folder
 MAX_IGNORE_BYTES = 1_000_000
 
 _WILD = re.compile(r"[*?\[\\]")
-_BRACKET = re.compile(r"\[([!^]?)(\]?(?:\[:\w+:\]|\\.|[^\]\\])*+)\]", re.DOTALL)
-# A class, a character, a range.
-_BRACKET_ITEM = re.compile(r"\[:(\w+):\]|(\\.|.)(?:-(\\.|[^\]]))?", re.DOTALL)
-_CLASSES = {
-    "alpha": "a-zA-Z",
-    "digit": "0-9",
-    "alnum": "a-zA-Z0-9",
-    "upper": "A-Z",
-    "lower": "a-z",
-    "xdigit": "0-9a-fA-F",
-    "space": r"\s",
-    "blank": r" \t",
-    "punct": r"!-/:-@\[-`{-~",
-}
+_BRACKET = re.compile(r"\[([!^]?)(\]?(?:\\.|[^\]\\])*+)\]", re.DOTALL)
+_BRACKET_ITEM = re.compile(r"(\\.|.)(?:-(\\.|[^\]]))?", re.DOTALL)  # a character or a range
 
 
 class Pattern(NamedTuple):
@@ -64,7 +52,7 @@ def parse(line: str) -> Pattern | None:
         return None
     try:
         regex = _path_regex(parts) if "/" in bare else _part_regex(bare)
-    except (ValueError, LookupError):
+    except ValueError:
         return None
     return Pattern(ignores, body != bare, "/" not in bare, parts[-1], regex)
 
@@ -135,9 +123,7 @@ def _bracket_inside(inside: str) -> str:
     return "".join(_bracket_item(*found.groups()) for found in _BRACKET_ITEM.finditer(inside))
 
 
-def _bracket_item(name: str | None, low: str | None, high: str | None) -> str:
-    if name:
-        return _CLASSES[name]
+def _bracket_item(low: str, high: str | None) -> str:
     ends = [end[-1] for end in (low, high) if end]  # the last character: a backslash may come before it
     if sorted(ends) != ends:
         raise ValueError("a range that ends before it begins")

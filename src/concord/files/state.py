@@ -115,11 +115,7 @@ def is_elsewhere(source: Source, memo: Memo) -> bool:
 
 
 def check_disk(source: Source, documents: Iterable[str], memo: Memo) -> None:
-    """Check that a source has not lost its disk; `documents` are the paths of what is indexed of it.
-
-    Raises:
-        Unreadable: it is on another disk, and none of its files is there.
-    """
+    """Check that a source has not lost its disk; `documents` are the paths of what is indexed of it."""
     if not is_elsewhere(source, memo):
         return
     files = [source.file_of(path) or "" for path in documents]
@@ -142,11 +138,7 @@ def is_as_indexed(found: Found, state: FileState) -> bool:
 
 
 def is_unchanged(source: Source, catalog: Catalog, max_bytes: int) -> bool:
-    """Whether all files of a source are as they were indexed, and no others are there; writes nothing.
-
-    Raises:
-        Unreadable: the source is gone, cannot be read or has lost its disk.
-    """
+    """Whether all files of a source are as they were indexed, and no others are there; writes nothing."""
     memo, known = read_memo(catalog.sync_state(source.id)), catalog.file_states(source.id)
     check_disk(source, known, memo)
     textless = Textless(memo)

@@ -69,12 +69,6 @@ def walk(root: Path, patterns: Sequence[str] = (), *, max_bytes: int) -> Iterato
 
     Files that ignore rules or include patterns exclude are not reported. Patterns have git's syntax: `*.md`
     matches at any depth, `docs/` everything below docs.
-
-    Raises:
-        NotFound: there is nothing at `root`.
-        UsageError: it holds keys or passwords, is neither a folder nor a file, or a pattern makes no sense.
-        Unreadable: the folder cannot be listed. Also while it is walked through, if it is lost meanwhile: the
-            files of a whole source must never be taken for deleted.
     """
     return _walk_unlinked(os.path.realpath(root), patterns, max_bytes)
 
@@ -122,12 +116,7 @@ def walk_source(source: Source, max_bytes: int) -> Iterator[Found | Skipped]:
 
 
 def count_unlike(root: Path, patterns: Sequence[str], max_bytes: int) -> int:
-    """Return how many files of a folder include patterns leave out, where they leave out all; else 0.
-
-    Raises:
-        UsageError: the folder may not be indexed at all, or a pattern makes no sense.
-        Unreadable: it cannot be opened.
-    """
+    """Return how many files of a folder include patterns leave out, where they leave out all; else 0."""
     is_included = _included(patterns)
     if any(is_included(entry.relative) for entry in walk(root, patterns, max_bytes=max_bytes)):
         return 0
@@ -135,12 +124,7 @@ def count_unlike(root: Path, patterns: Sequence[str], max_bytes: int) -> int:
 
 
 def leaves_out(source: Source, path: Path, max_bytes: int) -> bool:
-    """Whether there are files at a path inside a source that only its patterns or ignore rules keep out.
-
-    Raises:
-        UsageError: the path may not be indexed at all.
-        Unreadable: it cannot be opened.
-    """
+    """Whether there are files at a path inside a source that only its patterns or ignore rules keep out."""
     if not any(isinstance(found, Found) for found in walk(path, max_bytes=max_bytes)):
         return False
     met = (found for found in walk_source(source, max_bytes) if isinstance(found, Found))
@@ -246,11 +230,7 @@ class _Tree:
             return Skipped(relative, _sentence(fault), failed=True)
 
     def _lost(self, prefix: str, fault: OSError) -> Iterator[Skipped]:
-        """Tell of a folder that cannot be listed; one that was deleted meanwhile is nothing to tell of.
-
-        Raises:
-            Unreadable: it is the root, or the root is lost too.
-        """
+        """Tell of a folder that cannot be listed; one that was deleted meanwhile is nothing to tell of."""
         self._check_not_lost()
         if not prefix:
             raise _unreadable(self._root, fault) from fault
@@ -261,9 +241,6 @@ class _Tree:
         """Check that the root is still the folder that the walk began in.
 
         Where a disk was unmounted an empty folder is left, and all that was in it looks deleted.
-
-        Raises:
-            Unreadable: it is not, or cannot be looked at.
         """
         if self._place is None or _place(self._root) != self._place:
             raise Unreadable(f"{self._root} went away while it was read", hint="sync again when it is back")
@@ -326,11 +303,7 @@ class _Tree:
 
 
 def _included(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Return a test for the include patterns; without any, everything passes.
-
-    Raises:
-        BadValue: one of them is no pattern.
-    """
+    """Return a test for the include patterns; without any, everything passes."""
     if not patterns:
         return lambda relative: True
     for pattern in patterns:

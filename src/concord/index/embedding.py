@@ -75,9 +75,6 @@ def embed_pending(
 
     A fault is a provider or vector store that is down, or a store that refuses vectors. It is reported, not
     raised: the texts are stored already, and a caller who met an error would store them twice.
-
-    Raises:
-        ModelMismatch: the store holds another model's vectors, which no next time would change.
     """
     counts = store.catalog.count(source_id)  # the catalog knows even while a vector store is down
     pending = counts.chunks - counts.vectors
@@ -99,11 +96,7 @@ def embed_by_model(
     source_id: str | None = None,
     pending: int | None = None,
 ) -> EmbeddingReport:
-    """Give every chunk a vector of this embedder that has none yet, whichever model is active.
-
-    Raises:
-        ModelMismatch: the store holds another model's vectors, and this one has not been added.
-    """
+    """Give every chunk a vector of this embedder that has none yet, whichever model is active."""
     done, overflowed = EmbeddingReport(pending=pending or 0), embedder.overflowed
     try:
         index = ready_index(store, embedder.identity)
@@ -120,11 +113,7 @@ def embed_by_model(
 
 
 def ready_index(store: Store, identity: Identity) -> VectorIndex:
-    """Return the index of a model, which is added if it is the first or if the active one has no vectors.
-
-    Raises:
-        ModelMismatch: the store holds another model's vectors, and this one has not been added.
-    """
+    """Return the index of a model, which is added if it is the first or if the active one has no vectors."""
     snapshot = store.catalog.snapshot()
     active, added = snapshot.active, {model.identity: model.recipe for model in snapshot.models}
     if active and identity not in added and store.catalog.count().vectors:

@@ -101,11 +101,7 @@ def sync(source: Source, tools: SyncTools, *, lock_wait_s: float) -> SyncReport:
 
 
 def _as_stored(source: Source, catalog: Catalog) -> Source:
-    """Return a source as it is stored now: somebody may have renamed or retagged it since it was read.
-
-    Raises:
-        NotFound: it was removed.
-    """
+    """Return a source as it is stored now: somebody may have renamed or retagged it since it was read."""
     for stored in catalog.snapshot().sources:
         if stored.id == source.id:
             return stored
@@ -147,11 +143,7 @@ class _Run:
         self.total: int | None = None  # files to index, as soon as it is known
 
     def begin(self) -> None:
-        """Prepare to look at all files.
-
-        Raises:
-            Unreadable: the source is gone, cannot be read or has lost its disk.
-        """
+        """Prepare to look at all files."""
         self.entries = walk_source(self.source, self.tools.limits.max_bytes)
         self.mount = mount_point(self.source)
         self.known = self.tools.store.catalog.file_states(self.source.id)

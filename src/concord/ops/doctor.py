@@ -25,7 +25,6 @@ from concord.store.contract import Catalog, Select, Store
 from concord.types import Document, Identity, Source
 
 LEAST_FREE_BYTES = 200_000_000  # plus the size of the store: rewriting it takes as much for a while
-LEAST_MEMORY_BYTES = 500_000_000  # a process with the bundled model and 100,000 chunks takes a fifth of it
 _NAMED = 3  # examples in a sentence
 _UNFIT_EMBEDDER: frozenset[FaultName] = frozenset({"provider", "model"})  # if found, nothing can be embedded
 
@@ -210,7 +209,7 @@ def _provider(tools: DoctorTools) -> Iterator[Finding]:
 
 
 def _machine(tools: DoctorTools) -> Iterator[Finding]:
-    """Room on the disk and in memory."""
+    """Room on the disk."""
     file = _file(tools)
     home = file.parent if file else Path(tools.folder)
     folder = next(one for one in (home, *home.parents) if one.is_dir())
@@ -219,13 +218,6 @@ def _machine(tools: DoctorTools) -> Iterator[Finding]:
     if free < wanted:
         said = f"{free / 1e6:,.0f} MB are free on the disk of {folder}; {wanted / 1e6:,.0f} MB may be needed"
         yield Finding("disk", said, Hint(Action.STORE, "free some space, or use another {store}"))
-    memory = available_memory()
-    if memory is not None and memory < LEAST_MEMORY_BYTES:
-        wanted = LEAST_MEMORY_BYTES
-        said = f"{memory / 1e6:,.0f} MB of memory are free; the model may need {wanted / 1e6:,.0f} MB"
-        yield Finding(
-            "memory", said, Hint(Action.WORDS_ONLY, "close other programs, or search with {words_only}")
-        )
 
 
 def _file(tools: DoctorTools) -> Path | None:
@@ -235,19 +227,6 @@ def _file(tools: DoctorTools) -> Path | None:
     except KBError:
         return None
     return None if path is None else Path(path)
-
-
-def available_memory(report: Path = Path("/proc/meminfo")) -> int | None:
-    """Return the memory that a program may still take; None where the system does not say."""
-    try:
-        lines = dict(line.split(":", 1) for line in report.read_text("ascii").splitlines())
-        return int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, ValueError, KeyError):
-        pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return None
 
 
 CHECKS = (

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol, TypeVar
 
 from concord.core.errors import BadValue, KBError
-from concord.core.protocols import override as override
+from concord.core.overriding import override as override
 
 Values = Mapping[str, Any]
 NOTHING: Values = {}
