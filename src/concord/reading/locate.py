@@ -10,7 +10,7 @@ from typing import NamedTuple
 from concord.core.errors import Action, BadValue, Hint, NotFound, shown
 from concord.core.reports import DocumentSlice
 from concord.files.freshness import Files
-from concord.index.sources import holder
+from concord.files.sources import holder
 from concord.store.contract import Catalog, document_by_id, documents_at
 from concord.text.citations import Citation, citation_of, cite, extent, parse_citation, readings
 from concord.text.clean import encodable
