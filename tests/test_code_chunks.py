@@ -206,7 +206,7 @@ def test_broken_code_is_covered_in_every_language(text: str, language: str):
 
 
 @pytest.mark.parametrize("language", ["typescript", "ruby", "c", "java"])
-def test_what_is_not_code_at_all_is_not_parsed(language: str):
+def test_what_is_not_code_at_all_defines_nothing(language: str):
     xml = (
         '<message>\n  <source>Can\'t open "%1"</source>\n  <text type="x">It\'s shut</text>\n</message>\n'
         * 800

@@ -91,14 +91,6 @@ def test_the_line_that_was_asked_for_is_shown_and_most_of_what_follows(before: i
     assert found.at == len(above)
 
 
-def test_of_a_table_the_row_is_shown_and_not_the_names_of_its_columns():
-    stores = "store,city,manager\n" + "".join(f"ST{n},Town{n},Name{n}\n" for n in range(40))
-    assert "Town30,Name30" in snippet(stores, ["store", "manager", "Town30"], WIDTH, is_table=True).text
-    assert snippet(stores, ["manager"], WIDTH, is_table=True).text.startswith("store,city,manager\nST0")
-    towns = "".join(f"{n},Town{n},Name{n} of the old town\n" for n in range(40))
-    assert snippet(towns, ["Town0", "old"], WIDTH, is_table=True).text.startswith("0,Town0,Name0")
-
-
 FRONT = "---\ntags: [heating, house]\ncreated: 2025-01-07\n---\n"
 
 

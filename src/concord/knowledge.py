@@ -114,8 +114,8 @@ class KnowledgeBase:
             NotFound: there is nothing at `path`.
             UsageError: it may not be indexed, or the name is taken.
         """
+        from concord.core.given import as_texts
         from concord.index.sources import absolute_path, register
-        from concord.search.request import as_texts
 
         return register(
             absolute_path(path),
@@ -134,7 +134,7 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
-        from concord.search.request import as_texts
+        from concord.core.given import as_texts
 
         known = self.store.catalog.snapshot().sources
         chosen = [self._named(name) for name in as_texts("names", names)] or known
@@ -153,7 +153,7 @@ class KnowledgeBase:
         Raises:
             NotFound: no source of a given name.
         """
-        from concord.search.request import as_texts
+        from concord.core.given import as_texts
 
         chosen = [self._named(name).id for name in as_texts("names", names)]
         return self._syncing.watch(chosen, embed=embed, stop=stop or Event(), progress=progress)
@@ -567,6 +567,6 @@ class KnowledgeBase:
         return Syncing(self.parts)
 
     def _named(self, name: str) -> Source:
-        from concord.index.sources import find_source
+        from concord.files.sources import find_source
 
         return find_source(name, self.store.catalog.snapshot().sources)

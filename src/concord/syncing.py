@@ -14,11 +14,12 @@ from msgspec import Struct
 from concord.core.errors import NotFound, ReadOnlyStore, StoreBusy, Unavailable, Unreadable, joined
 from concord.core.protocols import Progress
 from concord.core.reports import Failure, SyncReport
+from concord.files.sources import holder
 from concord.files.state import is_unchanged
 from concord.files.walk import leaves_out
 from concord.files.watch import WatchTools, watch
 from concord.index.embedding import embed_pending, with_embedding
-from concord.index.sources import glob_under, holder, register
+from concord.index.sources import glob_under, register
 from concord.index.sync import SyncTools, sync
 from concord.parts import Parts
 from concord.types import Filter, Source, silent

@@ -205,18 +205,6 @@ class Section(NamedTuple):
         return self.blocks[-1].end
 
 
-class JsonValue(NamedTuple):
-    """An object or array of JSON, and the places inside it where the text may be cut."""
-
-    start: int  # with its key
-    end: int  # 0 if it is never closed
-    parent: int  # its place in the list of all; -1 for an outermost one
-    key: str  # that leads to it; empty in an array
-    opens_at: int  # where its first value begins
-    starts: list[int]  # of the other values
-    closes_at: int  # before its last bracket
-
-
 class Extracted(Struct, frozen=True):
     """A file turned into text, before chunking."""
 
@@ -230,7 +218,6 @@ class Extracted(Struct, frozen=True):
     language: str | None = None  # code: tree-sitter's name; else a form: csv, json, mbox, cards, org …
     body_start: int = 0  # offset in `text` at which front matter ends; 0 when there is none
     sections: list[Section] | None = None  # None where nobody has looked for them
-    values: list[JsonValue] | None = None  # of JSON instead, whose sections depend on how long chunks are
 
 
 class Identity(Struct, frozen=True):

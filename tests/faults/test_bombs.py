@@ -23,7 +23,6 @@ def reader() -> Iterator[SandboxedReader]:
     ("name", "data", "reason"),
     [
         ("open.json", b"[" * 1_000_000, "its structure is 8 times as long|processor time"),
-        ("nested.json", b'{"a":' * 200_000 + b"1" + b"}" * 200_000, "its structure is 8 times as long"),
         ("colons.rs", b"a: " * 83_000, "took more than 2 s of processor time"),  # of 140
         ("headings.md", b"# a\n" * 30_000, "has more than 20,000 sections"),
         ("lines.txt", b"a\n\n" * 200_000, "its structure is 8 times as long"),
@@ -33,7 +32,7 @@ def test_a_structure_beyond_its_limits_is_read_as_plain_lines_and_says_so(
     reader: SandboxedReader, name: str, data: bytes, reason: str
 ):
     extracted = reader.read(data, name)
-    assert (extracted.sections, extracted.values) == ([], None)
+    assert extracted.sections == []
     said, _, why = extracted.details["structure"].partition(": ")
     assert said == "read as plain lines"
     assert any(why.startswith(one) or one in why for one in reason.split("|"))
@@ -47,6 +46,7 @@ def test_a_structure_beyond_its_limits_is_read_as_plain_lines_and_says_so(
     [
         ("tags.cs", b"<a " * 2_700),  # takes the parser 528 MB
         ("colons.yaml", b"a: " * 83_000),
+        ("nested.json", b'{"a":' * 200_000 + b"1" + b"}" * 200_000),
         ("colons.md", b"---\n" + b"a: " * 83_000 + b"\n---\nThe text.\n"),
         ("letters.txt", b"a\n" * 1_000_000),
     ],

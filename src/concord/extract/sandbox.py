@@ -25,7 +25,7 @@ import msgspec
 
 from concord.core import errors
 from concord.extract.worker import IS_UNIX, LENGTH, LENGTHS, Reply, Request
-from concord.types import Extracted, JsonValue
+from concord.types import Extracted
 
 
 class WorkerLimits(NamedTuple):
@@ -368,18 +368,10 @@ def _fault_of(reply: Reply) -> errors.KBError:
 
 
 def _makes_sense(extracted: Extracted) -> bool:
-    """Whether blocks stand in order, within the text, and values of JSON behind those that they are in."""
+    """Whether blocks stand in order, within the text."""
     length, sections = len(extracted.text), extracted.sections or []
     if not 0 <= extracted.body_start <= length or not all(section.blocks for section in sections):
         return False
     blocks = chain.from_iterable(section.blocks for section in sections)
     borders = [0, *chain.from_iterable(block[:2] for block in blocks), length]
-    if any(before > after for before, after in pairwise(borders)):
-        return False
-    values = extracted.values or []
-    return all(-1 <= value.parent < place and _is_within(value, length) for place, value in enumerate(values))
-
-
-def _is_within(value: JsonValue, length: int) -> bool:
-    places = (value.start, value.end, value.opens_at, value.closes_at, *value.starts)
-    return min(places) >= 0 and max(places) <= length
+    return all(before <= after for before, after in pairwise(borders))

@@ -19,12 +19,12 @@ from msgspec.structs import replace
 
 from concord.core.batches import batched
 from concord.core.errors import Action, BadValue, Hint, NotFound
+from concord.core.given import as_texts
 from concord.core.protocols import Embedder
 from concord.files.freshness import storable_ns
 from concord.index.batch import WHOLE_DOCUMENTS
 from concord.index.sources import notes_source
 from concord.reading.locate import find_document, joined
-from concord.search.request import as_texts
 from concord.store.contract import Catalog, Select, Store, document_by_id
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean, without_lone_surrogates

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.core.errors import Action, BackendDown, BadValue, Hint, NotFound, UsageError, joined
+from concord.core.errors import Action, BackendDown, BadValue, Hint, NotFound, UsageError
 from concord.core.reports import Removal
 from concord.core.working_folder import placed
 from concord.types import Source, Trust, silent
@@ -160,26 +160,6 @@ def new_source(
         trust=trust,
         created_at=time.time(),
     )
-
-
-def find_source(name: str, sources: Sequence[Source]) -> Source:
-    """Return the source with this name, id or path, which may be relative to where the program runs."""
-    for source in sources:
-        if name in (source.name, source.id, source.path):
-            return source
-    path = os.path.realpath(placed(os.path.expanduser(name))) if "\0" not in name else None
-    for source in sources:
-        if path is not None and path == source.path:
-            return source
-    known = ", ".join(source.name for source in sources) or Hint(Action.ADD, "none yet: {add}")
-    raise NotFound(f"there is no source called {name!r}", hint=joined(": ", "sources", known))
-
-
-def holder(path: str | os.PathLike[str], sources: Sequence[Source]) -> Source | None:
-    """Return the source that has this path for its root, else the innermost one that contains it."""
-    place = os.fspath(path) + "/"
-    holding = [one for one in sources if one.path and place.startswith(one.path.rstrip("/") + "/")]
-    return max(holding, key=lambda source: len(source.path or ""), default=None)
 
 
 def glob_under(source: Source, path: Path) -> str | None:

@@ -11,7 +11,7 @@ from concord.core.errors import Action, BadValue, Hint, NotFound, shown
 from concord.core.reports import DocumentSlice
 from concord.core.working_folder import placed
 from concord.files.freshness import Files
-from concord.index.sources import holder
+from concord.files.sources import holder
 from concord.store.contract import Catalog, document_by_id, documents_at
 from concord.text.citations import Citation, citation_of, cite, extent, parse_citation, readings
 from concord.text.clean import encodable

@@ -53,27 +53,22 @@ class ExactWords:
         self._index = index
 
     def search(self, query: Query) -> RankedList:
-        """Return the chunks that hold all of the query's words."""
-        return RankedList(self.name, self.leg, _matching(self._index, query.exact, query, query.candidates))
+        """Return the chunks that hold what is asked for."""
+        match, limit = self._asked(query)
+        found = self._index.search(match, query.filter, limit) if match else []
+        return RankedList(self.name, self.leg, found)
+
+    def _asked(self, query: Query) -> tuple[Match | None, int]:
+        return query.exact, query.candidates
 
 
-class RelaxedWords:
-    """Any significant term that is not too frequent to mean anything."""
+class RelaxedWords(ExactWords):
+    """Any significant term that is not too frequent to mean anything; the scores of many more are known."""
 
     name = "fts_relaxed"
-    leg: Leg = "lexical"
 
-    def __init__(self, index: WordIndex) -> None:
-        self._index = index
-
-    def search(self, query: Query) -> RankedList:
-        """Return the chunks that hold some of the query's words, and the scores of many more."""
-        most = max(KNOWN, query.candidates)
-        return RankedList(self.name, self.leg, _matching(self._index, query.loose, query, most))
-
-
-def _matching(index: WordIndex, match: Match | None, query: Query, limit: int) -> Sequence[Scored]:
-    return index.search(match, query.filter, limit) if match else []
+    def _asked(self, query: Query) -> tuple[Match | None, int]:
+        return query.loose, max(KNOWN, query.candidates)
 
 
 class Semantic:

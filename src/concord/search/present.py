@@ -44,29 +44,10 @@ def present(
     for rank, row in enumerate(verdict.judged, 1):
         source = by_id[row.passage.document.source_id]
         line = line_to_show(row.passage, query)
-        shown = _snippet(row.passage, words, width, worths, line)
+        shown = snippet(row.passage.chunk.text, words, width, worths, line=line)
         more = more_in_document.get(row.passage.document.id, 0)
         hits.append(_hit(rank, row, source, rrf.get(row.passage.chunk.id), shown, more))
     return tuple(hits)
-
-
-def _snippet(
-    passage: Passage, words: Sequence[str], width: int, worths: Mapping[str, float], line: int | None
-) -> Snippet:
-    return snippet(
-        passage.chunk.text,
-        words,
-        width,
-        worths,
-        is_table=_begins_table(passage),
-        line=line,
-    )
-
-
-def _begins_table(passage: Passage) -> bool:
-    """Whether a passage is the beginning of a table: there the names of its columns are."""
-    is_table = passage.document.path.lower().endswith((".csv", ".tsv"))
-    return is_table and passage.document.type == "data" and passage.chunk.index == 0
 
 
 def _hit(rank: int, row: Judged, source: Source, rrf: float | None, shown: Snippet, more: int) -> Hit:

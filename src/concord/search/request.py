@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict
 
-from concord.core.errors import BadValue, NotFound, did_you_mean, nearest, shown
+from concord.core.errors import BadValue, NotFound, did_you_mean, nearest
+from concord.core.given import as_texts, refused
 from concord.text.tokens import pattern
 from concord.types import DOCUMENT_TYPES, MODES, DocumentType, Filter, Mode, Request, Source
 
@@ -62,7 +63,7 @@ def checked(request: Request) -> Request:
         BadValue: a field has another type.
     """
     if not isinstance(request.text, str):
-        raise _refused("the query", request.text, "text")
+        raise refused("the query", request.text, "text")
     given = {name: value for name, value in asdict(request).items() if value is not None}
     given["tags"] = as_texts("tags", request.tags)
     for name in ("source", "path"):
@@ -75,12 +76,12 @@ def checked(request: Request) -> Request:
         if name == "mode" and isinstance(given[name], str):
             raise _unknown_mode(given[name]) from fault
         kinds = (word for kind, word in _KINDS.items() if f"`{kind}" in said)
-        raise _refused(name, given[name], next(kinds, "something else")) from fault
+        raise refused(name, given[name], next(kinds, "something else")) from fault
     for name in ("since", "until"):
         if math.isnan(getattr(request, name) or 0.0):
-            raise _refused(name, getattr(request, name), "seconds since 1970")
+            raise refused(name, getattr(request, name), "seconds since 1970")
     if request.ef_search is not None and request.ef_search < 1:
-        raise _refused("ef_search", request.ef_search, "1 or more")
+        raise refused("ef_search", request.ef_search, "1 or more")
     return request
 
 
@@ -144,28 +145,6 @@ def _type(request: Request) -> DocumentType | None:
     return request.type
 
 
-def as_texts(name: str, given: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Return a tuple of texts; a single text is one of them, not its letters.
-
-    Raises:
-        BadValue: something else than text is among them.
-    """
-    if isinstance(given, str):
-        return (given,)
-    try:
-        texts = tuple(given or ())
-    except TypeError:
-        raise _refused(name, given, "a list of texts") from None
-    for text in texts:
-        if not isinstance(text, str):
-            raise _refused(f"one of {name}", text, "text")
-    return texts
-
-
-def _refused(name: str, value: object, wanted: str) -> BadValue:
-    return BadValue(f"{name} cannot be {shown(value)}", hint=f"give {wanted}")
-
-
 def filter_of(
     request: Request, options: Options, sources: Sequence[Source], is_folder: Callable[[str], bool]
 ) -> Filter:
@@ -176,7 +155,7 @@ def filter_of(
     """
     source_id = None
     if request.source:
-        from concord.index.sources import find_source  # late: most searches name no source
+        from concord.files.sources import find_source  # late: most searches name no source
 
         source_id = find_source(request.source, sources).id
     return Filter(
@@ -229,7 +208,7 @@ def _glob(path: str, sources: Sequence[Source], is_folder: Callable[[str], bool]
 
 def _cited(path: str, sources: Sequence[Source]) -> str:
     """Return the citation path, or the glob, of a place on disk."""
-    from concord.index.sources import holder  # late: most paths are no places on disk
+    from concord.files.sources import holder  # late: most paths are no places on disk
 
     wildcard = _WILDCARD.search(path)
     cut = path.rindex("/", 0, wildcard.start()) if wildcard else len(path.rstrip("/"))

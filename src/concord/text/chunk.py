@@ -30,7 +30,7 @@ from concord.text.cuts import ChunkSize, Range, Tokens, cut_ranges, measured
 from concord.text.headings import MARKDOWN_TYPES, release_of, shared
 from concord.text.markdown import column_names, read_markdown
 from concord.text.plain import read_plain
-from concord.text.records import json_values, names_line, read_json, read_records, read_table
+from concord.text.records import names_line, read_json, read_records, read_table
 from concord.types import Extracted, Heading, Piece, Section
 
 __all__ = ["ChunkSize", "chunk", "outlined"]
@@ -62,17 +62,14 @@ def chunk(
     text = extracted.text
     if not text or text.isspace():
         return []
-    if extracted.sections is None and extracted.values is None:
+    if extracted.sections is None:
         extracted = outlined(extracted)
     chunker = _Chunker(extracted, measured(token_starts(text), len(text)), size)
     return list(_pieces(extracted, chunker.ranges()))
 
 
 def outlined(extracted: Extracted) -> Extracted:
-    """Return a document with its structure: its sections, or the values of JSON."""
-    text, language = extracted.text, extracted.language
-    if extracted.type == "data" and language == "json":
-        return replace(extracted, values=json_values(text))
+    """Return a document with its sections."""
     return replace(extracted, sections=_sections(extracted))
 
 
@@ -81,7 +78,7 @@ def _sections(extracted: Extracted) -> list[Section]:
     if extracted.type == "code":
         return read_code(text, language)
     if extracted.type == "data":
-        return read_table(text) if language == "csv" else read_records(text)
+        return {"csv": read_table, "json": read_json}.get(language or "", read_records)(text)
     if extracted.type in MARKDOWN_TYPES:
         return read_markdown(text, extracted.body_start)
     return read_plain(text, language)
@@ -108,11 +105,7 @@ class _Chunker:
         return self.tokens.between(first.start, (last or first).end)
 
     def sections(self) -> list[Section]:
-        text, values = self.extracted.text, self.extracted.values
-        if values is not None:
-            maximum, between = self.size.maximum, self.tokens.between
-            return read_json(text, values, lambda start, end: between(start, end) <= maximum)
-        return self.extracted.sections or read_records(text)
+        return self.extracted.sections or read_records(self.extracted.text)
 
     def runs(self, sections: list[Section]) -> list[list[Section]]:
         """Return runs of sections within which neighbours may be joined; long front matter is a run of one.
@@ -131,28 +124,15 @@ class _Chunker:
 
     def groups(self, sections: Sequence[Section]) -> Iterable[list[Section]]:
         """Return runs of neighbouring sections, each of which is cut by itself."""
-        if self.is_json:
-            return self.json_groups(sections)
         is_mailbox, is_cards = (self.extracted.language == name for name in ("mbox", "cards"))
         # So short that it is about one thing, whatever its headings.
         is_short = self.tokens.before(len(self.extracted.text)) <= self.size.target // 2
-        groups = self.joined(sections, across_headings=self.is_code or is_short and not is_mailbox)
+        groups = self.joined(
+            sections, across_headings=self.is_code or self.is_json or is_short and not is_mailbox
+        )
         if self.extracted.type not in _PAGES or is_cards:  # no two people or events are one
             return groups
         return self.without_scraps(self.without_scraps(groups, scrap=0), scrap=1)
-
-    def json_groups(self, sections: Sequence[Section]) -> Iterator[list[Section]]:
-        """Yield the sections of JSON in groups: a short one goes with those that follow it."""
-        group: list[Section] = []
-        for section in sections:
-            group.append(section)
-            left = self.tokens.between(section.end, sections[-1].end)
-            is_long = self.length(group[0], section) >= self.size.target // 2
-            if is_long and left >= self.size.target // 16:  # more than the last brackets
-                yield group
-                group = []
-        if group:
-            yield group
 
     def joined(self, sections: Sequence[Section], *, across_headings: bool) -> Iterator[list[Section]]:
         """Yield neighbouring sections that make one chunk, or one section, which may be cut later."""
@@ -162,7 +142,7 @@ class _Chunker:
             own = self.length(section)
             related = across_headings or not group or _are_related(group[-1].heading, section.heading)
             if group and not (related and length + own <= self.size.target):
-                heads = _heads(group, section) if self.is_code else []
+                heads = _heads(group, section) if self.is_code or self.is_json else []
                 if rest := group[: len(group) - len(heads)]:
                     yield rest
                 group, length = heads, sum(map(self.length, heads))
@@ -197,16 +177,13 @@ class _Chunker:
         if self.is_table and not reach[0]:
             return ()
         if self.is_json:
-            return shared([part.heading for part in group if part.start < reach[1] and reach[0] < part.end])
+            return shared([section.heading for section in group])
         heading = shared([section.heading for section in group if section.heading])
         is_markdown = self.extracted.type in MARKDOWN_TYPES
         return (*heading, *_names_above(self.extracted.text, group[0], *reach)) if is_markdown else heading
 
     def cut(self, group: Sequence[Section]) -> list[Range]:
         text, (section, *others) = self.extracted.text, group
-        if self.is_json:
-            blocks = [block for part in group for block in part.blocks]
-            return cut_ranges(text, blocks, self.tokens, self.size)
         if others:
             return [(section.start, others[-1].end)]
         size = self.size

@@ -18,7 +18,7 @@ from concord.text.word_lists import listed
 from concord.types import Block, Heading, Section
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Tree
+    from tree_sitter import Language, Node
 
 # Language by tree-sitter's name → the grammar's module and the function in it. Grammars were left out whose
 # parser takes minutes over text that is not of their language (swift, lua) or trips over its own (kotlin).
@@ -33,12 +33,8 @@ LANGUAGES = {
 }
 
 # Text that is not code costs its square, in some grammars also of memory: whoever reads files of others does
-# it in a process with limits. Files that are larger than people write are not parsed, and the others are
-# first tried in three places: 8 kB of source code, cut out anywhere, hold up to 72 errors (97 % of 770 such
-# cuts), 8 kB of prose, tables or base64 hold over 180.
+# it in a process with limits. Files that are larger than people write are not parsed.
 MAX_BYTES = 512 * 1024
-_PROBE_BYTES = 8 * 1024
-_MAX_PROBE_ERRORS = 100
 
 _MAX_DEPTH = 8  # of definitions within definitions
 _MAX_NAME = 80  # characters
@@ -83,14 +79,14 @@ class Span(NamedTuple):
 
 
 def definitions(text: str, language: str | None) -> list[Span]:
-    """Return the definitions of a text in order, outer before inner; none if it does not look like code."""
+    """Return the definitions of a text in order, outer before inner; none of a text without a grammar."""
     grammar = _grammar(language) if language else None
     data = text.encode(errors="surrogatepass")
     if grammar is None or len(data) > MAX_BYTES:
         return []
-    if not _looks_like_code(data, grammar):
-        return []
-    spans = list(_walk(_parsed(data, grammar).root_node, (), data, _MAX_DEPTH))
+    from tree_sitter import Parser
+
+    spans = list(_walk(Parser(grammar).parse(data).root_node, (), data, _MAX_DEPTH))
     spans.sort(key=lambda span: (span.start, -span.end))
     return spans if text.isascii() else _in_characters(spans, data)
 
@@ -143,34 +139,6 @@ def _grammar(language: str) -> Language | None:
         return Language(getattr(import_module(module), function)())
     except ModuleNotFoundError:  # an installation without this grammar still indexes the language
         return None
-
-
-def _looks_like_code(data: bytes, grammar: Language) -> bool:
-    if len(data) <= _PROBE_BYTES:
-        return True
-    trees = [_parsed(probe, grammar) for probe in _probes(data)]
-    return sum(_has_too_many_errors(tree, grammar) for tree in trees) <= 1
-
-
-def _parsed(data: bytes, grammar: Language) -> Tree:
-    from tree_sitter import Parser
-
-    return Parser(grammar).parse(data)
-
-
-def _probes(data: bytes) -> Iterator[bytes]:
-    for share in (0, 1, 2):
-        begin = data.rfind(b"\n", 0, share * (len(data) - _PROBE_BYTES) // 2) + 1
-        yield data[begin : begin + _PROBE_BYTES]
-
-
-def _has_too_many_errors(tree: Tree, grammar: Language) -> bool:
-    if not tree.root_node.has_error:
-        return False
-    from tree_sitter import Query, QueryCursor
-
-    errors = QueryCursor(Query(grammar, "(ERROR) @error")).captures(tree.root_node).get("error", [])
-    return len(errors) > _MAX_PROBE_ERRORS
 
 
 def _walk(parent: Node, path: Heading, data: bytes, depth: int) -> Iterator[Span]:

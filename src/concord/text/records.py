@@ -1,20 +1,18 @@
 """Where the records of data begin: the rows of a table, the values of JSON, the lines of anything else.
 
-A record that fits into a chunk is never cut. The rows of a table say little without the names of its columns,
-so the row of names is the heading of all other rows. Values of JSON stand under the keys that lead to them.
+The rows of a table say little without the names of its columns, so the row of names is the heading of all
+other rows. Values of JSON stand under the keys that lead to them.
 """
 
 from __future__ import annotations
 
 import csv
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
-from operator import attrgetter, itemgetter
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from concord.text.tokens import pattern
-from concord.types import Block, Heading, JsonValue, Section
+from concord.types import Block, Heading, Section
 
 _SEPARATORS = ",;\t|"  # of the fields of a row
 _SEARCHED_ROWS = 10  # for the names of the columns: a title or a comment may stand above them
@@ -30,13 +28,12 @@ _JSON_MARKS = pattern(
     r"""[\[\]{},]|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+""",
 )
 _JSON_GAP = pattern(r"[^\S\n]*+\n?")
-_AFTER_BRACKET = 1.0  # a bracket stays with the first value in it, and with the last
 _DEEPER = 0.05  # for each level: the outer of two borders is the better place to cut
-_DEEPEST = 6
+_DEEPEST = 6  # levels that count, and keys that lead to a value
+_RECORD = 600  # characters: a value that is no longer is never cut; about two thirds of a chunk
 # What stands right before a bracket, if it is a key: quoted, or as JSON5 has it.
 _KEY = pattern(r"""(?:"([^"\n]*+)"|'([^'\n]*+)'|([\w$.-]++))\s*+:\s*+\Z""")
 _LONGEST_KEY = 100  # characters; a longer one is data
-_FITS_ANYWHERE = 16  # bytes, and so tokens at most: as long as the shortest chunk that can be asked for
 
 
 def read_records(text: str) -> list[Section]:
@@ -54,53 +51,54 @@ def read_table(text: str) -> list[Section]:
     return [Section((names_line(names),) if names else (), blocks)]
 
 
-def json_values(text: str) -> list[JsonValue]:
-    """Return the objects and arrays of JSON or JSON lines, outer before inner; the first is the whole text.
+class _Open(NamedTuple):
+    """An object or array of JSON whose end is still ahead."""
 
-    Values that are short enough for any chunk are left out, with what is in them.
+    begin: int  # with its key; its first value begins there as well
+    path: Heading
+    starts: list[int]  # of its other values
+
+
+def read_json(text: str) -> list[Section]:
+    """Return the values of JSON or JSON lines, each a block, under the keys that lead to them.
+
+    Those of an object or array that is no longer than a record are one block. Brackets stay with the first
+    and the last value that they hold.
     """
-    values = [JsonValue(0, 0, -1, "", 0, [], 0)]
-    opened = [0]  # places in `values` of those whose end is still ahead
-    start = last_mark = 0
+    borders: dict[int, tuple[int, Heading]] = {}  # where a value begins: its depth, the keys that lead to it
+    opened = [_Open(0, (), [])]
+    start = 0
     for mark in _JSON_MARKS.finditer(text):
         sign = mark[0]
         if sign in "[{":
-            key, begin = _key(text, start, mark.start()), start
-            start = _after(text, mark.end())
-            opened.append(len(values))
-            values.append(JsonValue(begin, 0, opened[-2], key, start, [], 0))
+            outer, key = opened[-1], _key(text, start, mark.start())
+            opened.append(_Open(start, (*outer.path, *filter(None, [key]))[:_DEEPEST], []))
         is_closed = sign in "]}" and len(opened) > 1
         if is_closed:
-            _close(values, opened.pop(), text, last_mark, mark)
+            _close(opened.pop(), mark.end(), len(opened), borders)
         if sign == "," or is_closed and len(opened) == 1:  # of JSON lines the next
             start = _after(text, mark.end())
-            values[opened[-1]].starts.append(start)
-        last_mark = mark.end()
-    return values
+            opened[-1].starts.append(start)
+    while opened:
+        _close(opened.pop(), len(text), len(opened), borders)
+    borders[0] = (0, borders[0][1] if borders else ())  # before all there is nothing to be cut off
+    starts = sorted(start for start in borders if start < len(text))
+    blocks = (
+        Block(begin, end, "solid", _DEEPER * min(borders[begin][0], _DEEPEST))
+        for begin, end in pairwise([*starts, len(text)])
+    )
+    groups = groupby(blocks, key=lambda block: borders[block.start][1])
+    return [Section(path, list(group)) for path, group in groups]
 
 
-def _close(values: list[JsonValue], place: int, text: str, last_mark: int, bracket: re.Match[str]) -> None:
-    """Write down where a value ends, or forget it if it fits into any chunk."""
-    start, end = values[place].start, bracket.end()
-    if end - start <= _FITS_ANYWHERE and len(text[start:end].encode(errors="replace")) <= _FITS_ANYWHERE:
-        del values[place:]
-        return
-    line = text.rfind("\n", last_mark, bracket.start()) + 1
-    is_first = line and not text[line : bracket.start()].strip()
-    values[place] = values[place]._replace(end=end, closes_at=line if is_first else bracket.start())
+def _close(value: _Open, end: int, depth: int, borders: dict[int, tuple[int, Heading]]) -> None:
+    """Write down where the values begin that an object or array holds, if it is longer than a record.
 
-
-def read_json(text: str, values: Sequence[JsonValue], fits: Callable[[int, int], bool]) -> list[Section]:
-    """Return the values of JSON or JSON lines, each a block: the outermost that fit into a chunk.
-
-    Those of an object or array that does not fit are a section, under the keys that lead to it.
+    Where two begin at one place, the keys are those of the inner and the depth is that of the outer.
     """
-    borders = _distinct(_borders(values, fits), len(text))
-    paths = _paths(borders)
-    ends = [*(border.at for border in borders[1:]), len(text)]
-    blocks = [Block(border.at, end, "solid", border.price) for border, end in zip(borders, ends, strict=True)]
-    groups = groupby(zip(paths, blocks, strict=True), key=itemgetter(0))
-    return [Section(path, [block for _, block in group]) for path, group in groups]
+    if end - value.begin > _RECORD:
+        for start in (value.begin, *value.starts):
+            borders[start] = (depth, borders[start][1] if start in borders else value.path)
 
 
 def _separator(text: str) -> str:
@@ -155,65 +153,10 @@ def names_line(names: Sequence[str]) -> str:
     return line if len(line) <= _MAX_NAMES else line[:_MAX_NAMES].rpartition(",")[0] + " …"
 
 
-class _Border(NamedTuple):
-    """A place between two values."""
-
-    at: int
-    price: float  # the reluctance to cut there
-    path: Heading  # of what follows
-    bracket: Literal["", "opens", "closes"] = ""  # what stands before it, or follows
-
-
-def _borders(values: Sequence[JsonValue], fits: Callable[[int, int], bool]) -> list[_Border]:
-    """Return where values begin, without those inside a value that fits."""
-    borders: list[_Border] = []
-    inside: list[tuple[Heading, int] | None] = []  # keys that lead to each value, and its depth
-    for value in values:
-        outer = inside[value.parent] if value.parent >= 0 else ((), -1)
-        if outer is None or value.end and fits(value.start, value.end):
-            inside.append(None)
-            continue
-        path, depth = (*outer[0], *([value.key] if value.key else ()))[:_DEEPEST], outer[1] + 1
-        inside.append((path, depth))
-        if depth:
-            borders.append(_Border(value.opens_at, _AFTER_BRACKET, path, "opens"))
-        price = _DEEPER * min(depth, _DEEPEST)
-        borders += [_Border(start, price, path) for start in value.starts]
-        if value.end:
-            borders.append(_Border(value.closes_at, _AFTER_BRACKET, path, "closes"))
-    borders.sort(key=attrgetter("at"))
-    return borders
-
-
 def _key(text: str, start: int, end: int) -> str:
     """Return the key of a value whose bracket stands at a place; nothing for a value of an array."""
     key = _KEY.search(text, max(start, end - _LONGEST_KEY), end)
     return next(filter(None, key.groups()), "") if key else ""
-
-
-def _distinct(borders: Iterable[_Border], end: int) -> list[_Border]:
-    """Return the borders inside a text, the first at its beginning, each place once."""
-    places: dict[int, _Border] = {}
-    for border in borders:
-        if border.at < end:
-            places.setdefault(border.at, border)
-    first = places.pop(0, _Border(0, 0.0, ()))
-    return [first._replace(price=0.0), *places.values()]
-
-
-def _paths(borders: Sequence[_Border]) -> list[Heading]:
-    """Return the keys that lead to what follows each border.
-
-    An opening bracket stands under the path of its first value, a closing one under that of its last.
-    """
-    paths = [border.path for border in borders]
-    for at in range(1, len(paths)):
-        if borders[at].bracket == "closes":
-            paths[at] = paths[at - 1]
-    for at in reversed(range(len(paths) - 1)):
-        if borders[at + 1].bracket == "opens":
-            paths[at] = paths[at + 1]
-    return paths
 
 
 def _after(text: str, at: int) -> int:

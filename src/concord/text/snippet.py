@@ -20,7 +20,6 @@ _MAX_SHIFT = 40  # how far an edge may move to reach a space; in a longer word i
 # licences, mail, tables, notes, changelogs and code 248 are shown so, with a third 244, with an eighth 245.
 _BEFORE = 5
 _FRONT_MATTER = pattern(r"(---|\+\+\+)[ \t]*\n[\w-]+[ \t]*[:=][^\0]*?\n\1[ \t]*(?:\n|\Z)")
-_NUMBER_IN_ROW = pattern(r"""(?:^|[,;\t|])["' ]*[-+]?\d""")  # what has one is no row of names
 _UNCOUNTED: Mapping[str, float] = {}
 # The worth of a word whose frequency is unknown, such as the one meant by a mistyped word: a quarter hold it.
 _USUAL = 1.0
@@ -54,15 +53,14 @@ def snippet(
     width: int,
     worths: Mapping[str, float] = _UNCOUNTED,
     *,
-    is_table: bool = False,
     line: int | None = None,
 ) -> Snippet:
     """Return the part of a text, `width` characters at most, that has most of the words closest together.
 
     Of several such parts it is the one with the word of the highest worth. Lines stay lines, edges fall
     between words, and an ellipsis stands where text was left out. Front matter is shown only if it has more
-    of the words than what follows, and the row with the names of a table's columns only if no other row has
-    words. If `line` is given, the part shows the line at that offset and most of what follows.
+    of the words than what follows. If `line` is given, the part shows the line at that offset and most of
+    what follows.
     """
     if line is not None:
         end = text.find("\n", line)
@@ -70,7 +68,7 @@ def snippet(
         return Snippet(_window(text, whole, width, 0), line)
     found = sorted(_places(text, _targets(tuple(words))))
     by_stem = _by_stem(tuple(worths.items()))
-    first = _body_start(text) or (_rows_start(text) if is_table else 0)
+    first = _body_start(text)
     below = [place for place in found if place.start >= first]
     span = _best_span(below, width, by_stem, first)
     if first and (above := _best_span(found, width, by_stem)).words > span.words:
@@ -83,12 +81,6 @@ def _body_start(text: str) -> int:
     """Return where a text begins below its front matter; 0 if it has none."""
     match = _FRONT_MATTER.match(text)
     return match.end() if match and text[match.end() :].strip() else 0
-
-
-def _rows_start(text: str) -> int:
-    """Return where a table's rows begin, below its columns' names; 0 without any."""
-    names, _, rows = text.partition("\n")
-    return len(names) + 1 if rows and not _NUMBER_IN_ROW.search(names) else 0
 
 
 def _rarest(found: Sequence[_Place], span: _Span) -> int:

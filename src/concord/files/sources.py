@@ -1,0 +1,34 @@
+"""Which source is meant by a name, and which holds a path?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from concord.core.errors import Action, Hint, NotFound, joined
+from concord.core.working_folder import placed
+from concord.types import Source
+
+
+def find_source(name: str, sources: Sequence[Source]) -> Source:
+    """Return the source with this name, id or path, which may be relative to where the program runs.
+
+    Raises:
+        NotFound: there is none.
+    """
+    for source in sources:
+        if name in (source.name, source.id, source.path):
+            return source
+    path = os.path.realpath(placed(os.path.expanduser(name))) if "\0" not in name else None
+    for source in sources:
+        if path is not None and path == source.path:
+            return source
+    known = ", ".join(source.name for source in sources) or Hint(Action.ADD, "none yet: {add}")
+    raise NotFound(f"there is no source called {name!r}", hint=joined(": ", "sources", known))
+
+
+def holder(path: str | os.PathLike[str], sources: Sequence[Source]) -> Source | None:
+    """Return the source that has this path for its root, else the innermost one that contains it."""
+    place = os.fspath(path) + "/"
+    holding = [one for one in sources if one.path and place.startswith(one.path.rstrip("/") + "/")]
+    return max(holding, key=lambda source: len(source.path or ""), default=None)
