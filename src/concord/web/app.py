@@ -22,15 +22,13 @@ from concord.mcp.server import ORG, KnowledgeServer
 from concord.mcp.server_state import roots_of
 from concord.web.answers import Call, as_json
 from concord.web.asked import arguments_of
-from concord.web.guard import API, Guard, HttpLimits, Refused, error_response, transport_security
+from concord.web.guard import API, IDLE_S, MCP, Guard, HttpLimits, Refused, error_response, transport_security
 from concord.web.metrics import metrics
 from concord.web.openapi import description
 from concord.web.sessions import SESSION_S, Keys, cookie_name
 from concord.web.table import ROWS, Row
 from concord.web.words import refused
 
-MCP = "/mcp"
-IDLE_S = 600.0  # an MCP session that nobody uses for so long is forgotten
 MAX_SESSIONS = 1_000
 PAGE = Path(__file__).parent.parent / "data" / "page"
 
