@@ -400,7 +400,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "serve.max_per_token",
         50,
-        "how many requests of one token the HTTP server answers at once; MCP sessions it has five times as many",
+        "how many requests of one token the HTTP server answers at once; it keeps five MCP sessions for each",
         "one program that asks too much leaves room for others",
         minimum=1,
     ),
