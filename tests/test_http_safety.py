@@ -25,7 +25,7 @@ from concord.web.table import ROWS
 from concord.web.tokens import Grant, add_token, digest_of
 from support import kb_process
 from support.mcp_session import BOUND_S, write_docs
-from support.web_server import ask, serving
+from support.web_server import Answer, ask, hello, serving
 
 API = "/api/v1"
 SECRET = "a secret that is long enough"
@@ -81,6 +81,22 @@ def test_a_token_that_takes_too_much_leaves_room_for_another(tmp_path: Path):
             pass
 
 
+@pytest.mark.promise("http.bounds")
+def test_a_token_has_only_so_many_mcp_sessions_and_gets_back_what_it_ends(tmp_path: Path):
+    greedy, modest = (add_token(tmp_path / "tokens", org) for org in ("red", "blue"))
+    limits = HttpLimits(max_bytes=10_000, max_connections=50, max_per_token=1)
+    accept = {"Accept": "application/json, text/event-stream"}
+    with serving(tmp_path / "home", limits, tmp_path / "tokens") as url:
+
+        def begin(token: str) -> Answer:
+            return ask(url, "POST /mcp", json.loads(hello()), Authorization=f"Bearer {token}", **accept)
+
+        sessions = [begin(greedy).headers["mcp-session-id"] for _ in range(5)]
+        assert (begin(greedy).status, begin(modest).status) == (429, 200)
+        ended = ask(url, "DELETE /mcp", Authorization=f"Bearer {greedy}", mcp_session_id=sessions[0])
+        assert (ended.status, begin(greedy).status) == (200, 200)
+
+
 @pytest.mark.promise("mcp.http.token")
 def test_with_tokens_only_what_tells_nothing_is_open(tmp_path: Path):
     token = add_token(tmp_path / "tokens", "team")
@@ -128,6 +144,7 @@ OWN, OTHER, EVIL = "http://{}", "http://127.0.0.1:1", "http://evil.example"
         ("POST /sync", {"Origin": OTHER}, 403),
         ("POST /sync", {"Origin": EVIL}, 403),
         ("POST /sync", {"Origin": "null"}, 403),
+        ("POST /sync", {"Origin": "http://[::1]:[x"}, 403),
         ("POST /sync", {"Sec-Fetch-Site": "cross-site"}, 403),
         ("GET /jobs", {"Sec-Fetch-Site": "cross-site"}, 403),
         ("GET /jobs", {"Origin": OTHER}, 200),  # which its browser lets nobody read

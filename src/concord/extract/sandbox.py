@@ -25,7 +25,7 @@ import msgspec
 
 from concord.core import errors
 from concord.extract.worker import IS_UNIX, LENGTH, LENGTHS, Reply, Request
-from concord.types import Extracted
+from concord.types import Drawing, Extracted
 
 
 class WorkerLimits(NamedTuple):
@@ -95,11 +95,11 @@ class Sandbox:
         return self.begin(extractor, data, name).result()
 
     def begin(
-        self, extractor: str, data: bytes, name: str, *, plain: str = "", image: tuple[int, int] | None = None
+        self, extractor: str, data: bytes, name: str, *, plain: str = "", image: Drawing | None = None
     ) -> FileInWorker:
         """Have a file read while the caller goes on; as plain lines, if there is a reason for that.
 
-        With `image`, a page of it is drawn instead: its number, and how wide.
+        With `image`, a page of it is drawn instead.
         """
         limits = self._limits
         cpu_s = limits.cpu_s_of(len(data))

@@ -20,18 +20,15 @@ from concord import __version__
 from concord.core.arguments import Arguments
 from concord.mcp.server import ORG, KnowledgeServer
 from concord.mcp.server_state import roots_of
-from concord.operations import OPERATIONS
 from concord.web.answers import Call, as_json
 from concord.web.asked import arguments_of
-from concord.web.guard import API, Guard, HttpLimits, Refused, error_response, transport_security
+from concord.web.guard import API, IDLE_S, MCP, Guard, HttpLimits, Refused, error_response, transport_security
 from concord.web.metrics import metrics
 from concord.web.openapi import description
 from concord.web.sessions import SESSION_S, Keys, cookie_name
 from concord.web.table import ROWS, Row
 from concord.web.words import refused
 
-MCP = "/mcp"
-IDLE_S = 600.0  # an MCP session that nobody uses for so long is forgotten
 MAX_SESSIONS = 1_000
 PAGE = Path(__file__).parent.parent / "data" / "page"
 
@@ -120,7 +117,7 @@ def _endpoint(server: KnowledgeServer, row: Row) -> Endpoint:
         also = ("wait",) if row.can_wait else ()
         args = await arguments_of(request, row.arguments, row.names, also)
         try:
-            return await row.answer(Call(state, kb, request, OPERATIONS.get(row.name), args))
+            return await row.answer(Call(state, kb, request, args))
         finally:
             state.latencies.add(kb.org, row.name, (time.perf_counter() - started) * 1000)
 
