@@ -41,12 +41,8 @@ def run() -> Iterator[Row]:
     yield _within("`kb mcp` until `initialize` is answered", "{:.0f} ms", *firsts, MOST_HELLO_MS)
     searches = (elapsed_ms(cost["shared"]), elapsed_ms(cost["alone"]))
     yield _within("`kb search`, one-shot, elapsed", "{:.0f} ms", *searches, MOST_SEARCH_MS)
-    processor = (cpu_ms(cost["shared"]), cpu_ms(cost["alone"]))
-    yield Row(
-        "the same, processor time of its process",
-        *map("{:.0f} ms".format, processor),
-        processor[0] / processor[1],
-    )
+    ours, others = cpu_ms(cost["shared"]), cpu_ms(cost["alone"])
+    yield Row("the same, processor time", f"{ours:.0f} ms", f"{others:.0f} ms", ours / others)
 
 
 def _within(what: str, form: str, ours: float, alone: float, most: float) -> Row:
