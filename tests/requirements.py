@@ -458,4 +458,20 @@ PROMISES: dict[str, Promise] = {
     "E.backfill.beside-searches": Promise("E part 5", "searches are answered while a backfill runs"),
     "E.cache.hit-rate": Promise("E part 3", "the cache tells how often a text did not have to be embedded"),
     "E.cache.eviction": Promise("E part 3", "over its limit, the cache forgets the least recently used"),
+    # Issue I, one engine behind every client.
+    "I.engine.one": Promise("I part 1", "one process works for all clients of one user and configuration"),
+    "I.engine.same": Promise("I part 1", "commands say the same with and without an engine"),
+    "I.engine.apart": Promise("I part 1", "other settings and other versions never meet"),
+    "I.engine.private": Promise("I part 1", "nobody but its own user reaches an engine"),
+    "I.engine.idle": Promise("I part 1", "an engine ends when nobody needs it"),
+    "I.engine.never": Promise("I part 1", "engine.start = never starts none"),
+    "I.engine.fallback": Promise("I part 1", "what no engine can do, its client does itself"),
+    "I.engine.dies": Promise(
+        "I, bars", "killed in the middle, every call is answered or fails in words, and nothing is lost"
+    ),
+    "I.engine.cancel": Promise("I part 1", "a client that goes away cancels what it asked for"),
+    "I.engine.watch": Promise("I part 1", "one process keeps sources current, if that is wanted"),
+    "I.relay.light": Promise("I part 1", "the relay imports neither the SDK nor a store"),
+    "I.relay.reconnects": Promise("I part 1", "the next request after an engine's end reaches another"),
+    "I.relay.own": Promise("I part 1", "roots, jobs and latencies are each client's own"),
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import concord
-from support.engines import plain_environment
+from support.engines import engines, plain_environment, wait_until
 
 HEAVY = {"onnxruntime", "mcp", "numpy", "rich", "tokenizers", "sqlite_vec", "pypdfium2", "selectolax"}
 RUN = """
@@ -82,6 +82,22 @@ def test_a_search_by_words_loads_no_model_runtime(tmp_path: Path):
         "concord.text.word_forms",
     }
     assert not loaded & {"inspect", "gettext", "locale", "platform", "textwrap", "typing_extensions"}
+
+
+@pytest.mark.model  # its tokenizer
+def test_a_command_that_an_engine_answers_loads_neither_a_store_nor_numpy(tmp_path: Path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# Git\n\nHow to install git.\n", encoding="utf-8")
+    loaded_by(tmp_path, "add", "docs", "--no-embed")
+    with engines(tmp_path, idle_s=600):
+        loaded_by(tmp_path, "search", "git")
+        assert wait_until(lambda: "apsw" not in loaded_by(tmp_path, "search", "git"))
+        for args in (("search", "git"), ("search", "git", "--json"), ("get", "docs/a.md"), ("stats",)):
+            loaded = loaded_by(tmp_path, *args)
+            assert not loaded & (
+                HEAVY | {"apsw", "asyncio", "concord.knowledge", "concord.parts", "tempfile"}
+            )
+        loaded_by(tmp_path, "engine", "stop")
 
 
 def test_what_a_quick_start_leaves_out_is_there_for_whoever_wants_it():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -30,8 +31,12 @@ def engines(below: Path, idle_s: float = 1.0) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv(NO_ENGINE, "search")
         patched.setenv("KB_ENGINE_IDLE_S", str(idle_s))
-        yield
-        assert wait_until(lambda: not running(below)), "an engine stays"
+        try:
+            yield
+            assert wait_until(lambda: not running(below)), "an engine stays"
+        finally:
+            for process in running(below):
+                os.kill(process, signal.SIGKILL)
 
 
 def running(below: Path) -> list[int]:

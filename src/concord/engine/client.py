@@ -9,13 +9,14 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from concord.core import errors
 from concord.core.config import Settings
-from concord.engine.place import Channel, Place, connect, is_private, place_of
+from concord.engine.place import HELLO_S, Channel, Place, connect, is_private, place_of
 
 if TYPE_CHECKING:
     from concord.core.arguments import Arguments
@@ -65,8 +66,8 @@ def call(
     return reply if wants is None else msgspec.convert(reply, wants)
 
 
-def greeted(settings: Settings, **hello: Any) -> Channel | None:
-    """Return a channel to the engine, which has said that it will serve us; None where there is none.
+def greeted(settings: Settings, *, wait_s: float = HELLO_S, **hello: Any) -> Channel | None:
+    """Return a channel to the engine, which has said in time that it will serve us; else None.
 
     Raises:
         KBError: it will not, as the settings cannot be carried out.
@@ -76,6 +77,7 @@ def greeted(settings: Settings, **hello: Any) -> Channel | None:
     if channel is None:
         return None
     try:
+        channel.socket.settimeout(wait_s)
         channel.send({"mark": channel.mark, "org": settings["org"], "cwd": os.getcwd(), **hello})
         answer = channel.receive()
         channel.socket.settimeout(None)
@@ -138,12 +140,12 @@ def _lock(place: Place) -> int | None:
     import fcntl
 
     lock = os.open(place.file("lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    with suppress(OSError):  # somebody has it, or it has just been deleted by an engine that ended
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return None
-    return lock
+        if os.path.samestat(os.stat(place.file("lock")), os.fstat(lock)):
+            return lock
+    os.close(lock)
+    return None
 
 
 def _spawned(place: Place, lock: int, settings: Settings, wait_s: float) -> bool:

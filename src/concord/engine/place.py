@@ -105,12 +105,12 @@ class Channel:
     @property
     def is_gone(self) -> bool:
         """Whether the other side has hung up."""
-        with suppress(BlockingIOError):
-            try:
-                return not self.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-            except ConnectionError:
-                return True
-        return False
+        try:
+            return not self.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def close(self) -> None:
         """Hang up, also for a thread that still waits for a line."""

@@ -15,7 +15,7 @@ from socket import SHUT_WR
 
 from concord.core.config import Settings
 from concord.core.errors import KBError
-from concord.engine.client import greeted, start
+from concord.engine.client import START_S, greeted, start
 from concord.engine.place import Channel
 from concord.leaving import leave
 
@@ -74,7 +74,7 @@ class Relay:
             return True
 
     def _greeted(self) -> Channel | None:
-        return greeted(self._settings, service="mcp", roots=self._settings["mcp.roots"])
+        return greeted(self._settings, wait_s=START_S, service="mcp", roots=self._settings["mcp.roots"])
 
     def from_client(self) -> None:
         """Pass on the client's lines until there are no more."""

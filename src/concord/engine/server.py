@@ -54,6 +54,11 @@ def main(lock: int, tell: int) -> None:
         os.write(tell, b"1")
     os.close(tell)
     engine.serve()
+    with suppress(OSError):
+        if os.path.samestat(os.stat(place.file("lock")), os.fstat(lock)):
+            if not os.path.getsize(place.file("log")):
+                os.unlink(place.file("log"))
+            os.unlink(place.file("lock"))  # while we hold it: whoever waits for it sees that it is gone
     leave()
 
 
@@ -112,9 +117,12 @@ class Engine:
             knowledge = self._bases.of(org)
 
             def watch(progress: Progress) -> dict[str, Any]:
-                for report in knowledge.watch(stop=self._ended, progress=progress):
-                    for failure in report.failed:
-                        log.warning("%s: %s", failure.path, failure.reason)
+                try:
+                    for report in knowledge.watch(stop=self._ended, progress=progress):
+                        for failure in report.failed:
+                            log.warning("%s: %s", failure.path, failure.reason)
+                except KBError as fault:  # the next client has it begun again
+                    log.warning("sources are not watched: %s", fault.message)
                 return {}
 
             self._jobs.start_or_join(
@@ -223,7 +231,7 @@ class Engine:
                 return {"result": run(knowledge, _arguments(operation.arguments, asked["args"]), progress)}
         except KBError as fault:
             return {"error": _error(fault)}
-        except (Cancelled, OSError):
+        except Cancelled:
             raise
         except Exception as fault:
             log.exception("%s failed", operation.name)
@@ -242,7 +250,8 @@ class _Teller:
             raise Cancelled
         if time.monotonic() - self._told > PROGRESS_EVERY_S:
             self._told = time.monotonic()
-            self._channel.send({"progress": [stage, done, total]})
+            with suppress(OSError):  # the next call sees that it has gone
+                self._channel.send({"progress": [stage, done, total]})
 
 
 def _arguments(kind: type[Arguments], given: dict[str, Any]) -> Arguments:
