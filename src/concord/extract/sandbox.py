@@ -19,7 +19,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from itertools import chain, pairwise
+from itertools import chain, islice
+from operator import gt
 from pathlib import Path
 from typing import IO, ClassVar, NamedTuple
 
@@ -359,8 +360,8 @@ def _makes_sense(extracted: Extracted) -> bool:
     if not 0 <= extracted.body_start <= length or not all(section.blocks for section in sections):
         return False
     blocks = chain.from_iterable(section.blocks for section in sections)
-    borders = [0, *chain.from_iterable(block[:2] for block in blocks), length]
-    if any(before > after for before, after in pairwise(borders)):
+    borders = [0, *chain.from_iterable((block.start, block.end) for block in blocks), length]
+    if any(map(gt, borders, islice(borders, 1, None))):
         return False
     values = extracted.values or []
     return all(-1 <= value.parent < place and _is_within(value, length) for place, value in enumerate(values))

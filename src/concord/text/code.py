@@ -18,7 +18,7 @@ from concord.text.word_lists import listed
 from concord.types import Block, Heading, Section
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Tree
+    from tree_sitter import Language, Node, Query, Tree
 
 # Language by tree-sitter's name → the grammar's module and the function in it. Grammars were left out whose
 # parser takes minutes over text that is not of their language (swift, lua) or trips over its own (kotlin).
@@ -148,8 +148,12 @@ def _grammar(language: str) -> Language | None:
 def _looks_like_code(data: bytes, grammar: Language) -> bool:
     if len(data) <= _PROBE_BYTES:
         return True
-    trees = [_parsed(probe, grammar) for probe in _probes(data)]
-    return sum(_has_too_many_errors(tree, grammar) for tree in trees) <= 1
+    bad = 0
+    for at, probe in enumerate(_probes(data)):
+        if at - bad == 2:  # of the three, most look like code
+            break
+        bad += _has_too_many_errors(_parsed(probe, grammar), grammar)
+    return bad <= 1
 
 
 def _parsed(data: bytes, grammar: Language) -> Tree:
@@ -167,10 +171,17 @@ def _probes(data: bytes) -> Iterator[bytes]:
 def _has_too_many_errors(tree: Tree, grammar: Language) -> bool:
     if not tree.root_node.has_error:
         return False
-    from tree_sitter import Query, QueryCursor
+    from tree_sitter import QueryCursor
 
-    errors = QueryCursor(Query(grammar, "(ERROR) @error")).captures(tree.root_node).get("error", [])
+    errors = QueryCursor(_errors(grammar)).captures(tree.root_node).get("error", [])
     return len(errors) > _MAX_PROBE_ERRORS
+
+
+@cache  # making it takes longer than asking it
+def _errors(grammar: Language) -> Query:
+    from tree_sitter import Query
+
+    return Query(grammar, "(ERROR) @error")
 
 
 def _walk(parent: Node, path: Heading, data: bytes, depth: int) -> Iterator[Span]:
