@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,6 @@ def server() -> Iterator[str]:
     if url := os.environ.get("KB_BENCH_POSTGRES_URL"):
         yield url
         return
-    sys.path.append(str(Path(__file__).parent.parent / "tests"))
     from support.postgres_server import Server
 
     started = Server()

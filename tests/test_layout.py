@@ -138,6 +138,7 @@ THREADED = [
     "mcp/jobs.py",
     "mcp/server_state.py",
     "search/deadline.py",
+    "store/sqlite/in_memory.py",
 ]
 
 
