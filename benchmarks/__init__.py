@@ -3,5 +3,4 @@
 import sys
 from pathlib import Path
 
-# What fills stores and starts servers for the tests does so for benchmarks.
-sys.path.append(str(Path(__file__).parent.parent / "tests"))
+sys.path.append(str(Path(__file__).parent.parent / "tests"))  # whose servers and stores benchmarks use

@@ -145,7 +145,7 @@ def test_looking_makes_no_file_and_the_first_change_does(tmp_path: Path):
         0,
     )
     assert (store.words.search(Word("text"), EVERYTHING, 9), store.check()) == ([], [])
-    assert (vectors_of(store).fetch([1]), store.cache.usage().entries) == ({}, 0)
+    assert (active_model(store), store.cache.usage().entries) == (None, 0)
     store.maintain(lambda *_: None)
     assert list(tmp_path.iterdir()) == []
     put(store, "docs/a.md", "text")
@@ -249,7 +249,6 @@ def test_an_opened_store_only_reads_until_something_is_written(store: SQLiteStor
     other.execute("BEGIN IMMEDIATE")  # nobody else can write now
     again = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
     assert len(again.words.search(Word("text"), Filter(type="markdown"), 5)) == 1
-    assert vectors_of(again).fetch([1]) == {}
     assert active_model(again) is None
     other.execute("ROLLBACK")
     other.close()
@@ -379,8 +378,8 @@ hits = store.words.search(Word("text"), Filter(), 5)
 store.catalog.read([hit.chunk_id for hit in hits])
 store.catalog.count()
 store.words.frequencies(["text"])
-assert store.catalog.snapshot().active
-assert store.catalog.snapshot().generation
+snapshot = store.catalog.snapshot()
+assert snapshot.active and snapshot.generation
 heavy = {"numpy", "sqlite_vec", "sqlite3", "apsw.fts5"} & sys.modules.keys()
 with open("/proc/self/maps", encoding="utf-8") as maps:
     print(len(hits), sorted(heavy), "vec0" in maps.read())
@@ -507,7 +506,7 @@ def test_a_filtered_search_never_reads_the_chunks_themselves(store: SQLiteStore)
     filter = Filter(tags=("a",), type="code", source_id="s", path="a/**/b", since=1)
     sql, values = condition(filter, DIALECT)
     statement = translated(words._FILTERED.format(condition=sql))
-    found = plan(store, statement, bound({**values, "match": "a", "limit": 1}))
+    found = plan(store, statement, {**bound(values), "match": "a", "limit": 1})
     assert "COVERING INDEX kb_chunks_place (id=?) " in found
     assert "SCAN c" not in found
     assert "SCAN d" not in found

@@ -43,6 +43,14 @@ SETTINGS: tuple[Setting, ...] = (
         minimum=1,
     ),
     Setting(
+        "postgres.words",
+        "blocks",
+        "how words are looked for in PostgreSQL: blocks, scored as in SQLite, or native: by the server's own"
+        " full-text search",
+        "blocks answer as every other store does, and better",
+        choices=("blocks", "native"),
+    ),
+    Setting(
         "vectors.url",
         "",
         "where vectors are kept when not in the store: http://HOST:6333, a Qdrant server",

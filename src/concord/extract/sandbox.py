@@ -17,7 +17,8 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain, pairwise
+from itertools import chain, islice
+from operator import gt
 from pathlib import Path
 from typing import IO, ClassVar, NamedTuple
 
@@ -373,5 +374,5 @@ def _makes_sense(extracted: Extracted) -> bool:
     if not 0 <= extracted.body_start <= length or not all(section.blocks for section in sections):
         return False
     blocks = chain.from_iterable(section.blocks for section in sections)
-    borders = [0, *chain.from_iterable(block[:2] for block in blocks), length]
-    return all(before <= after for before, after in pairwise(borders))
+    borders = [0, *chain.from_iterable((block.start, block.end) for block in blocks), length]
+    return not any(map(gt, borders, islice(borders, 1, None)))

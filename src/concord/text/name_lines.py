@@ -43,10 +43,12 @@ _DIRECTIVE = pattern(
     re.MULTILINE,
 )
 _ABOVE_TEXT = pattern(  # a word alone after an empty line, and what is said of it below, further in
-    r"(?:\A|(?<=\n)\n)(?P<indent>[ \t]*+)(?P<name>[A-Za-z_][\w.-]++)=?\n(?=(?P=indent)[ \t]+\S)"
+    r"\n(?<=\n\n)(?P<indent>[ \t]*+)(?P<name>[A-Za-z_][\w.-]++)=?\n(?=(?P=indent)[ \t]+\S)"
 )
+_EMPTY_LINE = "\n\n"
 _AFTER_NAME = pattern(r"[(=\[<]")
 _SENTENCE_ENDS = (".", ",", ";", ":")
+_LINE_BELOW = pattern(r"\n([=~^\"'*+#-])\1{2}")  # which is quick to look for
 _UNDERLINED = pattern(r"^(?P<name>\S[^\n]{0,119})\n([=~^\"'*+#-])\2{2,}[ \t]*$", re.MULTILINE)
 
 # A definition has a keyword (`def`, `class`, `func`, `fn` …), or is a name, parameters and an opening brace.
@@ -121,7 +123,8 @@ def headings_in(prose: str) -> list[Named]:
     line = prose.partition("\n")[0].rstrip()
     first = [Named(0, 0, line_words(line))] if not line.endswith(_SENTENCE_ENDS) else []
     marked = [Named(start, 0, line_words(prose[start:end])) for start, end in heading_lines(prose)]
-    lined = [Named(found.start(), 0, heading_words(found["name"])) for found in _UNDERLINED.finditer(prose)]
+    underlined = _UNDERLINED.finditer(prose) if _LINE_BELOW.search(prose) else ()
+    lined = [Named(found.start(), 0, heading_words(found["name"])) for found in underlined]
     return [*first, *marked, *lined]
 
 
@@ -198,9 +201,10 @@ def _explained(prose: str) -> Iterator[Named]:
     """Yield entries of options, terms and directives."""
     for entry in _ENTRY.finditer(prose) if "-" in prose else ():
         yield from (Named(entry.start(), 0, name) for name in OPTION.findall(entry["name"]))
-    for form, sign in ((_TERM, "`"), (_DIRECTIVE, "::"), (_ABOVE_TEXT, "\n")):
-        for found in form.finditer(prose) if sign in prose else ():
-            yield Named(found.start("name"), 0, _AFTER_NAME.split(found["name"])[0].strip("\"'.:"))
+    for form, sign, before in ((_TERM, "`", ""), (_DIRECTIVE, "::", ""), (_ABOVE_TEXT, "\n", _EMPTY_LINE)):
+        for found in form.finditer(before + prose) if sign in prose else ():
+            name = _AFTER_NAME.split(found["name"])[0].strip("\"'.:")
+            yield Named(found.start("name") - len(before), 0, name)
 
 
 _READERS: Mapping[str, Callable[[str], Iterator[Named]]] = {"code": _defined, "data": _set}

@@ -22,7 +22,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from concord.text.name_lines import OPTION, has_headings, headings_in, named_in, outer_names
-from concord.text.tokens import has_digit, pattern
+from concord.text.tokens import pattern
 from concord.text.word_lists import is_stop_word, listed, word_list
 from concord.types import DocumentType
 
@@ -64,6 +64,7 @@ _IDENTIFIER = pattern(
 _QUALIFIED = pattern(r"[^\W\d][\w$]*(?:(?:\.|::|->|#)[^\W\d][\w$]*)+")
 _JOINTS = pattern(r"\.|::|->|#")
 _CHARACTERS = pattern(r"-{0,2}\w[\w$.-]*")  # of a name, and of a heading that is one word
+_DIGIT = pattern(r"\d")
 _WORD = pattern(r"[^\W_]\w*(?:-\w+)*")
 _HYPHENS = pattern(r"[-_]+")
 _AROUND = "?.,;:!()[]{}<>\"'`“”„‘’*$@="
@@ -80,18 +81,19 @@ class Asked(NamedTuple):
 def names_of(type: DocumentType, path: str, title: str, heading: Sequence[str], text: str) -> list[str]:
     """Return the name tokens of a chunk, each once; none if it names nothing."""
     places = list(islice(named_in(type, text), MOST_NAMES))
-    names, single = [place.name for place in places], list[str]()
-    classes = [*chain.from_iterable(map(_written_owners, names))]
+    names, headings, single = [place.name for place in places], list[str](), list[str]()
     if has_headings(type):
-        own = [place.name for place in headings_in(text)]
-        names += chain.from_iterable(map(_numbers, (title, *heading, *own)))
-        single = _single_words(*heading[-1:], *own)
-        above = [words for words in own if words[:1] != "-"]  # an option is no owner of itself
-        owners = _owners(path, classes, [*single, *above, *heading[-1:]])
-    else:
-        owners = _owners(path, [*classes, *outer_names(places), *heading], ())
-    tokens = _tokens(names)[:MOST_NAMES]
-    if tokens:
+        headings = [place.name for place in headings_in(text)]
+        single = _single_words(*heading[-1:], *headings)
+    numbers = chain.from_iterable(map(_numbers, (title, *heading, *headings) if has_headings(type) else ()))
+    tokens = _tokens([*names, *numbers])[:MOST_NAMES]
+    if tokens:  # most prose names nothing
+        classes = [*chain.from_iterable(map(_written_owners, names))]
+        above = [words for words in headings if words[:1] != "-"]  # an option is no owner of itself
+        if has_headings(type):
+            owners = _owners(path, classes, [*single, *above, *heading[-1:]])
+        else:
+            owners = _owners(path, [*classes, *outer_names(places), *heading], ())
         tokens += ["@def"] * (type == "code") + owners
     return tokens + [f"#{word}" for word in single[:MOST_OWNERS]]
 
@@ -190,7 +192,7 @@ def _single_words(*headings: str) -> list[str]:
 
 def _numbers(heading: str) -> Iterator[str]:
     """Yield the release that a heading names, and its codes."""
-    if len(heading) <= _LONGEST_HEADING and has_digit(heading):
+    if len(heading) <= _LONGEST_HEADING and _DIGIT.search(heading):
         if release := _RELEASE.match(heading):
             yield release[1] or release[2]
         yield from _codes(heading)

@@ -58,6 +58,14 @@ class PostgresCatalog(SqlCatalog):
         )
 
 
+def _words_class(options: Mapping[str, Any] | None) -> type[BlockWords]:
+    if options and options["postgres.words"] == "native":
+        from concord.store.postgres.native import NativeWords
+
+        return NativeWords
+    return BlockWords
+
+
 class PostgresStore(SqlStore, Store):
     """The storage of one organisation, until it is closed."""
 
@@ -71,7 +79,7 @@ class PostgresStore(SqlStore, Store):
         words = BlockTables()
         super().__init__(self._database, words, self._tables)
         self.catalog: Catalog = PostgresCatalog(self._database, words)
-        self.words: WordIndex = BlockWords(self._database, scopes)
+        self.words: WordIndex = _words_class(options)(self._database, scopes)
 
     @classmethod
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> PostgresStore:

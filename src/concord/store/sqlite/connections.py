@@ -68,7 +68,7 @@ class Connection(apsw.Connection):
 
     def insert_many(self, statement: str, values: Sequence[Values]) -> list[Any]:
         """Insert several rows; return what the statement returns of each."""
-        return [self.value(statement, row) for row in values]
+        return [row[0] for row in self.executemany(dialect.translated(statement), map(bound, values))]
 
     def load_vec0(self) -> None:
         """Make `vec0` tables usable; does nothing the second time."""

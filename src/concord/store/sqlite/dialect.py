@@ -91,8 +91,10 @@ def translated(statement: str) -> str:
     return _JSON_LIST.sub(r"json_group_array(\1 ORDER BY \2)", _LIST.sub(_from_json, statement))
 
 
-def bound(values: Values) -> dict[str, Any]:
+def bound(values: Values) -> Values:
     """Return values as SQLite takes them: lists as JSON, with bytes in it in hexadecimal."""
+    if list not in map(type, values.values()):  # of most statements, and of all that write many rows
+        return values
     return {name: _json_list(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
