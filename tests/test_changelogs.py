@@ -55,19 +55,6 @@ def test_sections_at_the_level_of_their_release_stand_under_it():
 
 
 @pytest.mark.parametrize(
-    "title", ["{} (2026-01-02)", "[{}] - 2026-01-02", "[{}](https://a.b/c) (2026-01-02)"]
-)
-@pytest.mark.parametrize("last", ["[1.1.0]", "1.1.0", "1.1.0 - a big one"])
-def test_a_release_is_never_below_another(title: str, last: str):
-    numbers = ("1.3.0", "1.2.6", "1.2.5")
-    marks = ("#", "##", "##")
-    entries = [f"{m} {title.format(n)}\n\n### Fixed\n\n- {n}" for m, n in zip(marks, numbers, strict=True)]
-    found = paths("\n\n".join([*entries, f"## {last}", "### Fixed", "- oldest"]))
-    assert [len(path) for path in found] == [2, 2, 2, 2]
-    assert [path[0].lstrip("[")[:5] for path in found] == [*numbers, "1.1.0"]
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "# Guide\n\na\n\n## 1.1 Setup\n\nb\n\n## 1.2 Use\n\nc\n\n## Notes\n\nd",

@@ -22,26 +22,16 @@ def record(path: str, title: str = "", **details: Json) -> Document:
     "named",
     [
         "0007-queues.md",
-        "./0007-queues.md",
         "0007-queues",
-        "/0007-queues.md",
         "../adr/0007-queues.md",
         "[ADR-7](0007-queues.md)",
-        "[ADR-7](0007-queues.md#decision)",
         "[[0007-queues]]",
-        "[[0007-queues|Queues]]",
         "ADR-0007",
-        "ADR 7",
         "7",
-        7,
         "7. Queues",
-        "ADR-7: Queues",
         "Queues for everything",
-        "ADR-0007.",
         "ADR-7, see below",
         "**ADR-7**",
-        "0007-queues.md.",
-        ["0007-queues.md"],
         ["0007-queues.md", "ADR-7"],
     ],
 )
@@ -55,18 +45,13 @@ def test_another_document_is_named_by_path_link_name_number_or_title(named: Json
     "named",
     [
         "0009-gone.md",
-        "ADR-9",
         "0003-polling.md",
         "https://example.org/7",
         "7 smaller services",
-        "version 7 of the API",
         "#7",
-        "UTF-7",
         "2024 handbook",
-        "2024",
         "",
         None,
-        True,
         {"a": 1},
     ],
 )
@@ -113,9 +98,7 @@ def test_documents_that_replace_each_other_in_a_circle_all_stay():
         ("# Polling\n\n**Status:** Replaced by ADR-7\n", "Replaced by ADR-7"),
         ("# Polling\n\n## Status\n\nAccepted\n\n## Context\n\nSuperseded by nothing so far.\n", None),
         ("# Polling\n\nSuperseded by queues is what people call it.\n", None),
-        ("# Polling\n\nStatus: accepted\n", None),
         ("# Log\n\n## 3. Polling\n\nStatus: superseded by ADR-7\n\n## 7. Queues\n\nStatus: old\n", None),
-        ("# Log\n\n## 3. Polling\n\nStatus: superseded by ADR-7\n", None),
         (
             "# Queues\n\n## Status\n\nAccepted\n\nSupercedes [3. Polling](0003.md)\n",
             "Supercedes [3. Polling](0003.md)",
@@ -143,10 +126,7 @@ def test_the_status_of_a_decision_record_tells_what_it_replaces_or_was_replaced_
         "Supersedes ADR 3",
         "Supersedes: [ADR-0003](0003-polling.md)",
         "Accepted, supersedes ADR-3",
-        "Accepted. Replaces [3. Polling](0003-polling.md).",
         "Accepted (supersedes ADR-3)",
-        "Accepted - supercedes 0003-polling.md",
-        "Supersedes ADR-3, see the minutes",
         "**Supersedes:** ADR-3",
         "Supersedes ADR-3, superseded by ADR-9",
     ],
@@ -163,14 +143,9 @@ def test_a_status_may_say_which_record_it_replaces(status: str):
         "Partially supersedes ADR-3",
         "Accepted; does not replace ADR-3",
         "Proposed, supersedes ADR-3",
-        "Rejected. Supersedes ADR-3",
         "In review, supersedes ADR-3",
-        "Not accepted, supersedes ADR-3",
-        "On hold; supersedes ADR-3",
         "To be decided: supersedes ADR-3",
-        "WIP. Replaces ADR-3",
         "Supersedes ADR-3 (partly)",
-        "Accepted. Replaces ADR-3, in part",
         "Supersedes [9](0009.md), see also [3](0003.md)",
         "Supersedes most of ADR-3",
     ],
@@ -205,15 +180,6 @@ def test_a_file_that_says_it_was_replaced_is_left_out_unless_it_is_asked_for(ben
     bench.add(records)
     assert found(bench) == {"adr/0007-queues.md"}
     assert found(bench, Filter(include_superseded=True)) == BOTH
-
-
-def test_a_status_that_names_what_it_replaces_leaves_that_out(bench: SyncBench, records: Path):
-    write(records / "0003-polling.md", "# 3. Polling\n\n## Status\n\nAccepted\n\n## Context\n\nHerring.\n")
-    write(
-        records / "0007-queues.md", "# 7. Queues\n\n## Status\n\nSupersedes ADR 3\n\n## Context\n\nHerring.\n"
-    )
-    bench.add(records)
-    assert found(bench) == {"adr/0007-queues.md"}
 
 
 def test_a_file_comes_back_when_what_replaced_it_goes_and_is_replaced_again_when_that_comes(
