@@ -25,10 +25,10 @@ demo: $(DEMO_STAMP) ## index this repository's docs and run three searches
 	@sh scripts/demo.sh $(BIN)/kb
 
 test: $(STAMP) lint types ## lint, types and every test
-	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python -m pytest -n 2
+	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 quick: $(STAMP) ## the quick tests, which need neither the model nor a server
-	$(BIN)/python -m pytest -n 2 -x -m "not slow and not server and not model"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -x -m "not slow and not server and not model"
 
 lint: $(STAMP) ## ruff
 	$(BIN)/ruff check src tests benchmarks scripts

@@ -84,16 +84,6 @@ def test_only_what_reads_differently_now_is_embedded(kb: KnowledgeBase):
     assert [text.splitlines()[0] for text in Noted.last.texts] == ["Renamed"]
 
 
-def test_a_vector_that_a_chunk_uses_is_never_forgotten_by_the_cache(tmp_path: Path):
-    with opened(f"sqlite://{tmp_path}/store") as kb:
-        write(tmp_path / "docs" / "a.md", "# A\n\nSome text.\n")
-        kb.add(tmp_path / "docs")
-        assert kb.store.cache.trim(0) == 0
-        assert did(kb.backfill()) == {"unchanged": 1}
-        kb.store.catalog.delete_documents([next(kb.documents()).id])
-        assert kb.store.cache.trim(0) == 1
-
-
 @pytest.mark.promise("004.backfill.words")
 def test_words_are_indexed_as_they_are_extracted_now(tmp_path: Path):
     write(tmp_path / "docs" / "a.md", "# Board\n\nIt has a 386DX33 and getUserName in it.\n")
@@ -193,27 +183,6 @@ def test_the_command_tells_what_was_done(
     assert main(["backfill", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["documents"], told["unchanged"], told["embedded"], told["degraded"]) == (1, 1, 0, None)
-
-
-class Down(RecordingEmbedder):
-    """An embedder whose provider has gone since it was configured."""
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self.fails_after = 0
-
-
-def test_the_command_ends_with_3_where_chunks_are_left_without_a_vector(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setitem(plugins.TABLES["embedders"], "down", "test_backfill:Down")
-    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "down")
-    write(tmp_path / "docs" / "a.md", "# A\n\nSome text.\n")
-    main(["add", str(tmp_path / "docs")])
-    capsys.readouterr()
-    assert main(["backfill"]) == 3
-    assert "1 chunks are left without a vector: the provider does not answer" in capsys.readouterr().err
 
 
 @pytest.mark.promise("E.cache.hit-rate")

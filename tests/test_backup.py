@@ -59,14 +59,6 @@ def test_a_backup_holds_one_moment_although_others_write_meanwhile(base: Knowled
     assert documents(tmp_path / "backup.db") == before
 
 
-def test_the_next_backup_takes_the_place_of_the_last(base: KnowledgeBase, tmp_path: Path):
-    base.backup(tmp_path / "backup.db")
-    assert len(documents(tmp_path / "backup.db")) == 2  # looking into it leaves an empty log beside it
-    base.note(Note("The kiwi came later."))
-    base.backup(tmp_path / "backup.db")
-    assert documents(tmp_path / "backup.db") == list(base.documents())
-
-
 def test_a_backup_is_for_its_owner_alone_and_leaves_nothing_else(base: KnowledgeBase, tmp_path: Path):
     (tmp_path / "backups").mkdir()
     base.backup(tmp_path / "backups" / "kb.db")
@@ -98,30 +90,6 @@ KnowledgeBase.open(store__url=sys.argv[1]).backup(
     sys.argv[2], progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 )
 """
-
-
-def test_a_backup_leaves_alone_what_another_one_of_that_name_is_writing(base: KnowledgeBase, tmp_path: Path):
-    folder, seen = tmp_path / "backups", list[int]()
-    folder.mkdir()
-
-    def begin_another(stage: str, done: int, total: int | None) -> None:
-        if not seen:
-            seen.append(done)
-            base.backup(folder / "kb.db")
-            base.note(Note("The moa came later."))
-
-    base.backup(folder / "kb.db", progress=begin_another)
-    assert seen
-    assert [path.name for path in folder.iterdir()] == ["kb.db"]
-    assert len(documents(folder / "kb.db")) == 2
-
-
-def test_a_backup_by_a_link_goes_where_the_link_leads(base: KnowledgeBase, tmp_path: Path):
-    (tmp_path / "disk").mkdir()
-    (tmp_path / "latest.db").symlink_to(tmp_path / "disk" / "kb.db")
-    base.backup(tmp_path / "latest.db")
-    assert (tmp_path / "latest.db").is_symlink()
-    assert documents(tmp_path / "disk" / "kb.db") == list(base.documents())
 
 
 def test_a_damaged_store_does_not_take_the_place_of_a_good_backup(tmp_path: Path, base: KnowledgeBase):

@@ -18,7 +18,7 @@ from concord.types import Access, Answer, Candidate, Ranked
 from support.judged import things
 from support.kb_command import Kb
 from support.recorders import write
-from support.small_library import library, opened, passages, titles, understood
+from support.small_library import library, opened, passages, understood
 
 DAY_S = 86_400.0
 
@@ -48,18 +48,6 @@ def test_a_mention_of_the_querys_name_lifts_past_near_ties_only():
     texts = ("Pine trees", "Oak trees", "All of Oak Ridge", "Ridge")
     assert order(texts, (1.0, 0.55, 0.5, 0.0), "where lies Oak Ridge", found_by="semantic") == [1, 3, 2, 4]
     assert order(texts, (1.0, 0.55, 0.5, 0.0), "where lies Elm Street", found_by="semantic") == [1, 2, 3, 4]
-
-
-@pytest.mark.promise("B.lexical.proximity")
-@pytest.mark.parametrize("mode", ["auto", "hybrid", "fts5"])
-def test_a_name_is_found_where_it_stands_before_texts_that_hold_its_parts(mode):
-    notes = {
-        "Parts": "Warsaw is a city, and Warsaw was never described so well as by our Barry at sea. " * 3,
-        "Whole": "This module was written long ago by Barry Warsaw, who has since moved on to other things.",
-        **{f"Other {at}": f"Release {at} of the module changes how messages are parsed." for at in range(12)},
-    }
-    with library(notes) as kb:
-        assert titles(kb.search("barry warsaw", mode=mode))[0] == "Whole"
 
 
 def test_of_a_passage_that_says_a_whole_message_the_message_is_shown():

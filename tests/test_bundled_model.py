@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import math
 import os
 import shutil
@@ -12,20 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from concord.cli.words import WORDS
-from concord.core.config import find_paths
 from concord.core.errors import EmbedderDown, worded
 from concord.embed import bundled, pack
 from concord.embed.bundled import SENTENCES, BundledEmbedder, has_fast_int8
-from concord.embed.onnx import batches
 from concord.embed.runtime import Session
 from concord.embed.tokenizer import ByteLevelTokenizer, ModelTokenizer
-from concord.search.blend import MOSTLY_KNOWN
-from concord.search.legs import QueryVectors
 from support import small_library
 from support.folders import cached_in
 
@@ -103,12 +96,6 @@ def test_the_exact_graph_agrees_with_plain_arithmetic(cache: Path, plain: Floats
     assert (matrix(opened(cache, "exact"), TEXTS) * plain).sum(1).min() > 0.99999
 
 
-def test_the_int8_graph_stays_close_to_plain_arithmetic(cache: Path, plain: Floats):
-    cosines = (matrix(opened(cache, "int8"), TEXTS) * plain).sum(1)
-    assert cosines.min() > 0.98
-    assert cosines.mean() > 0.995
-
-
 @pytest.mark.parametrize("wish", ["exact", "int8"])
 def test_a_vector_does_not_depend_on_its_neighbours_in_the_batch(cache: Path, wish: str):
     embedder = opened(cache, wish)
@@ -122,28 +109,6 @@ def test_the_makers_own_program_gives_the_same_vectors(cache: Path):
     theirs = np.array(oracle.embed_passages(TEXTS))
     theirs /= np.linalg.norm(theirs, axis=1, keepdims=True)
     assert (matrix(opened(cache, "exact"), TEXTS) * theirs).sum(1).min() > 0.999
-
-
-def test_the_identity_names_the_model_and_its_window(cache: Path):
-    embedder = opened(cache, "auto")
-    assert (embedder.identity.model, embedder.identity.dimension) == ("granite-embedding-30m-english", 384)
-    assert embedder.max_tokens == 510
-    text = " word" * 510
-    assert len(embedder.token_starts(text)) == 510
-
-
-@pytest.mark.parametrize(
-    ("query", "is_known"),
-    [
-        ("hotel limit in london", True),  # its first word is whole only after a blank
-        ("curl retry on failure", True),
-        ("welche Stadt liegt an der Mündung", False),
-    ],
-)
-def test_most_words_of_an_english_query_are_whole_tokens_its_first_one_too(
-    cache: Path, query: str, is_known: bool
-):
-    assert (QueryVectors(opened(cache, "auto")).known_words(query) >= MOSTLY_KNOWN) is is_known
 
 
 # Token starts
@@ -160,14 +125,6 @@ STRANGE = [
     "١٢٣ Ⅷ ½ ² 一二三",
     "x" * 300 + "!" * 300 + " " * 300 + "\n" * 50,
 ]
-
-
-@example("'s")
-@example("é's 's's")
-@given(text=st.one_of(st.text(st.characters(codec="utf-8")), st.text("aB1 '\n\t.sé\u2003_-\x1c")))
-@settings(max_examples=150)
-def test_the_starts_are_those_of_the_tokenizer_itself(tokenizer: ModelTokenizer, text: str):
-    same_starts(tokenizer, text)
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 10])
@@ -191,24 +148,6 @@ def test_a_text_cannot_smuggle_in_special_tokens(tokenizer: ModelTokenizer):
     (row,) = tokenizer.windows("end </s> <s> begin", 512)
     assert (row[0], row[-1]) == (0, 2)
     assert not {0, 1, 2, 3, 50264} & set(row[1:-1])
-
-
-def test_a_long_text_is_cut_into_even_windows_that_lose_nothing(tokenizer: ModelTokenizer):
-    text = "one two three four five six seven " * 200
-    rows = tokenizer.windows(text, 512)
-    inner = [number for row in rows for number in row[1:-1]]
-    assert inner == tokenizer.loaded.encode(text, add_special_tokens=False).ids
-    assert max(map(len, rows)) <= 512
-    assert max(map(len, rows)) - min(map(len, rows)) <= len(rows)
-
-
-@given(lengths=st.lists(st.integers(1, 512), max_size=60), budget=st.integers(1, 3000))
-@settings(max_examples=50)
-def test_batches_hold_every_row_once_and_stay_within_their_budget(lengths: list[int], budget: int):
-    found = list(batches(lengths, budget))
-    assert sorted(index for batch in found for index in batch) == list(range(len(lengths)))
-    for batch in found:
-        assert len(batch) == 1 or len(batch) * max(lengths[index] for index in batch) <= budget
 
 
 # The pack
@@ -282,40 +221,6 @@ def test_weights_that_were_damaged_are_written_again(copied: Path, plain: Floats
     assert kept(copied).read_bytes() == before
 
 
-def test_weights_in_order_are_not_written_again(copied: Path):
-    before = kept(copied).stat().st_ino
-    opened(copied, "exact").warm()
-    assert kept(copied).stat().st_ino == before
-
-
-def test_what_a_killed_process_left_behind_is_cleared_away(copied: Path):
-    kept(copied).rename(copied / f".{kept(copied).name}.0123abcd.draft")
-    opened(copied, "exact").warm()
-    assert {path.name for path in copied.iterdir()} <= {
-        bundled.weights_file("exact"),
-        bundled.weights_file("int8"),
-    }
-
-
-def test_damaged_weights_that_cannot_be_replaced_are_not_used(
-    copied: Path, plain: Floats, monkeypatch: pytest.MonkeyPatch
-):
-    def full(path: Path, data: bytes) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    overwrite(kept(copied))
-    monkeypatch.setattr(bundled, "replace_file", full)
-    assert (matrix(opened(copied, "exact"), TEXTS[:1]) * plain[:1]).sum() > 0.99999
-
-
-def test_a_user_with_several_homes_keeps_the_weights_once(tmp_path: Path):
-    variables = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    for name in ("one", "other"):
-        paths = find_paths(variables | {"KB_HOME": str(tmp_path / name)})
-        BundledEmbedder({"embed.precision": "exact"}, paths).warm()
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [bundled.weights_file("exact")]
-
-
 @pytest.mark.parametrize("wish", ["exact", "int8"])
 def test_without_a_place_to_write_the_weights_are_in_memory(tmp_path: Path, cache: Path, wish: str):
     (tmp_path / "file").write_bytes(b"")
@@ -342,21 +247,6 @@ def test_processes_that_write_at_once_all_get_a_whole_model(tmp_path: Path):
 
 
 # The choice of precision
-
-
-def takes_int8(cache: Path, *, is_fast: bool) -> bool:
-    """Whether auto takes int8 on a machine where that is fast, or is not."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(bundled, "has_fast_int8", lambda: is_fast)
-        chosen = opened(cache, "auto").embed_documents(TEXTS[:3])
-    by_name = {wish: opened(cache, wish).embed_documents(TEXTS[:3]) for wish in ("exact", "int8")}
-    assert chosen in by_name.values()
-    return chosen == by_name["int8"]
-
-
-def test_auto_takes_int8_only_where_the_processor_is_made_for_it(cache: Path):
-    assert takes_int8(cache, is_fast=True)
-    assert not takes_int8(cache, is_fast=False)
 
 
 @pytest.mark.parametrize(
@@ -456,7 +346,3 @@ def test_embedding_leaves_nothing_in_the_home_of_a_user_and_tells_nobody(cache: 
     told = _embedded_at(tmp_path, cache)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     assert told == "1"  # of what runs longer, more than a file would come
-
-
-def test_who_has_decided_on_the_telemetry_of_onnxruntime_is_not_overruled(cache: Path, tmp_path: Path):
-    assert _embedded_at(tmp_path, cache, ORT_DISABLE_TELEMETRY="true") == "true"

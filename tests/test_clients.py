@@ -164,16 +164,6 @@ def test_a_project_has_its_own_file_without_this_machine_in_it(
     assert list(machine.iterdir()) == []
 
 
-def test_the_settings_in_force_travel_into_the_users_own_file(machine: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
-    monkeypatch.setenv("KB_TEST_SECRET", "not this")
-    result = CliRunner().invoke(kb, ["--org", "team", "install", "gemini", "--root", "work"])
-    assert result.exit_code == 0
-    entry = entry_in(machine / ".gemini" / "settings.json")
-    assert entry["args"] == ["--org", "team", "mcp"]
-    assert entry["env"] == {"KB_EMBED_PROVIDER": "hashing", "KB_MCP_ROOTS": str(Path.cwd() / "work")}
-
-
 def test_relative_paths_mean_the_same_wherever_the_client_starts_the_server(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -200,20 +190,14 @@ def test_relative_paths_mean_the_same_wherever_the_client_starts_the_server(
     }
 
 
-@pytest.mark.parametrize("place", ["environment", "file"])
-def test_a_root_is_added_to_the_folders_that_may_be_indexed_already(
-    machine: Path, monkeypatch: pytest.MonkeyPatch, place: str
+def test_a_project_that_names_roots_says_which_ones_of_this_machine_it_leaves_out(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    roots = os.pathsep.join(["/a", "team=/b"])
-    if place == "environment":
-        monkeypatch.setenv("KB_MCP_ROOTS", roots)
-    else:
-        monkeypatch.setenv("KB_HOME", str(machine))
-        (machine / "config.toml").write_text(f'[mcp]\nroots = "{roots}"\n', encoding="utf-8")
-    assert run("gemini", "--root", "x", "--root", "/a").exit_code == 0
-    env = entry_in(machine / ".gemini" / "settings.json")["env"]
-    assert isinstance(env, dict)
-    assert env["KB_MCP_ROOTS"].split(os.pathsep) == ["/a", "team=/b", str(Path.cwd() / "x")]
+    monkeypatch.setenv("KB_MCP_ROOTS", "/private/notes")
+    result = run("claude", "--scope", "project", "--root", "/srv/docs")
+    assert entry_in(Path.cwd() / ".mcp.json")["env"] == {"KB_MCP_ROOTS": "/srv/docs"}
+    assert "not written: /private/notes" in result.stderr
+    assert "not written" not in run("claude", "--scope", "project").stderr
 
 
 @pytest.mark.parametrize("option", [[], ["--print"], ["--scope", "project"], ["--json"]])
@@ -277,6 +261,14 @@ def test_a_table_is_replaced_and_removed_however_it_is_written(tmp_path: Path, t
     assert entry_in(path) == entry_for(client, LAUNCH)
     assert uninstall(client, path).state == "changed"
     assert tomllib.loads(path.read_text(encoding="utf-8")) == {"b": {"y": 2}}
+
+
+def test_a_comment_that_would_go_with_our_table_is_for_its_owner_to_keep(tmp_path: Path):
+    path, text = tmp_path / "config.toml", '[mcp_servers.concord]\ncommand = "a"\n\n# about b\n[b]\ny = 2\n'
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadValue, match="cannot be changed without what stands beside it"):
+        uninstall(CLIENTS["codex"], path)
+    assert path.read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize(

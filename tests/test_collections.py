@@ -13,15 +13,6 @@ from support.judged import things, write_collection
 pytestmark = pytest.mark.slow
 
 
-def test_a_collection_has_the_queries_that_its_judgements_name(tmp_path: Path):
-    folder = write_collection(
-        tmp_path, {"d": "text"}, {"a": "first", "b": "second", "c": "third"}, [("a", "d", 1), ("b", "d", 0)]
-    )
-    collection = read_collection(folder)
-    assert collection.queries == {"a": "first", "b": "second"}
-    assert collection.judged == {"a": "first"}
-
-
 def test_a_sample_is_the_same_each_time_and_keeps_the_order(tmp_path: Path):
     collection = read_collection(things(tmp_path))
     some = collection.sampled(7).judged

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import apsw
 import pytest
 
 from concord import KnowledgeBase, Note
-from concord.cli.main import main
 from concord.store.contract import Store
 from contract.stored import vectors_of
 from support.recorders import write
@@ -88,17 +83,6 @@ def pair(request: pytest.FixtureRequest, shim: QdrantShim, tmp_path: Path) -> It
         yield original, copied(tmp_path, made)
 
 
-@pytest.fixture
-def template(owned: str, administrator: Any, shim: QdrantShim, tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """The same on a server, where a database was the template of another."""
-    name = owned.partition("?")[0].rpartition("/")[2]
-    with filled(tmp_path, owned, shim.url):
-        pass
-    administrator.execute(f"CREATE DATABASE {name}_staging OWNER {name} TEMPLATE {name}")
-    yield owned, owned.replace(f"/{name}?", f"/{name}_staging?")
-    administrator.execute(f"DROP DATABASE {name}_staging WITH (FORCE)")
-
-
 def check_apart(original: str, copy: str, shim: QdrantShim, folder: Path) -> None:
     ((key, sent),) = keys(shim).items()
     assert sent == 3
@@ -125,21 +109,6 @@ def test_a_copy_sends_its_own_and_what_it_removes_is_its_own(
     check_apart(*pair, shim, tmp_path)
 
 
-def test_a_database_made_of_a_template_sends_its_own_as_well(
-    template: tuple[str, str], shim: QdrantShim, tmp_path: Path
-):
-    check_apart(*template, shim, tmp_path)
-
-
-def test_a_copy_from_which_a_source_is_removed_at_once_deletes_nothing_there(
-    pair: tuple[str, str], shim: QdrantShim, tmp_path: Path
-):
-    before = keys(shim)
-    with secluded(tmp_path, pair[1], vectors__url=shim.url) as clone:
-        clone.remove("docs")
-    assert keys(shim) == before
-
-
 def test_a_copy_whose_vectors_move_elsewhere_leaves_the_originals_and_tells_of_them_once(
     pair: tuple[str, str], shim: QdrantShim, tmp_path: Path
 ):
@@ -152,22 +121,6 @@ def test_a_copy_whose_vectors_move_elsewhere_leaves_the_originals_and_tells_of_t
         assert clone.search("heron waits", mode="semantic").degraded == ()
     assert keys(shim) == before
     assert [*keys(shim, "other_kb").values()] == [3]
-
-
-def test_what_a_copy_left_to_its_original_is_told_with_the_key_to_delete_it_by(
-    shim: QdrantShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    with filled(tmp_path, f"sqlite://{tmp_path}/store", shim.url) as made:
-        copy = backed_up(tmp_path, made)
-    (key,) = keys(shim)
-    monkeypatch.setenv("KB_HOME", str(tmp_path))
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
-    monkeypatch.setenv("KB_VECTORS_URL", shim.url)
-    capsys.readouterr()
-    assert main(["--store", copy, "migrate"]) == 0
-    told = capsys.readouterr().err
-    assert f"\n  where that is gone, delete the points there whose `store` is {key}" in told
-    assert "tries again" not in told
 
 
 def put_back(copy: Path, folder: Path) -> None:
@@ -227,30 +180,3 @@ def test_an_older_state_that_came_back_unnoticed_is_found_by_the_doctor_and_mend
         kb.migrate_vectors()
         assert [one for one in kb.doctor().findings if one.fault == "outside"] == []
     assert [*keys(shim).values()] == [3]
-
-
-def test_a_store_that_was_moved_is_still_the_original(shim: QdrantShim, tmp_path: Path):
-    filled(tmp_path, f"sqlite://{tmp_path}/store", shim.url).close()
-    before = keys(shim)
-    os.rename(tmp_path / "store", tmp_path / "moved")
-    with secluded(tmp_path, f"sqlite://{tmp_path}/moved", vectors__url=shim.url) as kb:
-        kb.sync()
-        assert kb.search("heron waits", mode="semantic").degraded == ()
-    assert keys(shim) == before
-
-
-def test_a_store_of_before_goes_on_and_its_copies_are_known_from_then_on(shim: QdrantShim, tmp_path: Path):
-    url, file = f"sqlite://{tmp_path}/store", tmp_path / "store" / "default.db"
-    filled(tmp_path, url, shim.url).close()
-    with closing(apsw.Connection(str(file))) as connection:
-        connection.execute("DELETE FROM kb_vec_meta WHERE key = 'birthplace'")
-    before = keys(shim)
-    with secluded(tmp_path, url, vectors__url=shim.url) as kb:
-        assert kb.search("heron waits", mode="semantic").degraded == ()
-        kb.sync()
-        assert not kb.store.outbox.home().is_anothers
-        assert kb.stats().pending == 0
-        assert keys(shim) == before
-        copy = file_copied(tmp_path, kb)
-    with secluded(tmp_path, copy, vectors__url=shim.url) as clone:
-        assert clone.store.outbox.home().is_anothers

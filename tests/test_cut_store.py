@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 
-from concord.core.errors import BackendDown, CorruptStore
+from concord.core.errors import CorruptStore
 from concord.store.sqlite.store import SQLiteStore
 from contract.stored import file_of, put
-from support.faulty_disk import FaultyDisk
 from support.kb_command import Kb
 from support.recorders import write
 
@@ -41,13 +37,6 @@ def documents(folder: Path) -> int:
         return store.catalog.count().documents
     finally:
         store.close()
-
-
-@pytest.fixture
-def disk() -> Iterator[FaultyDisk]:
-    made = FaultyDisk("cut")
-    yield made
-    made.unregister()
 
 
 def test_a_store_that_was_cut_is_refused_and_its_log_is_kept(file: Path):
@@ -81,40 +70,6 @@ def test_a_store_that_was_deleted_is_begun_anew(file: Path):
     os.truncate(file, 0)
     with pytest.raises(CorruptStore, match="is empty"):
         documents(file.parent)
-
-
-def test_a_store_whose_making_was_interrupted_is_not_called_damaged(file: Path, disk: FaultyDisk):
-    def fail() -> None:
-        raise apsw.IOError("the disk is gone")
-
-    file.unlink()  # and what says that it was there stays
-    disk.fails(fail)
-    with pytest.raises(BackendDown):
-        fill(file.parent, "?vfs=cut")
-    assert file.read_bytes() == b""
-    disk.fails(None)
-    fill(file.parent)
-    assert documents(file.parent) == 1
-
-
-def test_a_copy_is_a_store_like_any_other(file: Path, tmp_path: Path):
-    for name in ("read", "written"):
-        (tmp_path / name).mkdir()
-        shutil.copy(file, tmp_path / name)
-        assert documents(tmp_path / name) == 1
-    fill(tmp_path / "written")
-    for name in ("read", "written"):
-        os.truncate(tmp_path / name / "default.db", 0)
-    assert documents(tmp_path / "read") == 0  # nothing says that it was one: it was never written to here
-    with pytest.raises(CorruptStore, match="is empty"):
-        documents(tmp_path / "written")
-
-
-def test_a_backup_takes_the_place_of_a_store_that_was_cut(file: Path, tmp_path: Path):
-    shutil.copy(file, tmp_path / "backup.db")
-    os.truncate(file, 0)
-    shutil.copy(tmp_path / "backup.db", file)
-    assert documents(file.parent) == 1
 
 
 def test_commands_say_what_to_do_about_it(kb: Kb, tmp_path: Path):

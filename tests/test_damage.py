@@ -14,7 +14,7 @@ from concord.store.sqlite import upkeep
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.migrations import PAGE_BYTES
 from concord.store.sqlite.store import SQLiteStore
-from concord.types import AnyOf, Filter, Word, silent
+from concord.types import Filter, Word, silent
 from contract.stored import embed, file_of, put, unit, vectors_of
 
 WORDS = ("alpha", "beta", "gamma", "delta")
@@ -54,13 +54,6 @@ def harm(file: Path, *statements: str) -> None:
     for statement in statements:
         connection.execute(statement)
     connection.close()
-
-
-def found_words(store: SQLiteStore) -> set[str]:
-    """Return the documents that words find."""
-    match = AnyOf(tuple(map(Word, (*WORDS, "omega"))))
-    chunks = store.catalog.read([one.chunk_id for one in store.words.search(match, Filter(), 10)])
-    return {document.path for _, document in chunks.values()}
 
 
 EVERY_PATH = {f"docs/{word}.md" for word in WORDS}
@@ -127,41 +120,6 @@ def test_what_is_out_of_step_is_found_and_put_right(
     store.repair(findings)
     assert store.check() == []
     assert store.catalog.snapshot().generation > before
-
-
-def test_repaired_words_find_every_document_again(file: Path, reopened: Callable[[], SQLiteStore]):
-    harm(file, FORGET_WORDS)
-    store = reopened()
-    assert found_words(store) == EVERY_PATH - {"docs/beta.md"}
-    store.repair(store.check())
-    assert found_words(store) == EVERY_PATH
-
-
-def test_lost_vectors_wait_to_be_embedded_again(file: Path, reopened: Callable[[], SQLiteStore]):
-    harm(file, "DELETE FROM kb_vectors_1 WHERE rowid IN (2, 3)")
-    store = reopened()
-    assert vectors_of(store).pending(0, 10) == []
-    store.repair(store.check())
-    assert [waiting.chunk_id for waiting in vectors_of(store).pending(0, 10)] == [2, 3]
-    assert store.catalog.count().vectors == 2
-
-
-def test_orphans_go_without_the_rest_and_triggers_still_work(file: Path, reopened: Callable[[], SQLiteStore]):
-    harm(file, "DELETE FROM kb_documents WHERE id = 'docs/beta.md'")
-    store = reopened()
-    store.repair(store.check())
-    assert found_words(store) == EVERY_PATH - {"docs/beta.md"}
-    assert store.catalog.delete_documents(["docs/alpha.md"]) == 1
-    assert found_words(store) == {"docs/gamma.md", "docs/delta.md"}
-    assert store.check() == []
-
-
-def test_only_what_was_found_is_repaired(file: Path, reopened: Callable[[], SQLiteStore]):
-    harm(file, "DELETE FROM kb_vectors_1 WHERE rowid = 3", FORGET_WORDS)
-    store = reopened()
-    words = [finding for finding in store.check() if finding.fault == "words"]
-    store.repair(words)
-    assert [finding.fault for finding in store.check()] == ["lost-vectors"]
 
 
 LACKS_AN_ENTRY = [
@@ -286,21 +244,3 @@ def test_free_space_is_told_of_and_given_back_while_others_read(
         assert vectors_of(one).search(unit(1, 7, 0, 0), Filter(), 3) == near
         assert one.words.search(Word("word7"), Filter(), 5)[0].chunk_id == near[0].chunk_id
         one.close()
-
-
-def test_free_space_that_cannot_be_given_back_now_is_found_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(upkeep, "LEAST_FREE_BYTES", 10_000)
-    store = SQLiteStore.open(f"sqlite://{tmp_path}?busy_timeout_ms=50", "default")
-    put(store, "docs/a.md", *("word " * 200 for _ in range(1000)))
-    store.catalog.delete_documents(["docs/a.md"])
-    other = apsw.Connection(file_of(store))
-    (finding,) = store.check()
-    store.repair([finding])
-    other.execute("BEGIN IMMEDIATE")
-    store.maintain(silent)
-    other.execute("ROLLBACK")
-    assert [one.fault for one in store.check()] == ["space"]
-    other.close()
-    store.close()

@@ -16,11 +16,10 @@ from concord.core.reports import Finding
 from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
 from concord.ops import doctor
-from concord.store.sqlite import upkeep as sqlite_checks
 from support import kb_process
 from support.recorders import write
 from support.small_library import opened
-from test_damage import FORGET_WORDS, harm, rewrite_page
+from test_damage import FORGET_WORDS, harm
 
 
 @pytest.fixture
@@ -43,11 +42,6 @@ def test_a_knowledge_base_in_order_has_no_findings(kb: KnowledgeBase):
     found = kb.doctor()
     assert checks(found.findings) == []
     assert found.checks == ("open", "storage", "sources", "files", "vectors", "provider", "machine")
-
-
-def test_an_empty_knowledge_base_is_well(tmp_path: Path):
-    with opened(tmp_path) as empty:
-        assert checks(empty.doctor().findings) == []
 
 
 @pytest.mark.promise("doctor.finds", "doctor.fixes")
@@ -170,31 +164,6 @@ def test_a_provider_that_does_not_answer_is_a_finding_and_stops_no_other_check(
         assert (checks(found.findings), checks(found.fixed)) == (["embedding", "provider"], ["ghosts"])
 
 
-@pytest.mark.promise("doctor.finds", "doctor.fixes")
-@pytest.mark.parametrize("is_gone", [False, True])
-def test_what_waits_for_a_model_that_is_another_keeps_waiting_while_the_rest_is_put_right(
-    kb: KnowledgeBase, tmp_path: Path, is_gone: bool
-):
-    kb.note(Note("Not embedded yet."), embed=False)
-    if is_gone:
-        (tmp_path / "docs" / "1.md").unlink()
-    kb.close()
-    harm(tmp_path / "store" / "default.db", _OTHER_MODEL)
-    with opened(tmp_path) as other:
-        found = other.doctor(fix=True)
-    assert (checks(found.findings), checks(found.fixed)) == (["embedding", "model"], ["ghosts"] * is_gone)
-
-
-@pytest.mark.promise("doctor.finds")
-def test_a_new_file_that_no_model_can_cut_is_no_reason_to_fail(kb: KnowledgeBase, tmp_path: Path):
-    (tmp_path / "docs" / "1.md").unlink()
-    write(tmp_path / "docs" / "new.md", "# New\n\nThe bittern booms.\n")
-    kb.close()
-    harm(tmp_path / "store" / "default.db", _MODEL_THAT_IS_GONE)
-    with opened(tmp_path) as without:
-        assert checks(without.doctor(fix=True).findings) == ["ghosts", "provider"]
-
-
 @pytest.mark.promise("doctor.finds")
 @pytest.mark.parametrize(
     "content", [b"this is no database, whatever its name says", b"SQLite format 3\0" * 100]
@@ -207,36 +176,6 @@ def test_a_store_that_does_not_open_is_a_finding_with_what_to_do(tmp_path: Path,
         assert not finding.is_repairable
         assert "backup" in finding.hint
     assert (tmp_path / "store" / "default.db").read_bytes() == content
-
-
-@pytest.mark.promise("doctor.finds")
-def test_a_store_that_lost_its_schema_number_is_a_finding(kb: KnowledgeBase, tmp_path: Path):
-    kb.close()
-    harm(tmp_path / "store" / "default.db", "PRAGMA user_version = 0")
-    with opened(tmp_path) as copied:
-        assert checks(copied.doctor(fix=True).findings) == ["store"]
-
-
-@pytest.mark.promise("doctor.finds", "doctor.fixes")
-def test_space_that_a_removal_left_is_given_back(
-    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(sqlite_checks, "LEAST_FREE_BYTES", 100_000)
-    for n in range(60):
-        write(tmp_path / "large" / f"{n}.md", f"# Page {n}\n\n" + f"Herons {n} and more words. " * 2000)
-    kb.add(tmp_path / "large", embed=False)
-    assert checks(kb.doctor().findings) == ["embedding"]
-    kb.remove("large")
-    large = kb.stats().size_bytes
-    (finding,) = kb.doctor().findings
-    assert (finding.fault, "MB are free" in finding.message) == ("space", True)
-    found = kb.doctor(fix=True)
-    assert (checks(found.findings), checks(found.fixed)) == ([], ["space"])
-    small = kb.stats().size_bytes
-    assert large is not None
-    assert small is not None
-    assert small < large / 2
-    assert kb.search("heron number 2", mode="fts5").hits
 
 
 @pytest.mark.promise("doctor.finds")
@@ -269,22 +208,3 @@ def test_the_command_exits_1_on_findings_and_0_once_they_are_fixed(tmp_path: Pat
     assert out.startswith("fixed: 1 documents whose file is gone: docs/b.md")
     _, out, _ = kb_process.run("doctor", "--json", env=environment)
     assert "ghosts" not in {one["check"] for one in json.loads(out)["findings"]}
-
-
-@pytest.mark.promise("doctor.finds", "doctor.fixes")
-def test_the_command_names_an_index_with_a_wrong_entry_and_builds_it_anew(tmp_path: Path):
-    environment = kb_process.environment(tmp_path / "home")
-    write(tmp_path / "docs" / "alpha.md", "# A\n\nfirst\n")
-    kb_process.run("add", tmp_path / "docs", env=environment)
-    path = kb_process.database(tmp_path / "home")
-    rewrite_page(path, "kb_documents_source", b"docs/alpha.md", b"docs/aloha.md")
-    status, out, _ = kb_process.run("doctor", env=environment)
-    assert status == 1
-    assert out.startswith("integrity: indexes of the file do not match its tables: row 1 missing from index ")
-    assert "`kb doctor --fix` builds all indexes anew" in out
-    assert "docs/aloha.md" not in out  # what a wrong index says of files is not believed
-    _, out, _ = kb_process.run("doctor", "--fix", "--json", env=environment)
-    told = json.loads(out)
-    assert [one["check"] for one in told["fixed"]] == ["integrity"]
-    assert "integrity" not in {one["check"] for one in told["findings"]}
-    kb_process.assert_sound(path)

@@ -28,14 +28,6 @@ def test_writers_at_the_same_time_leave_what_one_of_them_wrote(tmp_path: Path):
     assert os.listdir(tmp_path) == ["a.json"]
 
 
-def test_a_name_without_a_folder_is_one_of_the_working_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(tmp_path)
-    replace_file("a.json", b"here")
-    assert (tmp_path / "a.json").read_bytes() == b"here"
-
-
 def test_a_new_file_has_the_mode_it_is_given_and_a_known_one_keeps_its_own(tmp_path: Path):
     path = tmp_path / "a.json"
     replace_file(path, b"one", mode=0o600)

@@ -6,8 +6,7 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,6 @@ from support.embedding_server import EmbeddingServer, numbers, serving
 from support.folders import NOWHERE, cached_in
 from support.onnx_file import FLOAT, INT64, Graph
 
-Open = Callable[[], Embedder]
 REMOTE = {"ollama": "", "openai": "/v1"}
 
 AUTH = "Users log in with a password; the server returns a session token that expires."
@@ -91,25 +89,11 @@ def test_a_vector_has_the_dimension_of_the_identity_and_length_one(embedder: Emb
         assert math.hypot(*numbers(vector)) == pytest.approx(1, abs=1e-5)
 
 
-def test_no_texts_give_no_vectors(embedder: Embedder):
-    assert embedder.embed_documents([]) == []
-
-
-def test_texts_about_the_same_thing_are_nearer_than_others(embedder: Embedder):
-    auth, login, cake = embedder.embed_documents([AUTH, LOGIN, CAKE])
-    assert cosine(auth, login) > cosine(auth, cake) + 0.1
-    assert cosine(embedder.embed_query("log in with a password"), auth) > cosine(auth, cake)
-
-
 def test_vectors_come_in_the_order_of_their_texts_whatever_their_lengths(embedder: Embedder):
     texts = [CAKE * 9, "short", AUTH, "", LOGIN * 4, "short"]
     vectors = embedder.embed_documents(texts)
     for text, vector in zip(texts, vectors, strict=True):
         assert cosine(vector, embedder.embed_documents([text])[0]) == pytest.approx(1, abs=1e-4)
-
-
-def test_a_text_gives_the_same_vector_every_time(embedder: Embedder):
-    assert embedder.embed_query(AUTH) == embedder.embed_query(AUTH)
 
 
 @pytest.mark.parametrize("text", WILD, ids=lambda text: repr(text[:12]))
@@ -141,17 +125,6 @@ def test_token_starts_point_at_the_words(embedder: Embedder):
     assert list(embedder.token_starts("")) == []
 
 
-def test_queries_are_answered_by_many_threads_while_documents_are_embedded(embedder: Embedder):
-    expected = embedder.embed_query(AUTH)
-    with ThreadPoolExecutor(4) as pool:
-        documents = pool.submit(embedder.embed_documents, [CAKE * 4] * 12)
-        queries = list(pool.map(lambda _: embedder.embed_query(AUTH), range(12)))
-        counted = list(pool.map(embedder.token_starts, [CAKE] * 12))
-    assert all(cosine(query, expected) > 0.9999 for query in queries)
-    assert len(set(documents.result())) == 1
-    assert len(set(map(tuple, counted))) == 1
-
-
 def test_a_closed_embedder_opens_again_when_it_is_used(embedder: Embedder):
     before = embedder.embed_query(AUTH)
     embedder.close()
@@ -175,13 +148,6 @@ assert sys.argv[1] != "hashing" or not {"numpy", "tokenizers"} & set(sys.modules
     path = str(Path(plugins.__file__).parents[2])
     command = [sys.executable, "-c", script, name, str(cache), str(own_model)]
     subprocess.run(command, check=True, env={"PYTHONPATH": path})
-
-
-def test_a_directory_with_the_bundled_network_gives_the_bundled_vectors(own_model: Path, cache: Path):
-    own = plugins.load("embedders", "onnx")({"embed.model": str(own_model)}, cached_in(cache))
-    ours = bundled.BundledEmbedder({"embed.precision": "exact"}, cached_in(cache))
-    assert cosine(own.embed_query(AUTH), ours.embed_query(AUTH)) == pytest.approx(1, abs=1e-5)
-    assert list(own.token_starts(AUTH)) == list(ours.token_starts(AUTH))
 
 
 WORDS = {"[UNK]": 0, "east": 1, "north": 2, "say": 3, "broken": 4}
@@ -235,15 +201,6 @@ def test_prefixes_come_from_the_directory_and_change_the_identity(tmp_path: Path
     assert prefixed.identity.dimension == plain.dimension == 2
 
 
-def test_two_models_in_directories_of_one_name_are_not_the_same_model(tmp_path: Path):
-    for parent in ("a", "b"):
-        (tmp_path / parent).mkdir()
-    one = make_model(tmp_path / "a" / "model")
-    other = make_model(tmp_path / "b" / "model", output="token_embeddings")
-    assert open_model(one).identity != open_model(other).identity
-    assert open_model(one).identity == open_model(one).identity
-
-
 @pytest.mark.parametrize(
     ("files", "tokens"),
     [
@@ -273,24 +230,6 @@ def test_the_window_is_the_smallest_that_the_directory_names(
     for name, content in files.items():
         write(home / name, content)
     assert open_model(home).max_tokens == tokens
-
-
-def test_a_text_over_the_window_is_the_mean_of_its_parts(tmp_path: Path):
-    home = make_model(tmp_path / "tiny")
-    write(home / "concord.json", {"window": 2})
-    half = math.sqrt(0.5)
-    assert numbers(open_model(home).embed_query("east east north north")) == pytest.approx((half, half))
-
-
-def test_a_model_that_returns_no_number_is_refused(tmp_path: Path):
-    with pytest.raises(EmbedderDown, match="without a direction"):
-        open_model(make_model(tmp_path / "tiny")).embed_documents(["broken"])
-
-
-def test_a_model_that_wants_more_than_text_is_refused_by_name(tmp_path: Path):
-    with pytest.raises(BadValue, match="pixel_values") as raised:
-        open_model(make_model(tmp_path / "tiny", extra_input="pixel_values")).warm()
-    assert "input_ids" in str(raised.value.hint)
 
 
 def test_a_wrong_dimension_in_the_directory_is_noticed(tmp_path: Path):
@@ -325,13 +264,6 @@ def test_a_damaged_directory_says_what_is_wrong_and_what_to_do(
     with pytest.raises(KBError, match=says) as raised:
         open_model(home).embed_query("east")
     assert raised.value.hint
-
-
-def test_a_model_that_is_no_directory_is_refused(tmp_path: Path):
-    for name in ("", str(tmp_path / "missing")):
-        with pytest.raises(BadValue) as raised:
-            plugins.load("embedders", "onnx")({"embed.model": name}, NOWHERE)
-        assert "embed.model" in str(raised.value.hint)
 
 
 def test_a_model_is_found_by_its_name_and_called_by_it_wherever_it_lies(tmp_path: Path):

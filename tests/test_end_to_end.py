@@ -43,24 +43,6 @@ def test_what_stands_in_front_matter_is_found_cited_and_read(kb: Kb, docs: Path,
     assert kb("get", "docs/courier.md:4", "--json").json["citation"] == "docs/courier.md:1-10"
 
 
-@pytest.mark.promise("001.fts.fts-only", "001.vec.vec-only", "001.rrf.hybrid")
-@pytest.mark.parametrize(
-    ("flags", "asked"),
-    [
-        ((), {"fts_exact", "fts_relaxed", "semantic"}),
-        (("--fts-only",), {"fts_exact", "fts_relaxed"}),
-        (("--vec-only",), {"semantic"}),
-    ],
-)
-def test_flags_choose_who_is_asked(kb: Kb, docs: Path, flags: tuple[str, ...], asked: set[str]):
-    kb("add", docs)
-    run = kb("search", "install git", *flags, "--json")
-    assert run.status == 0
-    assert {name for name in run.json["timings_ms"] if name.startswith(("fts_", "semantic"))} == asked
-    assert set(run.json["strategies_matched"]) == asked
-    assert run.paths[0] == "docs/git.md"
-
-
 @pytest.mark.promise("A.search.in-path")
 def test_one_command_indexes_searches_and_notices_what_changes(kb: Kb, docs: Path):
     run = kb("search", "deploy", "--in", docs, "--json")

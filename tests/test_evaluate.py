@@ -9,14 +9,11 @@ import pytest
 
 from concord import KnowledgeBase
 from concord.core.errors import BadValue
-from concord.embed.hashing import HashingEmbedder
-from concord.index.reading import READER_VERSION
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import MODES, write_runs
 from concord.quality.metrics import MEASURES
 from concord.search.pipeline import search
-from concord.types import Request, Vector
-from support.folders import NOWHERE
+from concord.types import Request
 from support.judged import things
 
 pytestmark = pytest.mark.slow
@@ -80,23 +77,6 @@ def test_a_second_run_embeds_nothing_and_finds_the_same(knowledge: KnowledgeBase
     assert second.runs == first.runs
 
 
-def test_what_another_version_has_cut_is_cut_anew_and_equal_chunks_keep_their_vectors(
-    knowledge: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    folder = things(tmp_path / "set")
-    with monkeypatch.context() as older:
-        older.setattr("concord.quality.collection.READER_VERSION", READER_VERSION - 1)
-        with knowledge.measuring.indexed_apart(read_collection(folder), lambda *_: None) as tools:
-            first = next(iter(tools.store.catalog.documents()))
-            tools.store.catalog.put_documents([(first, [])])[0]  # of which it made nothing
-    embedded: list[int | None] = []
-    found = knowledge.measuring.evaluate(
-        folder, progress=lambda stage, _, total: embedded.append(total) if stage == "embed" else None
-    )
-    assert found.chunks == 30
-    assert set(embedded) == {1}
-
-
 def test_an_evaluation_leaves_the_knowledge_base_as_it_was(knowledge: KnowledgeBase, tmp_path: Path):
     knowledge.measuring.evaluate(things(tmp_path / "set"), limit=3)
     assert knowledge.sources() == []
@@ -112,6 +92,15 @@ def test_relevant_documents_that_the_collection_does_not_hold_are_counted(
     assert knowledge.measuring.evaluate(folder).missing == 10
 
 
+@pytest.mark.parametrize("rows", ["", '{"_id": "d0", "contents": "under another key"}\n'])
+def test_documents_without_a_word_are_no_collection(knowledge: KnowledgeBase, tmp_path: Path, rows: str):
+    folder = things(tmp_path / "set")
+    (folder / "corpus.jsonl").write_text(rows)
+    with pytest.raises(BadValue) as fault:
+        knowledge.measuring.evaluate(folder)
+    assert "no document" in fault.value.message
+
+
 def test_a_document_that_is_there_twice_counts_once_and_two_of_one_id_are_refused(
     knowledge: KnowledgeBase, tmp_path: Path
 ):
@@ -125,17 +114,16 @@ def test_a_document_that_is_there_twice_counts_once_and_two_of_one_id_are_refuse
     assert "'d3'" in fault.value.message
 
 
-class Counting(HashingEmbedder):
-    """Notes which queries it is asked to embed."""
-
-    def __init__(self) -> None:
-        super().__init__({}, NOWHERE)
-        self.queries: list[str] = []
-
-    def embed_query(self, text: str) -> Vector:
-        """Note the query."""
-        self.queries.append(text)
-        return super().embed_query(text)
+def test_questions_that_nothing_answers_need_no_documents_of_their_own(
+    knowledge: KnowledgeBase, tmp_path: Path
+):
+    (tmp_path / "strange").mkdir()
+    rows = '{"_id": "1", "text": "who won the cup"}\n{"_id": "2", "text": "how tall is it"}\n{"_id": "3"}\n'
+    (tmp_path / "strange" / "queries.jsonl").write_text(rows)
+    found = knowledge.measuring.evaluate(
+        things(tmp_path / "set"), limit=9, unanswerable=[tmp_path / "strange"]
+    )
+    assert found.answerability["strange"].foreign == 2
 
 
 @pytest.mark.promise("B.eval.latency")

@@ -40,20 +40,6 @@ def test_a_passage_that_was_returned_is_explained_with_its_rank_and_its_arithmet
 
 
 @pytest.mark.promise("B.explain.why-not")
-def test_a_passage_that_no_strategy_voted_for_still_has_ranks():
-    told = explained(crowded(), "login day", "Backup")
-    assert (told.stage, told.known.rank, told.known.is_candidate) == ("votes", None, False)
-    semantic = told.known.strategy_ranks[-1]
-    assert semantic.rank is not None
-    assert semantic.rank > told.known.candidates
-    assert not semantic.is_candidate
-    assert f"semantic ranks it {semantic.rank}" in told.why
-    assert "fts_exact and fts_relaxed do not find it in 1,000" in told.why
-    assert told.why.endswith("It lacks: login, day.")
-    assert told.known.fused.rank == told.known.fused.of
-
-
-@pytest.mark.promise("B.explain.why-not")
 def test_a_passage_that_was_outranked_names_the_score_it_had_to_beat():
     told = explained(crowded(25), "visitor login day", "Login")
     fused = told.known.fused
@@ -146,17 +132,6 @@ def test_words_and_phrases_are_told_apart_and_too_frequent_ones_are_marked(monke
         ("expires", True, False),
         ('"token expires"', True, False),
     ]
-
-
-def test_of_a_whole_document_the_chunk_that_came_nearest_is_explained(tmp_path: Path):
-    sections = [f"## Part {i}\n\n{'Filler about nothing. ' * 60}\n" for i in range(3)]
-    text = "# Long\n\n" + "\n".join([*sections, "## Zebra\n\nThe zebra is striped.\n"])
-    (tmp_path / "long.md").write_text(text, encoding="utf-8")
-    kb = library({}, ingest__chunk_tokens=100)
-    kb.add(tmp_path, name="docs")
-    told = kb.explain("zebra", "long.md")
-    assert "zebra" in told.chunk.text.lower()
-    assert told.stage == "returned"
 
 
 @pytest.fixture

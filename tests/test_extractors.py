@@ -98,16 +98,6 @@ def test_other_packed_files_are_binary(reader: SandboxedReader, name: str, data:
         reader.read(gzip.compress(data)[:-4], f"{name}.gz")
 
 
-def test_what_is_packed_under_another_name_is_binary(reader: SandboxedReader):
-    with pytest.raises(NotIndexable, match="binary"):
-        reader.read(gzip.compress(b"# Pear\n\nGreen.\n"), "pear.md")
-
-
-def test_what_only_begins_like_a_packed_file_is_binary(reader: SandboxedReader):
-    with pytest.raises(NotIndexable, match="binary"):
-        reader.read(b"\x1f\x8b\0 no archive", "pear.md.gz")
-
-
 @pytest.mark.parametrize("name", ["pear.1.gz", "pear.md.gz"])
 def test_a_packed_document_that_is_cut_off_or_unfolds_beyond_measure_says_so(
     reader: SandboxedReader, monkeypatch: pytest.MonkeyPatch, name: str

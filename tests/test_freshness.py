@@ -92,19 +92,6 @@ def test_an_answer_that_lost_everything_says_why(kb: KnowledgeBase, docs: Path):
     assert "deleted since: sync" in answer.note
 
 
-@pytest.mark.promise("freshness.deleted")
-def test_more_is_read_where_deleted_files_leave_too_little(kb: KnowledgeBase, docs: Path):
-    for n in range(30):
-        write(docs / "more" / f"{n}.md", f"# Heron {n}\n\nHeron, heron, heron stands: {n} herons.\n")
-    kb.sync()
-    assert all("more" in path for path in states(kb.search("heron stands", top=5, mode="fts5")))
-    for path in (docs / "more").iterdir():
-        path.unlink()
-    answer = kb.search("heron stands", top=5, mode="fts5")
-    assert len(answer.hits) == 5
-    assert answer.omitted["deleted"] == 30
-
-
 def test_a_source_that_is_out_of_reach_hides_nothing_and_claims_nothing(kb: KnowledgeBase, docs: Path):
     docs.rename(docs.with_name("elsewhere"))
     answer = kb.search("heron stands")

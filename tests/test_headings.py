@@ -17,24 +17,11 @@ at_start = partial(heading_at, begins_document=True)
 further_on = partial(heading_at, begins_document=False)
 
 FAQ = "# FAQ\n\n## One?\n\nfirst\n\n## Two?\n\nsecond\n\n### Part\n\nthird\n\n## Three?\n\nfourth"
-LINES = st.lists(
-    st.sampled_from(
-        [
-            "# A",
-            "## B",
-            "## `C` ##",
-            "### D",
-            "## E*e*",
-            "## [F](f.md)",
-            "words",
-            "more words",
-            "```",
-            "#no",
-            "",
-        ]
-    ),
-    max_size=25,
-)
+HEADED = [
+    "# A", "## B", "## `C` ##", "### D", "## E*e*", "## [F](f.md)", "words", "more words", "```", "#no",
+    "",
+]  # fmt: skip
+LINES = st.lists(st.sampled_from(HEADED), max_size=25)
 
 
 @pytest.mark.parametrize(
@@ -48,12 +35,6 @@ LINES = st.lists(
 )
 def test_a_place_stands_under_the_nearest_heading_above(word: str, heading: tuple[str, ...]):
     assert at_start(FAQ, FAQ.index(word), ("FAQ",)) == heading
-
-
-def test_a_chunk_that_carries_its_first_heading_is_read_all_the_same():
-    assert at_start(FAQ, FAQ.index("second"), ("FAQ", "One?")) == ("FAQ", "Two?")
-    cut = FAQ.removeprefix("# FAQ\n\n")
-    assert further_on(cut, cut.index("second"), ("FAQ", "One?")) == ("FAQ", "Two?")
 
 
 @pytest.mark.parametrize(

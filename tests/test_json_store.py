@@ -67,23 +67,6 @@ def test_a_search_answers_as_it_does_from_memory(folder: Path, fusion: str | Non
     assert [hit.scores for hit in one.hits] == [hit.scores for hit in other.hits]
 
 
-def test_an_organisation_has_a_file_of_its_own(folder: Path):
-    put(opened(folder, "one"), "docs/a.md", "a")
-    assert opened(folder, "two").catalog.count().documents == 0
-    assert [path.name for path in folder.iterdir()] == ["one.json"]
-    assert (
-        json.loads((folder / "one.json").read_text(encoding="utf-8"))["documents"][0]["path"] == "docs/a.md"
-    )
-
-
-def test_one_store_sees_what_another_has_written(folder: Path):
-    one, other = opened(folder), opened(folder)
-    put(one, "docs/a.md", "a")
-    assert other.catalog.count().documents == 1
-    assert put(other, "docs/b.md", "b") == [2]
-    assert [found.path for found in one.catalog.documents()] == ["docs/a.md", "docs/b.md"]
-
-
 def test_many_writers_lose_nothing(folder: Path):
     opened(folder).catalog.put_source(source("docs"))
 
@@ -143,15 +126,6 @@ def test_a_disk_that_fails_leaves_the_old_file_and_the_old_answers(
     assert opened(folder).catalog.count().documents == 2
 
 
-def test_a_change_that_fails_half_way_leaves_nothing_of_itself(folder: Path):
-    store = opened(folder)
-    store.catalog.put_source(source("docs"))
-    same_path = document("docs/a.md", id="another")
-    with pytest.raises(BadValue):
-        store.catalog.put_documents([(document("docs/a.md"), pieces("a")), (same_path, pieces("b"))])
-    assert store.catalog.count().documents == opened(folder).catalog.count().documents == 0
-
-
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"documents": 3}', b"\xff\xfe"], ids=repr)
 def test_a_file_that_is_none_of_ours_is_refused_and_left_as_it_is(folder: Path, content: bytes):
     (folder / "default.json").write_bytes(content)
@@ -194,12 +168,6 @@ def test_a_file_of_a_newer_program_is_refused(folder: Path):
 def test_a_place_that_cannot_be_one_is_refused(url: str, org: str):
     with pytest.raises(BadValue):
         JsonStore.open(url, org)
-
-
-def test_a_folder_that_cannot_be_made_is_said(folder: Path):
-    (folder / "file").write_text("", encoding="utf-8")
-    with pytest.raises(BackendDown):
-        JsonStore.open(f"json://{folder}/file/below", "default")
 
 
 KILLED_WHILE_WRITING = """

@@ -244,3 +244,9 @@ def test_a_row_of_a_listing_and_the_head_of_a_page_are_one_line_each(text: str):
 def test_a_token_is_three_bytes_rounded_up():
     assert BYTES_PER_TOKEN == 3
     assert [tokens(text) for text in ("", "a", "abc", "abcd", "漢字")] == [0, 1, 1, 2, 2]
+
+
+def test_a_passage_that_speaks_for_less_than_its_document_says_so():
+    text = pack_answer(answer([replace(hit(1, WORDS), passage_score=0.05), hit(2, WORDS)]), 4000).text
+    assert "high 1.00, this passage alone 0.05 |" in text
+    assert text.count("alone") == 1

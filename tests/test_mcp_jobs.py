@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import apsw
 import pytest
 from mcp.client import Client
 
@@ -17,15 +16,12 @@ from concord import KnowledgeBase
 from concord.core import plugins
 from concord.core.config import load_settings
 from concord.core.protocols import Progress
-from concord.mcp.jobs import Cancelled
+from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
 from concord.mcp.packing import Reply
 from concord.mcp.table import TOOLS, Row
 from concord.wire import JsonObject
 from support.gated_embedder import GatedEmbedder
 from support.mcp_session import BOUND_S, ERAS, call, in_process, refusal, run, said, write_docs
-
-# How long these calls may take where they are to be given up; no other has to be quick on a busy machine.
-HASTY = {"kb_add_source": 0.5, "kb_sync": 0.5}
 
 
 @pytest.fixture
@@ -148,37 +144,6 @@ def test_a_call_that_takes_too_long_leaves_the_work_running_and_the_next_one_joi
     run(scene)
 
 
-@pytest.mark.promise("freshness.own-writes")
-def test_a_sync_finds_what_was_written_while_an_earlier_one_was_embedding(
-    tmp_path: Path, gated: type[GatedEmbedder]
-):
-    docs = write_docs(tmp_path / "docs")
-    gated.close_gates(working=True)
-
-    async def scene() -> None:
-        async with in_process(tmp_path / "home", limits_s=HASTY, embed__provider="gated") as client:
-            await call(client, "kb_add_source", path=str(docs))
-            await reached(gated.working.reached)
-            gated.working.open.set()
-            while (await call(client, "kb_sync"))["state"] == "running":
-                await anyio.lowlevel.checkpoint()
-            (docs / "auth.md").write_text("# New\n\nSomething new to embed.\n", encoding="utf-8")
-            gated.close_gates(working=True)
-            assert (await call(client, "kb_sync"))["state"] == "running"
-            await reached(gated.working.reached)
-            (docs / "birds.md").write_text("# Flamingo\n\nIt needs three signatures.\n", encoding="utf-8")
-            assert (await call(client, "kb_sync"))["state"] == "running"
-            gated.working.open.set()
-            while (ended := await call(client, "kb_sync"))["state"] == "running":
-                await anyio.lowlevel.checkpoint()
-            found = await call(
-                client, "kb_search", query="flamingo", mode="fts5", min_generation=ended["generation"]
-            )
-            assert [one["path"] for one in found["results"]] == ["docs/birds.md"]
-
-    run(scene)
-
-
 @pytest.mark.promise("mcp.cancel")
 @pytest.mark.parametrize("era", ERAS)
 def test_a_cancelled_call_stops_indexing_and_loses_nothing_that_was_done(
@@ -210,7 +175,7 @@ def test_a_note_is_answered_when_it_is_kept_however_long_its_vectors_take(
 ):
     async def scene() -> None:
         async with in_process(
-            tmp_path / "home", limits_s={"kb_note": 5.0}, embed__provider="gated"
+            tmp_path / "home", limits_s={"kb_note": 3.0}, embed__provider="gated"
         ) as client:
             await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
             await warmed(client)
@@ -312,25 +277,6 @@ def test_what_the_end_of_the_server_stops_is_told_with_what_goes_on_with_it(
     run(scene)
 
 
-def test_a_note_that_is_kept_after_its_call_was_given_up_is_announced_and_kept_once(tmp_path: Path):
-    home = tmp_path / "home"
-
-    async def scene() -> None:
-        async with in_process(home, limits_s={"kb_note": 2.0}) as client:
-            await call(client, "kb_note", content="Makes the store.")
-            writer = apsw.Connection(str(home / "data" / "default.db"))
-            writer.execute("BEGIN IMMEDIATE")
-            refused = await refusal(client, "kb_note", content="Once.")
-            writer.execute("COMMIT")
-            writer.close()
-            assert "no answer within 2 seconds" in refused
-            assert "kept as soon as the store lets it be" in refused
-            await call(client, "kb_note", content="Once.")
-            assert (await call(client, "kb_list", source="notes"))["total"] == 2
-
-    run(scene)
-
-
 def searching_by(quick: Callable[..., Reply]) -> list[Row]:
     """Return the tools with another one for searches."""
     return [row._replace(quick=quick) if row.name == "kb_search" else row for row in TOOLS]
@@ -370,3 +316,39 @@ def test_a_mistake_of_ours_is_told_without_its_text_and_the_server_lives_on(
 
     run(scene)
     assert "secret detail" in caplog.text
+
+
+def planned(work: Callable[..., dict[str, Any]], key: str = "key") -> Plan:
+    return Plan(key, "label", work, Extent("default"))
+
+
+def test_cancelling_a_job_stops_what_it_waits_for_and_never_begins_it():
+    jobs, begun, runs = Jobs(), threading.Event(), []
+
+    def work(progress: Any) -> dict[str, Any]:
+        runs.append(1)
+        while True:
+            progress("index", 1, None)
+            begun.set()
+
+    first = jobs.start_or_join(planned(work))
+    assert begun.wait(BOUND_S)
+    second = jobs.start_or_join(planned(work))
+    second.cancel()
+    for job in (first, second):
+        assert isinstance(job.result.exception(BOUND_S), Cancelled)
+    assert len(runs) == 1
+
+
+def test_closing_cancels_what_is_running():
+    jobs, begun = Jobs(), threading.Event()
+
+    def work(progress: Any) -> dict[str, Any]:
+        while True:
+            progress("index", 1, None)
+            begun.set()
+
+    job = jobs.start_or_join(planned(work))
+    assert begun.wait(BOUND_S)
+    assert jobs.close(BOUND_S)
+    assert isinstance(job.result.exception(0), Cancelled)

@@ -210,6 +210,20 @@ def test_a_note_that_is_sent_again_is_kept_once(tmp_path: Path):
     run(scene)
 
 
+def test_a_note_that_supersedes_an_old_id_says_which_newer_one_it_replaces(tmp_path: Path):
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            old = (await call(client, "kb_note", content="Deploy on Mondays."))["document_id"]
+            sent = {"content": "Deploy on Fridays.", "supersedes": old}
+            newer = await client.call_tool("kb_note", sent)
+            assert "superseded already" not in said(newer)
+            newest = await client.call_tool("kb_note", {"content": "Deploy on Sundays.", "supersedes": old})
+            assert f"{old}, was superseded already" in said(newest)
+            assert (newer.structured_content or {})["document_id"] in said(newest)
+
+    run(scene)
+
+
 def test_the_same_note_sent_many_times_at_once_is_kept_once(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:
@@ -343,38 +357,6 @@ def test_a_long_listing_of_documents_comes_in_pages(tmp_path: Path):
     run(scene)
 
 
-def test_hints_name_tools_and_arguments_to_a_model_that_has_nothing_else(tmp_path: Path):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            empty = await call(client, "kb_search", query="heron")
-            assert empty["note"] == "the knowledge base is empty: index a folder with kb_add_source"
-            old = await call(client, "kb_note", content="The heron nests in May.")
-            assert "Hint: kb_list shows what is indexed" in await refusal(client, "kb_get", citation="no.md")
-            await call(client, "kb_note", content="The stork does.", supersedes=old["document_id"])
-            hidden = await call(client, "kb_search", query="heron", mode="fts5")
-            assert hidden["note"] == "all that was found has been superseded; include_superseded shows it"
-
-    run(scene)
-
-
-def test_stats_tell_sizes_health_and_latencies(tmp_path: Path):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            empty = await call(client, "kb_stats")
-            (problem,) = empty["health"]["problems"]
-            assert problem == "nothing is indexed yet: kb_add_source indexes a folder, kb_note keeps a note"
-            assert empty["health"]["status"] == "needs attention"
-            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
-            await call(client, "kb_search", query="token")
-            state = await call(client, "kb_stats")
-        assert state["health"] == {"status": "ok", "problems": [], "model_warm": True}
-        assert (state["documents"], state["pending"], state["jobs"]) == (3, 0, [])
-        assert state["model"]["provider"] == "hashing"
-        assert state["latencies_ms"]["kb_search"]["calls"] == 1
-
-    run(scene)
-
-
 @pytest.mark.promise("mcp.bad-input")
 @pytest.mark.parametrize(
     ("tool", "arguments", "told"),
@@ -382,15 +364,10 @@ def test_stats_tell_sizes_health_and_latencies(tmp_path: Path):
         ("kb_search", {}, "needs 'query'"),
         ("kb_search", {"query": ""}, "'query' should be str of length >= 1, not ''"),
         ("kb_search", {"query": 5}, "'query' should be str, not 5"),
-        ("kb_search", {"query": ["a"]}, "should be str, not ['a']"),
         ("kb_search", {"query": "x", "tags": [""]}, "'tags[0]' should be str of length >= 1"),
-        ("kb_search", {"query": "x", "tags": [None]}, "'tags[0]' should be str, not [None]"),
-        ("kb_search", {"query": "x", "limit": 0}, "should be int >= 1, not 0"),
         ("kb_search", {"query": "x", "limit": 51}, "should be int <= 50, not 51"),
         ("kb_search", {"query": "x", "limit": -1}, "should be int >= 1, not -1"),
-        ("kb_search", {"query": "x", "limit": "many"}, "should be int, not 'many'"),
         ("kb_search", {"query": "x", "mode": "magic"}, "one of auto, hybrid, semantic, fts5, not 'magic'"),
-        ("kb_search", {"query": "x", "type": "novel"}, "one of pdf, markdown"),
         ("kb_search", {"query": "x", "querry": "y"}, "did you mean 'query'?"),
         ("kb_search", {"query": "x", "max_tokens": 10}, "should be int >= 500"),
         ("kb_search", {"query": "x", "deadline_ms": 0}, "should be float > 0"),
@@ -402,9 +379,7 @@ def test_stats_tell_sizes_health_and_latencies(tmp_path: Path):
         ("kb_add_source", {"path": "../../../../../../etc/passwd"}, "outside the folders"),
         ("kb_add_source", {"path": "not-there"}, "there is no 'not-there'"),
         ("kb_add_source", {"path": "a\x00b"}, "null character"),
-        ("kb_sync", {"source": "nowhere"}, "no source called 'nowhere'"),
         ("kb_remove_source", {"source": "nowhere"}, "no source called 'nowhere'"),
-        ("kb_list", {"source": "nowhere"}, "no source called 'nowhere'"),
         ("kb_note", {"content": "   "}, "needs some text"),
         ("kb_note", {"content": "x", "supersedes": "none"}, "nothing indexed is called 'none'"),
         ("kb_note", {"content": "x", "fields": {"mood": "good"}}, "no argument 'fields.mood'"),
@@ -469,6 +444,22 @@ def test_null_stands_for_an_argument_that_is_not_given(tmp_path: Path, tool: str
                 assert f"needs {name!r}" in await refusal(client, tool, **{name: None})
             if tool == "kb_note":
                 await call(client, tool, content="x", fields={"summary": None, "highlights": None})
+
+    run(scene)
+
+
+def test_a_list_of_one_may_be_given_as_it_is(tmp_path: Path):
+    write_docs(tmp_path / "docs")
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            added = await call(
+                client, "kb_add_source", path=str(tmp_path / "docs"), patterns="auth*", tags="ops"
+            )
+            assert added["added"] == 1
+            assert (await call(client, "kb_search", query="token", tags="ops"))["returned"] == 1
+            await call(client, "kb_note", content="An ibis.", tags="bird", fields={"aliases": "wader"})
+            assert (await call(client, "kb_search", query="wader", tags=["bird"]))["returned"] == 1
 
     run(scene)
 

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.core.config import load_settings
-from concord.core.errors import BackendDown, BadValue, ModelMismatch, StoreError
+from concord.core.errors import BadValue, StoreError
 from concord.files.state import Memo, read_memo, write_memo
 from concord.ops.compare import Copied, verify
 from concord.ops.migrate import migrate
 from concord.parts import Parts
 from concord.store.contract import Store, document_by_id, documents_at
 from concord.types import Access, Feedback, Filter
-from contract.stored import IDENTITY, active_model, document, keyed, pieces, put, unit, vectors_of
+from contract.stored import IDENTITY, active_model, document, keyed, put, unit, vectors_of
 from support.kb_process import environment, finish, start
 from support.postgres_server import fresh_org, server_url
 from support.recorders import write
@@ -81,8 +81,10 @@ def fill(store: Store, documents: int = 150) -> None:
 
 
 @pytest.mark.promise("D.migrate.everything")
-@pytest.mark.parametrize("target", STORES)
-@pytest.mark.parametrize("origin", STORES)
+@pytest.mark.parametrize(
+    ("origin", "target"),
+    [*(("sqlite", kind) for kind in STORES), *((kind, "sqlite") for kind in list(STORES)[1:])],
+)
 def test_everything_arrives_and_is_found_as_before(folder: Path, origin: str, target: str):
     here, there = opened(origin, folder / "here"), opened(target, folder / "there")
     fill(here)
@@ -100,16 +102,6 @@ def test_everything_arrives_and_is_found_as_before(folder: Path, origin: str, ta
     for filter in (Filter(), Filter(tags=("even",)), Filter(include_superseded=True)):
         assert texts(there, filter) == texts(here, filter)
     assert here.catalog.snapshot().generation == before
-    for store in (here, there):
-        store.close()
-
-
-@pytest.mark.server
-def test_any_number_of_sources_is_kept_from_being_synced_meanwhile(folder: Path):
-    here, there = opened("postgresql", folder / "here"), opened("sqlite", folder / "there")
-    for n in range(14):
-        put(here, f"folder{n}/a.md", f"text {n}")
-    assert moved(here, there).counts.sources == 14
     for store in (here, there):
         store.close()
 
@@ -152,7 +144,7 @@ def at_once(stage: str, done: int, total: int | None) -> None:
 
 
 @pytest.mark.promise("D.migrate.resumable")
-@pytest.mark.parametrize("at", range(1, 9))
+@pytest.mark.parametrize("at", [1, 2, 4])
 def test_a_run_that_is_stopped_anywhere_is_taken_up_by_the_next(folder: Path, at: int):
     here, there = opened("sqlite", folder / "here"), opened("sqlite", folder / "there")
     fill(here)
@@ -165,7 +157,7 @@ def test_a_run_that_is_stopped_anywhere_is_taken_up_by_the_next(folder: Path, at
             raise Killed
 
     with pytest.raises(Killed):
-        moved(here, there, at_once)
+        moved(here, there, stop)
     already = there.catalog.count().documents
     done = moved(here, there)
     assert done.copied == 150 - already
@@ -288,18 +280,6 @@ def test_a_copy_that_was_changed_since_it_was_finished_is_refused_and_left_alone
         store.close()
 
 
-@pytest.mark.promise("D.migrate.refuses")
-def test_a_half_copy_in_which_somebody_has_edited_something_is_refused(pair: tuple[Store, Store]):
-    here, there = pair
-    fill(here, 80)
-
-    with pytest.raises(Killed):
-        moved(here, there, at_once)
-    edit_tags(there)
-    with pytest.raises(BadValue, match=r"docs/003\.md"):
-        moved(here, there)
-
-
 def test_a_copy_of_a_copy_is_one_of_its_own(pair: tuple[Store, Store], folder: Path):
     here, there = pair
     fill(here, 5)
@@ -324,18 +304,6 @@ def test_a_target_with_something_else_in_it_is_refused_and_left_alone(pair: tupl
     with pytest.raises(BadValue, match=r"docs/mine\.md"):
         moved(here, there)
     assert there.catalog.count().documents == 1
-
-
-@pytest.mark.promise("D.migrate.refuses")
-def test_a_target_with_vectors_of_another_model_is_refused(pair: tuple[Store, Store]):
-    here, there = pair
-    fill(here, 3)
-    there.catalog.put_source(here.catalog.snapshot().sources[0])
-    (a,) = there.catalog.put_documents([(next(here.catalog.documents()), pieces("text"))])[0]
-    there.models.add(replace(IDENTITY, model="other"), {})
-    vectors_of(there).put(keyed([(a, unit(1, 0, 0, 0))]))
-    with pytest.raises(ModelMismatch):
-        moved(here, there)
 
 
 def spoil_text(there: Store) -> None:
@@ -383,20 +351,6 @@ def test_a_copy_that_differs_is_not_called_a_copy(folder: Path, spoil: Callable[
         store.close()
 
 
-def test_what_is_read_or_judged_while_it_is_copied_is_no_difference(pair: tuple[Store, Store]):
-    here, there = pair
-    fill(here)
-
-    def read_meanwhile(stage: str, done: int, total: int | None) -> None:
-        if stage == "verify":
-            here.journal.record_access([f"docs/{n:03}.md" for n in range(150)], 99.0)
-
-    checksum = moved(here, there, read_meanwhile).checksum
-    journal = Copied({}, here.journal.feedback())
-    here.journal.record_feedback(Feedback("docs/003.md", "docs/003.md:1", "bad", "another query", 9.0))
-    assert verify(here, there, journal, silent) == checksum
-
-
 @pytest.fixture
 def kb(folder: Path) -> Iterator[KnowledgeBase]:
     with secluded(folder, f"sqlite://{folder}/here") as made:
@@ -414,14 +368,6 @@ def test_a_store_is_not_copied_onto_itself_however_it_is_spelt(kb: KnowledgeBase
         kb.migrate(f"sqlite://{folder}/{spelt}")
 
 
-def test_a_json_store_is_not_copied_onto_itself_however_it_is_spelt(folder: Path):
-    (folder / "link").symlink_to(folder / "here")
-    with secluded(folder, f"json://{folder}/here") as kb:
-        kb.note(Note("The pump is tested on Mondays."))
-        with pytest.raises(BadValue, match="this store itself"):
-            kb.migrate(f"json://{folder}/link")
-
-
 def test_vectors_move_out_and_back_in_without_being_embedded_again(kb: KnowledgeBase, folder: Path):
     pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
     for url in (f"qdrant-local:{folder}/vectors", ""):
@@ -434,14 +380,6 @@ def test_vectors_move_out_and_back_in_without_being_embedded_again(kb: Knowledge
             assert (done.embedded, done.reused, done.pending) == (0, 1, 0)
         with KnowledgeBase(given) as again:
             assert not again.search("pump").degraded
-
-
-def test_vectors_stay_where_they_are_when_nobody_answers_elsewhere(kb: KnowledgeBase):
-    pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
-    elsewhere = KnowledgeBase(kb.settings.replaced(vectors__url="http://127.0.0.1:1"))
-    with elsewhere, pytest.raises(BackendDown):
-        elsewhere.migrate_vectors()
-    assert not kb.search("pump").degraded
 
 
 def test_the_command_says_what_it_did_and_what_to_do_next(

@@ -70,18 +70,6 @@ def test_rows_on_a_server_are_not_copied_onto_themselves_however_they_are_spelt(
     assert is_refused_as_itself(ours, spelt(ours, how))
 
 
-@pytest.mark.promise("D.migrate.refuses")
-def test_a_role_that_may_not_ask_for_the_servers_identifier_is_refused_as_well(ours: KnowledgeBase):
-    with psycopg.connect(spelt(ours, "an administrator"), autocommit=True) as connection:
-        connection.execute("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
-    assert is_refused_as_itself(ours, spelt(ours, "another scheme"))
-
-
-def test_another_organisation_and_another_database_are_other_stores(ours: KnowledgeBase, database: str):
-    assert ours.migrate(ours.settings.store_url, org="others").counts == ours.store.catalog.count()
-    assert ours.migrate(database).counts == ours.store.catalog.count()
-
-
 @pytest.fixture
 def here(mine: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How a command names the knowledge base in a file."""
@@ -119,13 +107,6 @@ def test_nothing_is_copied_to_where_it_would_not_last(mine: KnowledgeBase, tmp_p
         mine.migrate(place.format(tmp_path), vectors=vectors)
     assert refusal.value.hint
     assert not (tmp_path / "there").exists()
-
-
-def test_vectors_are_not_brought_to_where_they_would_not_last(mine: KnowledgeBase):
-    fleeting = KnowledgeBase(mine.settings.replaced(vectors__url="qdrant-local::memory:"))
-    with fleeting, pytest.raises(BadValue, match="gone"):
-        fleeting.migrate_vectors()
-    assert not mine.search("pump").degraded
 
 
 @pytest.mark.parametrize("setting", ["store.url", "vectors.url"])

@@ -73,14 +73,6 @@ def test_a_sync_keeps_the_index_of_a_disk_that_is_not_mounted(kb: KnowledgeBase,
     assert (report.unchanged, report.failed, ids(kb)) == (2, (), before)
 
 
-def test_a_file_that_somebody_puts_where_a_disk_was_does_not_pass_for_it(kb: KnowledgeBase, disk: Disk):
-    before = ids(kb)
-    disk.unmount()
-    write(disk.folder / "stray.md", "# Stray\n\nWritten by a program that did not look.\n")
-    (report,) = kb.sync()
-    assert (report.removed, len(report.failed), ids(kb)) == (0, 1, before)
-
-
 def test_answers_call_nothing_deleted_that_is_on_a_disk_that_is_not_mounted(kb: KnowledgeBase, disk: Disk):
     disk.unmount()
     answer = kb.search("penguin rota")
@@ -92,40 +84,12 @@ def test_answers_call_nothing_deleted_that_is_on_a_disk_that_is_not_mounted(kb: 
     assert kb.get("disk/rota.md").freshness is None
 
 
-def test_a_file_alone_on_a_disk_that_is_not_mounted_is_not_called_deleted(kb: KnowledgeBase, disk: Disk):
-    kb.remove("disk")
-    kb.add(disk.folder / "rota.md")
-    disk.unmount()
-    assert kb.get("rota.md").freshness is None
-
-
 def test_doctor_names_a_disk_that_is_not_mounted_and_fix_forgets_nothing(kb: KnowledgeBase, disk: Disk):
     before = ids(kb)
     disk.unmount()
     diagnosis = kb.doctor(fix=True)
     assert [f.fault for f in diagnosis.findings if "looks unmounted" in f.message] == ["sources"]
     assert ids(kb) == before
-
-
-@pytest.mark.parametrize("was_on_a_disk", [True, False])
-def test_the_last_file_of_a_source_can_be_deleted(kb: KnowledgeBase, disk: Disk, was_on_a_disk: bool):
-    if not was_on_a_disk:
-        disk.is_mounted = False
-        kb.sync()  # which finds the files copied to where the disk had been
-    shutil.rmtree(disk.folder / "deep")
-    (disk.folder / "rota.md").unlink()
-    assert kb.search("penguin rota").omitted["deleted"] == 2
-    (report,) = kb.sync()
-    assert (report.removed, report.failed, ids(kb)) == (2, (), {})
-
-
-def test_files_copied_to_where_a_disk_had_been_are_taken_for_those_of_the_disk(kb: KnowledgeBase, disk: Disk):
-    before = ids(kb)
-    disk.is_mounted = False
-    (disk.folder / "rota.md").unlink()
-    (report,) = kb.sync()
-    assert (report.removed, report.unchanged, report.failed) == (1, 1, ())
-    assert ids(kb) == {"disk/deep/herons.md": before["disk/deep/herons.md"]}
 
 
 def _as_root_of_its_own(script: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:

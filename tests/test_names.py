@@ -222,12 +222,3 @@ def test_definitions_of_many_languages_are_seen(row: str):
 
 def test_other_lines_define_nothing():
     assert list(definitions_in(NOT_DEFINED)) == []
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["const " + "*" * 20_000, "a." * 20_000, "a, " * 20_000, "a = " * 20_000, "-" * 20_000, "`a" * 20_000],
-)
-@pytest.mark.parametrize("type", ["code", "data", "markdown"])
-def test_a_long_line_names_little(type: DocumentType, line: str):
-    assert len(names_of(type, "docs/a.x", "", (), line)) <= MOST_NAMES + MOST_OWNERS

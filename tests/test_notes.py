@@ -187,16 +187,6 @@ def test_history_tells_a_chain_from_any_of_its_links(kb: KnowledgeBase):
         kb.history("nothing")
 
 
-@pytest.mark.promise("002.supersede")
-def test_superseding_what_is_superseded_already_goes_on_from_the_newest(kb: KnowledgeBase):
-    first = kb.note(Note("The password changes on Mondays.", title="first"))
-    second = kb.note(Note("The password changes on Tuesdays.", title="second"), supersedes=first.id)
-    third = kb.note(Note("The password changes on Fridays.", title="third"), supersedes=first.id)
-    assert titles(kb, "password changes") == ["third"]
-    for link in (first, second, third):
-        assert [document.title for document in kb.history(link.id)] == ["first", "second", "third"]
-
-
 @pytest.mark.parametrize("details", [{"a": float("nan")}, {"a": float("inf")}])
 def test_details_that_no_json_can_say_are_refused(kb: KnowledgeBase, details: dict[str, float]):
     with pytest.raises(BadValue, match="JSON"):

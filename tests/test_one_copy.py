@@ -11,12 +11,11 @@ from array import array
 from contextlib import closing
 from pathlib import Path
 
-import apsw
 import pytest
 
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.store import SQLiteStore
-from concord.types import ChunkId, Filter, Identity, Vector
+from concord.types import ChunkId, Identity, Vector
 from support.golden_files import GOLDEN
 
 FILES = sorted((GOLDEN / "stores").glob("sqlite-*.db.xz"))
@@ -82,18 +81,6 @@ def test_every_chunk_has_the_vector_that_it_had(file: Path, tmp_path: Path):
         assert store.check() == []
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_nothing_of_the_cache_is_lost_and_nothing_is_kept_twice(file: Path, tmp_path: Path):
-    path = unpacked(file, tmp_path)
-    cached = earlier_cache(path)
-    with closing(opened(path)) as store:
-        kept = {(identity, key): vector for identity, key, vector in store.cache.entries()}
-        assert cached.items() <= kept.items()
-        assert store.cache.usage().entries == len(kept)
-    names = apsw.Connection(str(path)).execute("SELECT name FROM sqlite_schema")
-    assert not {"kb_vec", "kb_embedding_cache", "kb_pending", "kb_spaces"} & {name for (name,) in names}
-
-
 def test_vectors_that_were_kept_outside_are_still_known_to_be_there(tmp_path: Path):
     path = unpacked(OUTSIDE, tmp_path)
     connection = Connection(str(path))
@@ -143,43 +130,6 @@ def test_a_migration_that_is_killed_begins_again_with_everything_there(after: in
         for space, expected in zip(store.catalog.snapshot().models, before.values(), strict=True):
             assert store.models.index(space.identity).fetch(ANY_CHUNK).keys() == expected.keys()
         assert store.check() == []
-
-
-def test_files_in_which_a_graph_of_the_vectors_was_kept_are_deleted(tmp_path: Path):
-    """Files of other organisations stay: one may be called default.db-graph-1."""
-    others = {"default.db-graph-1.db", "other.db-graph-1-0123456789abcdef", "default.db-graph-1-x"}
-    path = unpacked(LATEST, tmp_path)
-    for name in (*others, "default.db-graph-1-0123456789abcdef"):
-        (tmp_path / name).touch()
-    opened(path).close()
-    assert {entry.name for entry in tmp_path.iterdir() if "-graph-" in entry.name} == others
-
-
-def test_a_chunk_whose_title_changed_keeps_the_vector_that_it_had(tmp_path: Path):
-    """Its text has another hash by now, under which the cache has nothing."""
-    path = unpacked(LATEST, tmp_path)
-    connection = apsw.Connection(str(path))
-    connection.execute("UPDATE kb_documents SET title = 'Another title'")
-    connection.close()
-    before, cached = earlier_vectors(path), earlier_cache(path)
-    with closing(opened(path)) as store:
-        for space, expected in zip(store.catalog.snapshot().models, before.values(), strict=True):
-            assert store.models.index(space.identity).fetch(ANY_CHUNK) == expected
-        assert store.cache.usage().entries == len(cached)
-
-
-def test_vectors_come_from_the_table_for_searches_where_the_cache_was_emptied(tmp_path: Path):
-    path = unpacked(LATEST, tmp_path)
-    connection = apsw.Connection(str(path))
-    connection.execute("DELETE FROM kb_embedding_cache")
-    connection.close()
-    before = earlier_vectors(path)
-    with closing(opened(path)) as store:
-        for space, expected in zip(store.catalog.snapshot().models, before.values(), strict=True):
-            index = store.models.index(space.identity)
-            assert index.fetch(ANY_CHUNK) == expected
-            nearest = index.search(expected[1], Filter(include_superseded=True), 1)
-            assert nearest[0].score == pytest.approx(1, abs=1e-6)
 
 
 def test_a_new_file_has_the_tables_of_one_that_was_migrated(tmp_path: Path):

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from concord import Note
 from concord.core.settings import TABLE
-from concord.files.freshness import Files
-from concord.search.passages import collapse, diversify, read_passages
-from concord.types import Candidate, Passage, Ranked
+from concord.search.passages import collapse, diversify
+from concord.types import Passage
 from support.recorders import write
 from support.small_library import library, opened, passages, ranked, titles, understood
 
@@ -125,24 +124,6 @@ def test_results_under_the_score_that_was_asked_for_are_left_out_and_counted():
     nothing = kb.search("login token", min_score=1.0)
     assert (nothing.hits, nothing.confidence) == ((), "no_results")
     assert nothing.note == "all 4 results are under the score of 1 that was asked for"
-
-
-@pytest.mark.parametrize("query", ["node is not the leader", "lease of parcel expired twice"])
-def test_a_passage_that_holds_the_whole_query_is_read_however_far_it_is_in_meaning(query: str):
-    others = {f"Other {at}": f"What leaders, leases and workers do, part {at}." for at in range(60)}
-    with library({**others, "Said": f"The halls have two feeds each. {query}"}) as kb:
-        catalog = kb.store.catalog
-        by_title = {document.title: i for i, (_, document) in catalog.read([*range(1, 99)]).items()}
-        near = [
-            Ranked(Candidate(by_title[title], {"semantic": at}), 1 - at / 99)
-            for at, title in enumerate(others, 1)
-        ]
-        by_words = Ranked(Candidate(by_title["Said"], {"fts_exact": 1}), 0.0)
-        files = Files(catalog.snapshot().sources, catalog.sync_state)
-        for asked, is_read in ((query, True), ("hall feeds", False)):
-            read = read_passages([*near, by_words], understood(kb, asked), kb.store, files)
-            assert ("Said" in [passage.document.title for passage in read.passages]) == is_read
-            assert len(read.passages) < len(others)
 
 
 def test_what_is_found_below_many_excluded_passages_is_shown():

@@ -8,31 +8,6 @@ from hypothesis import strategies as st
 
 from concord.text.plain import read_plain
 
-OUTLINE = """* Noteworthy changes in release 9.1 (2022-04-15) [stable]
-
-** Bug fixes
-
-  chmod -R no longer exits with error status.
-
-  cp no longer creates B with a too-generous context.
-
-** New features
-
-  dd now counts bytes.
-
-* Noteworthy changes in release 9.0 (2021-09-24) [stable]
-
-** Bug fixes
-
-  chmod -v no longer misreports.
-"""
-
-
-RELEASE_91, RELEASE_90 = (
-    "Noteworthy changes in release 9.1 (2022-04-15) [stable]",
-    "Noteworthy changes in release 9.0 (2021-09-24) [stable]",
-)
-
 
 LIST = "* one\n\n* two\n\n* three\n  goes on\n\n"
 
@@ -45,12 +20,6 @@ def heading_of(words: str, text: str) -> tuple[str, ...]:
     """Return the heading under which words stand."""
     at = text.index(words)
     return next(section.heading for section in read_plain(text) if section.start <= at < section.end)
-
-
-def test_what_an_outline_says_of_a_release_stands_under_it():
-    assert heading_of("too-generous", OUTLINE) == (RELEASE_91,)
-    assert heading_of("counts bytes", OUTLINE) == (RELEASE_91,)
-    assert heading_of("misreports", OUTLINE) == (RELEASE_90,)
 
 
 @pytest.mark.parametrize(
@@ -70,19 +39,6 @@ def test_changes_with_a_release_are_told_under_it(first: str, second: str):
     assert heading_of("with care", text) == (" ".join(second.split()),)
 
 
-@pytest.mark.parametrize(
-    ("title", "words"),
-    [
-        (":mod:`subprocess` --- Managing", "subprocess --- Managing"),
-        ("The :py:class:`~pool.Pool` and :func:`run <pool.run>`", "The pool.Pool and run"),
-        ("Times: 10:30 and `code`", "Times: 10:30 and `code`"),
-    ],
-)
-def test_roles_of_restructuredtext_do_not_show_in_headings(title: str, words: str):
-    (section,) = read_plain(f"{title}\n{'=' * len(title)}\n\nwords")
-    assert section.heading == (words,)
-
-
 def test_a_heading_with_only_a_deeper_one_below_it_is_no_section_of_its_own():
     text = "Fruit\n=====\n\nPears\n-----\n\ngreen\n\nPlums\n-----\n\nblue\n"
     assert headings(text) == [("Fruit", "Pears"), ("Fruit", "Plums")]
@@ -93,14 +49,10 @@ def test_a_heading_with_only_a_deeper_one_below_it_is_no_section_of_its_own():
     ("newer", "older"),
     [
         ("Version 3.2.1 (2020-01-01)", "Version 3.2.0 (2019-12-01)"),
-        ("version 1.33 - Sergey Poznyakoff, 2021-01-07", "version 1.13.7 - Paul Eggert, 1999-08-14."),
         ("3.2.1 / 2020-01-01", "3.2.0 / 2019-12-01"),
         ("v1.5.4 (Feb 2023)", "v1.5.3 (dev version, unpublished)"),
-        ("0.22  Thu July 31 2014", "0.21  Tue May 27 2014"),
         ("* Version 2.5.4 - April 21, 2022", "* Version 2.5.3 - November 5, 2021"),
         ("Changes in 1.2.13 (13 Oct 2022)", "Changes in 1.2.12 (27 Mar 2022)"),
-        ("Release 2.5.0 Tue October 25 2022", "Release 2.4.9:"),
-        ("v0.8.1", "v0.8.0"),
         ("-" * 40 + "\nVersion 2.36.1", "-" * 40 + "\nVersion 2.36"),
     ],
 )
@@ -121,7 +73,6 @@ def test_the_names_of_releases_are_headings(newer: str, older: str, gap: str):
         "It needs Python 3.8\nor later.\n\nIt was tested with 3.9\nand 3.10.\n",
         "Version 2.0, January 2004\n\nTerms and conditions.\n\nVersion 2.0, January 2004\n\nAgain.\n",
         "3.14\n2.71\n\n1.41\n1.73\n",
-        "192.168.0.1\n\n192.168.0.2\n",
         "1.2.3\n\nA section of a standard.\n\n1.2.4\n\nAnother.\n",
         "Version 1.0 was released in 2019\nand is old.\n\nVersion 2.0 was released in 2020\nand is not.\n",
         "Version 1.0 (2019-01-01)\nVersion 1.1 (2020-01-01)\nVersion 1.2 (2021-01-01)\n\nThat is the list.\n",

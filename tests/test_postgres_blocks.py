@@ -137,22 +137,6 @@ def text(content: str, title: str = "") -> Columns:
     return Columns(title, content, "", "")
 
 
-def ids(found: list[Scored]) -> list[int]:
-    return [scored.chunk_id for scored in found]
-
-
-def test_equal_scores_go_by_id_and_the_limit_cuts_the_worst_off(pair: Pair):
-    pair.add({n: text("alpha beta") for n in (9, 3, 5)} | {7: text("alpha alpha"), 8: text("gamma")})
-    assert ids(pair.best(Word("alpha"))) == [7, 3, 5, 9]
-    assert ids(pair.best(Word("alpha"), 2)) == [7, 3]
-
-
-def test_frequencies_count_chunks_tokens_and_phrases(pair: Pair):
-    pair.add({1: text("alpha beta_gamma"), 2: text("alphas beta, gamma"), 5000: text("gamma beta")})
-    counts = {"alpha": 2, "beta_gamma": 2, "gamma": 3, "delta": 0, "…": 0}
-    assert pair.words.frequencies([*counts]) == (3, counts)
-
-
 def test_what_another_process_writes_is_found_at_once(pair: Pair):
     other = BlockWords(pair.database, Scopes())
     pair.add({1: text("alpha")})
@@ -181,29 +165,6 @@ def test_a_frequent_token_is_counted_without_its_postings_and_found_with_them(
     pair.add({n: text("alpha" if n % 2 else "alpha rare") for n in range(1, 6)})
     assert pair.words.frequencies(["alpha", "rare"]) == (5, {"alpha": 5, "rare": 2})
     assert pair.agrees(AllOf((Word("alpha"), Word("rare"))))
-
-
-def test_a_removed_chunk_leaves_no_row_of_its_own_behind(pair: Pair):
-    pair.add({1: text("alpha beta"), 2: text("beta gamma")})
-    pair.remove(1, 77)
-    assert pair.count("kb_postings") == 2
-    pair.remove(2)
-    assert [pair.count(table) for table in ("kb_postings", "kb_chunk_words")] == [0, 0]
-    assert pair.rows("SELECT sum(value) FROM kb_meta WHERE key IN ('tokens', 'chunks')") == [(0,)]
-
-
-def test_very_long_tokens_and_texts_without_end_are_found(pair: Pair):
-    pair.add({1: text("ü" * 900 + " " + "alpha " * 300), 2: text("alpha " * 70_000)})
-    assert ids(pair.best(Word("ü" * 900))) == [1]
-    assert ids(pair.best(Word("alpha"))) == [1, 2]
-
-
-def test_matches_nested_too_deeply_are_searched_for_all_their_words(pair: Pair):
-    match: Match = Word("alpha")
-    for _ in range(40):
-        match = AnyOf((match, Without(Word("beta"), Word("gamma"))))
-    pair.add({1: text("alpha"), 2: text("beta")})
-    assert sorted(ids(pair.best(match))) == [1, 2]
 
 
 @pytest.mark.parametrize("small", [vocabulary.SMALL, 0])

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from concord.core.call_limit import limited_to
 from concord.core.errors import BackendDown, BadValue, KBError, StoreBusy, StoreError
-from contract.stored import put
 from support.postgres_server import fresh_org, server_url, shared_server
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
@@ -73,13 +71,6 @@ def test_a_url_that_libpq_does_not_take_is_not_called_a_server_that_is_down(opti
     assert refused.value.hint
 
 
-def test_a_role_that_does_not_exist_is_named():
-    error = refusal("nobody:hunter2")
-    assert type(error) is StoreError
-    assert 'role "nobody" does not exist' in error.message
-    assert "user" in (error.hint or "")
-
-
 def test_a_role_that_may_not_log_in_is_told_so(administrator: Any):
     name = fresh_org().replace("-", "_")
     administrator.execute(f"CREATE ROLE {name} NOLOGIN")
@@ -93,13 +84,6 @@ def test_a_database_that_does_not_exist_is_named():
     assert "docs/postgresql.md" in (error.hint or "")
 
 
-def test_a_database_that_is_closed_to_a_role_is_told_so(database: str, administrator: Any):
-    name = fresh_org().replace("-", "_")
-    place = psycopg.conninfo.conninfo_to_dict(database)["dbname"]
-    administrator.execute(f"CREATE ROLE {name} LOGIN; REVOKE CONNECT ON DATABASE {place} FROM PUBLIC")
-    assert "permission denied for database" in refusal(f"{name}:", place).message
-
-
 def test_too_many_connections_are_no_reason_to_start_anything_again(administrator: Any):
     name = fresh_org().replace("-", "_")
     administrator.execute(f"CREATE ROLE {name} LOGIN CONNECTION LIMIT 1")
@@ -108,45 +92,6 @@ def test_too_many_connections_are_no_reason_to_start_anything_again(administrato
     assert type(error) is StoreBusy
     assert "in use" in error.message
     assert "wait" in (error.hint or "")
-
-
-def test_a_role_of_one_connection_is_let_in_again_and_again(owned: str, administrator: Any):
-    with closing(PostgresStore.open(owned, "default")) as store:
-        assert store.catalog.snapshot().sources == []
-    name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
-    administrator.execute(f"ALTER ROLE {name} CONNECTION LIMIT 1")
-    for _ in range(60):  # some ten of them came too early, while the last connection was not gone yet
-        with closing(PostgresStore.open(owned, "default")) as store:
-            assert store.catalog.snapshot().sources == []
-
-
-def _borrow_all(store: PostgresStore, lent: ExitStack) -> None:
-    """Take connections until no more is to be had: there may be more than one from before a limit."""
-    while True:
-        lent.enter_context(store._connections.session())
-
-
-def test_where_waiting_cannot_help_it_is_told_how_many_connections_writing_needs(
-    owned: str, administrator: Any
-):
-    name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
-    with closing(PostgresStore.open(owned, "default")) as store:
-        assert store.catalog.snapshot().sources == []
-        administrator.execute(f"ALTER ROLE {name} CONNECTION LIMIT 1")
-        with (
-            ExitStack() as lent,
-            store.lock("docs", "syncing this source", wait_s=0),
-            limited_to(1.0),
-            pytest.raises(StoreBusy) as refused,
-        ):
-            _borrow_all(store, lent)
-    assert "needs 2" in (refused.value.hint or "")
-    administrator.execute(f"ALTER ROLE {name} CONNECTION LIMIT 2")
-    with (
-        closing(PostgresStore.open(owned, "default")) as store,
-        store.lock("docs", "syncing this source", wait_s=0),
-    ):
-        assert put(store, "docs/a.md", "text") == [1]
 
 
 def test_a_lost_connection_is_done_without_where_no_other_is_to_be_had(owned: str, administrator: Any):
@@ -186,19 +131,3 @@ def test_a_refusal_in_another_language_is_quoted():
     assert type(error) is StoreError
     assert "»kb«" in error.message
     assert "password" in (error.hint or "")
-
-
-def test_a_refusal_is_found_among_several_addresses():
-    fault = psycopg.OperationalError(
-        'connection failed: connection to server at "::1" failed: Connection refused\n'
-        "Multiple connection attempts failed. All failures were:\n"
-        "- host: '127.0.0.1': connection failed: FATAL:  database \"kb\" does not exist\n"
-        "- host: '::1': connection failed: Connection refused"
-    )
-    error = meaning(fault, "localhost:5432/kb")
-    assert "no such database" in error.message
-
-
-def test_a_connection_that_is_cut_off_was_not_refused():
-    for said in ("consuming input failed: FATAL:  terminating connection", "the connection is closed"):
-        assert "does not answer" in meaning(psycopg.OperationalError(said), "h:5432/kb").message

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from concord.cli.main import main
-from concord.core.errors import BackendDown, EmbedderDown, StoreBusy
+from concord.core.errors import BackendDown, EmbedderDown
 from concord.embed.hashing import HashingEmbedder
 from concord.index import batch
 from concord.knowledge import KnowledgeBase
@@ -22,9 +22,7 @@ from support.postgres_server import Server, fresh_org, server_url, shared_server
 from support.recorders import SyncBench, write
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from psycopg_pool import PoolTimeout  # noqa: E402
 
-from concord.store.postgres.errors import is_lost  # noqa: E402
 from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 FILES = 90
@@ -76,15 +74,6 @@ def test_a_stopped_server_is_named_and_the_same_store_works_when_it_is_back(
     assert vectors_of(store).fetch([a]) == {a: unit(1, 0, 0, 0)}
     (b,) = put(store, "docs/b.md", "more")
     assert b > a
-
-
-def test_a_server_that_was_restarted_meanwhile_is_not_even_noticed_by_readers(
-    server: Server, store: PostgresStore
-):
-    (a,) = put(store, "docs/a.md", "text")
-    server.stop()
-    server.start()
-    assert found(store, "text") == [a]
 
 
 def test_a_model_that_is_down_is_left_alone_although_the_server_answers(
@@ -144,20 +133,6 @@ def wait_for_a_waiter(connection: Any) -> None:
         assert connection.execute(bound).fetchone() == (False,)
 
 
-def test_a_server_that_stops_in_a_pipeline_leaves_no_noise_beside_the_error(
-    server: Server, store: PostgresStore, caplog: pytest.LogCaptureFixture
-):
-    def stopped_halfway() -> None:
-        with store._connections.transaction() as connection, connection.pipeline():
-            connection.execute("SELECT 1")
-            server.stop()
-            connection.execute("SELECT 2").fetchone()
-
-    with pytest.raises(BackendDown):
-        stopped_halfway()
-    assert caplog.messages == []
-
-
 def test_a_sync_cut_off_by_the_server_is_finished_by_the_next_one(
     server: Server, store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -184,27 +159,6 @@ def test_a_sync_cut_off_by_the_server_is_finished_by_the_next_one(
     assert len(store.words.search(Word("shared"), EVERYTHING, 999)) == FILES
 
 
-def test_vectors_cut_off_by_the_server_are_made_by_the_next_sync(
-    server: Server, store: PostgresStore, tmp_path: Path
-):
-    for n in range(FILES):
-        write(tmp_path / "docs" / f"{n:03}.md", f"# Page {n}\n\nShared text of page{n}.\n")
-    bench = SyncBench(store)
-
-    def stop_while_embedding(stage: str, done: int, total: int | None) -> None:
-        if stage == "embed" and done < FILES:
-            server.stop()
-
-    bench.progress = stop_while_embedding
-    with pytest.raises(BackendDown):
-        bench.add(tmp_path / "docs")
-    server.start()
-    assert 0 < store.catalog.count().vectors < FILES
-    bench.progress = lambda stage, done, total: None
-    assert bench.sync().pending == 0
-    assert store.catalog.count().vectors == FILES
-
-
 def test_the_command_line_says_so_in_one_sentence(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -215,91 +169,3 @@ def test_the_command_line_says_so_in_one_sentence(
     assert status == 2
     assert "PostgreSQL" in said
     assert "Traceback" not in said
-
-
-def test_a_search_without_its_server_is_an_error_and_not_an_empty_answer(server: Server, tmp_path: Path):
-    write(tmp_path / "docs" / "a.md", "Some text.\n")
-    with KnowledgeBase.open(store__url=server.url, org=fresh_org(), embed__provider="hashing") as kb:
-        kb.add(tmp_path / "docs")
-        assert kb.search("text").hits
-        server.stop()
-        with pytest.raises(BackendDown):
-            kb.search("text")
-        server.start()
-        answer = kb.search("text")
-        assert answer.hits
-        assert answer.degraded == ()
-
-
-@pytest.fixture
-def impatient(owned: str, administrator: Any) -> str:
-    """The URL of a database whose server ends the connections of its owner as soon as they are idle."""
-    name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
-    PostgresStore.open(owned, "default").close()
-    administrator.execute(f"ALTER ROLE {name} SET idle_session_timeout = '200ms'")
-    return owned
-
-
-def wait_until_ended(administrator: Any, process: int) -> None:
-    """Return when the server has ended a connection."""
-    running = "SELECT pg_sleep(0.01) FROM pg_stat_activity WHERE pid = %s"
-    bound = f"SELECT clock_timestamp() + interval '{BOUND_S} s'"
-    (ends,) = administrator.execute(bound).fetchone()
-    while administrator.execute(running, (process,)).fetchall():
-        assert administrator.execute("SELECT clock_timestamp() < %s", (ends,)).fetchone() == (True,)
-
-
-def process_of(store: PostgresStore) -> int:
-    with store._connections.session() as connection:
-        return int(connection.info.backend_pid)
-
-
-def test_a_connection_that_was_idle_for_too_long_is_not_even_noticed_by_readers(
-    impatient: str, administrator: Any
-):
-    with closing(PostgresStore.open(impatient, "default")) as store:
-        wait_until_ended(administrator, process_of(store))
-        assert store.catalog.snapshot().sources == []
-
-
-def test_a_lock_is_kept_for_as_long_as_its_holder_is_at_work_elsewhere(impatient: str, administrator: Any):
-    with closing(PostgresStore.open(impatient, "default")) as store:
-        with store.lock("docs", "syncing this source", wait_s=0), closing(psycopg.connect(impatient)) as idle:
-            wait_until_ended(administrator, idle.info.backend_pid)
-            with (
-                closing(PostgresStore.open(impatient, "default")) as other,
-                pytest.raises(StoreBusy),
-                other.lock("docs", "syncing this source", wait_s=0),
-            ):
-                pass
-        wait_until_ended(administrator, process_of(store))  # as any other, when the lock is free
-
-
-def test_a_lock_that_was_lost_on_the_way_is_told(
-    store: PostgresStore, administrator: Any, caplog: pytest.LogCaptureFixture
-):
-    with store.lock("docs", "syncing this source", wait_s=0):
-        holders = "SELECT pg_terminate_backend(pid, 30000) FROM pg_locks WHERE locktype = 'advisory'"
-        assert administrator.execute(holders).fetchall() == [(True,)]
-    assert "sync once more" in caplog.text
-
-
-def test_who_waited_for_a_connection_in_vain_does_not_wait_again():
-    """Where a connection is lost, the question is asked once more; for a pool in use one would wait twice."""
-    assert not is_lost(PoolTimeout("couldn't get a connection after 10.00 sec"))
-    assert is_lost(psycopg.OperationalError("the connection is closed"))
-
-
-def test_a_path_that_is_too_long_is_told_of_and_the_others_are_stored(tmp_path: Path):
-    with closing(PostgresStore.open(server_url(), fresh_org())) as store:
-        bench = SyncBench(store)
-        docs = tmp_path / "docs"
-        write(docs / "a.md", "herring")
-        write(docs / "z.md", "herring")
-        long = docs
-        for at in range(18):  # of digits in no order, which do not shrink
-            long /= "".join(f"{hash((at, n)) & 0xFFFFFFFF:08x}" for n in range(20))
-        write(long / "b.md", "herring")
-        report = bench.add(docs)
-        ((path, reason),) = [(one.path, one.reason) for one in report.failed]
-        assert (report.added, path.endswith("/b.md"), "too large to be stored" in reason) == (2, True, True)

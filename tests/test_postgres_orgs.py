@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from array import array
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from operator import mul
 from pathlib import Path
 from typing import Any
@@ -230,23 +229,6 @@ def test_every_organisation_is_answered_as_if_it_were_alone_where_graphs_have_th
     assert walks(pairs[1][1]) > 100
     for store in each(pairs):
         store.close()
-
-
-@pytest.mark.promise("design.organisations-apart")
-def test_where_one_keeps_its_vectors_is_nothing_to_the_others(guest: str):
-    with (
-        closing(PostgresStore.open(guest, fresh_org())) as outside,
-        closing(PostgresStore.open(guest, fresh_org())) as inside,
-    ):
-        for each in (outside, inside):
-            (a,) = put(each, "docs/a.md", "text")
-            embed(each, [(a, unit(1, 0, 0, 0))])
-        outside.outbox.move("http://elsewhere")
-        inside.catalog.delete_documents(["docs/a.md"])
-        assert (inside.outbox.changes(9), outside.outbox.changes(9)) == ([], [])
-        outside.catalog.delete_documents(["docs/a.md"])
-        assert (inside.outbox.changes(9), [i for _, i in outside.outbox.changes(9)]) == ([], [a])
-        assert inside.outbox.home().url == ""
 
 
 @pytest.mark.parametrize("command", [("search", "deploy"), ("list",), ("stats",), ("sync",)], ids=" ".join)

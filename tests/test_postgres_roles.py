@@ -10,7 +10,7 @@ import pytest
 
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
-from concord.core.errors import BackendDown, StoreError
+from concord.core.errors import StoreError
 from concord.core.reports import Finding, VectorIndexState
 from support.kb_command import Kb
 from support.postgres_server import fresh_org
@@ -65,12 +65,6 @@ def as_role(url: str, role: str) -> str:
     return url.replace(f"{owner_of(url)}:@", f"{role}:@")
 
 
-def test_an_ordinary_role_is_told_nothing(owner: KnowledgeBase, guest: str, tmp_path: Path):
-    assert owner.store.check() == []
-    with secluded(tmp_path, guest) as kb:
-        assert kb.store.check() == []
-
-
 def test_the_command_says_so_too(
     owner: KnowledgeBase,
     owned: str,
@@ -102,17 +96,6 @@ def test_rights_that_were_given_before_the_first_embedding_hold_for_its_table(
         assert guests.stats().pending == 0
 
 
-def test_a_table_that_a_guest_has_made_is_its_owners_to_use(owned: str, role: str, tmp_path: Path):
-    with secluded(tmp_path, owned) as kb:
-        kept = kb.note(Note("The pump is tested on Mondays."), embed=False)
-        with psycopg.connect(owned, autocommit=True) as connection:
-            connection.execute(f"GRANT ALL ON SCHEMA kb_default TO {role}")
-            connection.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA kb_default TO {role}")
-        with secluded(tmp_path, as_role(owned, role)) as guests:
-            guests.edit_note(kept.id, content="The pump is tested on Tuesdays.")
-        assert kb.search("pump", mode="semantic").degraded == ()
-
-
 def test_whoever_lacks_a_right_is_told_which_and_for_what(owner: KnowledgeBase, owned: str, role: str):
     with pytest.raises(StoreError, match="permission denied for schema kb_default") as refusal:
         PostgresStore.open(as_role(owned, role), "default").catalog.snapshot()
@@ -138,32 +121,6 @@ def test_who_mistypes_an_organisation_is_told_so_and_leaves_nothing_behind(
         assert connection.execute("SELECT to_regnamespace('kb_mistyped')").fetchone() == (None,)
 
 
-def test_what_a_role_without_rights_for_the_vectors_keeps_is_kept_once_and_says_so(
-    owner: KnowledgeBase, guest: str, owned: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-):
-    with psycopg.connect(owned, autocommit=True) as connection:
-        connection.execute(f"REVOKE INSERT ON kb_default.kb_vectors_1 FROM {owner_of(guest)}")
-    write(tmp_path / "more" / "b.md", "# Valves\n\nThe valve is painted on Fridays.\n")
-    with secluded(tmp_path, guest) as kb:
-        kept = kb.note(Note("The pump is painted on Fridays."))
-        assert kb.get(kept.id).text
-        assert ["permission denied" in line for line in caplog.messages] == [True]
-        assert caplog.messages[0].startswith("kept; not embedded: ")
-        report = kb.add(tmp_path / "more")
-        assert (report.added, report.pending) == (1, 1)
-        assert "permission denied" in str(report.degraded)
-    assert owner.search("painted", mode="fts5").total_hits == 2
-
-
-def test_what_a_server_that_is_read_only_advises_is_not_hidden_by_what_a_vector_store_would(
-    owner: KnowledgeBase, owned: str, tmp_path: Path
-):
-    with secluded(tmp_path, f"{owned}&options=-c%20default_transaction_read_only%3Don") as kb:
-        with pytest.raises(BackendDown, match="is read-only") as refusal:
-            kb.remove("docs")
-        assert "primary" in (refusal.value.hint or "")
-
-
 @pytest.fixture
 def unindexed(guest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KnowledgeBase]:
     """A knowledge base of that guest, with more vectors than are left without an index."""
@@ -177,31 +134,6 @@ def unindexed(guest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 def who_can(owned: str) -> str:
     return f"belong to the role {owner_of(owned)}: sync as that role builds it"
-
-
-def test_who_does_not_own_the_tables_syncs_and_is_told_once_who_can_build_the_index(
-    unindexed: KnowledgeBase, owned: str, caplog: pytest.LogCaptureFixture
-):
-    assert [(report.unchanged, report.pending) for report in unindexed.sync()] == [(1, 0), (3, 0)]
-    said = [record.getMessage() for record in [*caplog.get_records("setup"), *caplog.records]]
-    assert len(said) == 1
-    assert who_can(owned) in said[0]
-
-
-def test_without_an_index_each_vector_is_compared(unindexed: KnowledgeBase):
-    found = unindexed.search("painted valves", mode="semantic")
-    assert found.hits[0].document.path.startswith("more/")
-    assert len(found.hits) == 4
-    assert found.degraded == ()
-
-
-def test_who_does_not_own_the_tables_moves_vectors_away_as_well(
-    unindexed: KnowledgeBase, owner: KnowledgeBase
-):
-    owner.sync()
-    assert index_of(owner).absent is None
-    unindexed.store.outbox.move("http://localhost:6333/conduit_kb")
-    assert unindexed.store.outbox.is_empty()
 
 
 def test_a_missing_index_is_found_and_built_by_who_owns_the_tables(
@@ -223,8 +155,3 @@ def index_of(kb: KnowledgeBase) -> VectorIndexState:
     index = kb.stats().index
     assert index is not None
     return index
-
-
-def test_a_knowledge_base_of_few_vectors_says_from_when_on_they_are_indexed(owner: KnowledgeBase):
-    assert index_of(owner).absent == "from 2,000 vectors on"
-    assert owner.store.check() == []

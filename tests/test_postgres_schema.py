@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 import shlex
 import threading
@@ -11,12 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from concord.cli.main import main
 from concord.core.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew, StoreError
-from concord.store.globs import glob_matches
 from contract.stored import embed, put, unit, vectors_of
 from support.postgres_server import server_url
 from support.recorders import write
@@ -24,7 +20,6 @@ from support.stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.store.postgres import migrations  # noqa: E402
-from concord.store.postgres.database import DIALECT  # noqa: E402
 from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -50,29 +45,6 @@ def test_tables_of_another_program_are_left_alone(database: str):
         made.catalog.snapshot()
 
 
-def test_tables_whose_making_fails_leave_nothing_behind(database: str, monkeypatch: pytest.MonkeyPatch):
-    def fails(*anything: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(migrations, "find_shared", fails)
-    with pytest.raises(KeyboardInterrupt):
-        PostgresStore.open(database, "default").catalog.snapshot()
-    monkeypatch.undo()
-    with closing(PostgresStore.open(database, "default")) as made:
-        assert put(made, "docs/a.md", "text") == [1]
-
-
-def test_a_path_that_no_index_has_room_for_is_refused(database: str):
-    chance = random.Random(5)
-    path = "docs/deep-" + "/".join(f"{chance.getrandbits(800):x}" for _ in range(20))  # not to be compressed
-    with closing(PostgresStore.open(database, "default")) as made:
-        put(made, "docs/a.md", "text")
-        with pytest.raises(BadValue, match="path") as refusal:
-            put(made, path, "text")
-        assert refusal.value.hint
-        assert made.catalog.count().documents == 1
-
-
 def test_several_may_open_a_new_database_at_once(database: str):
     failures: list[BaseException] = []
 
@@ -91,39 +63,10 @@ def test_several_may_open_a_new_database_at_once(database: str):
     assert failures == []
 
 
-@pytest.mark.parametrize("url", ["postgresql://h/x?nonsense=1", "postgresql://[h/x"])
-def test_a_url_that_means_nothing_is_refused(url: str):
-    with pytest.raises(BadValue):
-        PostgresStore.open(url, "default")
-
-
 @pytest.mark.parametrize("org", ["", "a/b", "x" * 65, "a'b"])
 def test_an_organisation_has_a_name_that_every_backend_can_keep(org: str):
     with pytest.raises(BadValue):
         PostgresStore.open(server_url(), org)
-
-
-@given(st.text(alphabet="a\0\x1be0é"))
-@settings(max_examples=20)
-def test_any_text_comes_back_as_it_was_stored(store: PostgresStore, text: str):
-    put(store, "docs/a.md", f"{text}.", title=text, tags=(f"t{text}",))
-    assert [chunk.text for chunk in store.catalog.chunks("docs/a.md")] == [f"{text}."]
-    assert [(one.title, one.tags) for one in store.catalog.documents()] == [(text, (f"t{text}",))]
-
-
-GLOBS = st.lists(
-    st.sampled_from(["a", "b", "/", "*", "**", "**/", "?", ".", "[", "\\", "+"]), max_size=7
-).map("".join)
-
-
-@given(st.lists(st.tuples(GLOBS, st.text(alphabet="ab/.[\\+", max_size=6)), min_size=20, max_size=40))
-@settings(max_examples=20)
-def test_a_glob_means_the_same_to_postgresql(cases: list[tuple[str, str]]):
-    with psycopg.connect(server_url()) as connection:
-        statement = "SELECT path ~ pattern FROM unnest(%s::text[], %s::text[]) AS given (path, pattern)"
-        values = [path for _, path in cases], [DIALECT.glob_value(glob) for glob, _ in cases]
-        found = [matched for (matched,) in connection.execute(statement, values)]
-    assert found == [glob_matches(glob, path) for glob, path in cases]
 
 
 def test_a_password_is_in_no_message():

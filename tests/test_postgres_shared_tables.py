@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from concord.core.errors import StoreError
-from concord.store.contract import Select
-from support.postgres_server import fresh_org
 from test_old_stores import FILES
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
@@ -37,13 +35,6 @@ def asked(url: str, statement: str) -> Any:
     with psycopg.connect(url, autocommit=True) as connection:
         (value,) = connection.execute(statement).fetchone()
         return value
-
-
-def test_an_organisation_that_shared_no_tables_finds_nothing_of_others(database: str):
-    restored(NEWEST, database)
-    with closing(PostgresStore.open(database, fresh_org())) as store:
-        assert not store.place.is_begun
-        assert list(store.catalog.documents(Select())) == []
 
 
 def test_the_old_tables_are_dropped_once_every_organisation_has_left_them(database: str):

@@ -5,21 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import closing
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from concord.core.errors import BackendDown, StoreBusy
-from concord.types import silent
+from concord.core.errors import StoreBusy
 from contract.stored import IDENTITY, document, embed, faults, keyed, put, source, unit, vectors_of
 from support.postgres_server import fresh_org, server_url
 from support.stores import postgres_store
 
 pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.store.postgres import vectors
-from concord.store.postgres.connections import MOST_CONNECTIONS
 from concord.store.postgres.store import PostgresStore
 
 store = pytest.fixture(postgres_store)
@@ -128,67 +124,3 @@ def test_the_lock_of_a_sync_is_freed_when_its_holder_dies(store: PostgresStore, 
         administrator.execute(holders)
         with store.lock("docs", "syncing this source", wait_s=30):
             pass
-
-
-def test_any_number_of_locks_may_be_held_at_once_and_each_is_let_go_by_itself(store: PostgresStore):
-    names = [f"source {n}" for n in range(2 * MOST_CONNECTIONS)]
-    with closing(PostgresStore.open(server_url(), store._connections.location.org)) as other:
-        with ExitStack() as held:
-            for name in names:
-                held.enter_context(store.lock(name, "syncing this source", wait_s=0))
-            put(store, "docs/a.md", "text")
-            with store.lock("one more", "syncing this source", wait_s=0):
-                pass
-            with other.lock("one more", "syncing this source", wait_s=0):
-                pass
-            for name in names:
-                with pytest.raises(StoreBusy), other.lock(name, "syncing this source", wait_s=0):
-                    pytest.fail("the lock was given twice")
-        for name in names:
-            with other.lock(name, "syncing this source", wait_s=0):
-                pass
-
-
-def test_locks_that_were_lost_with_their_connection_can_be_taken_again(
-    store: PostgresStore, administrator: Any
-):
-    holders = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
-    with store.lock("docs", "syncing this source", wait_s=0):
-        administrator.execute(holders)
-        with pytest.raises(BackendDown), store.lock("wiki", "syncing this source", wait_s=0):
-            pytest.fail("the connection is gone")
-        with store.lock("wiki", "syncing this source", wait_s=0):
-            pass
-    with store.lock("docs", "syncing this source", wait_s=0):
-        pass
-
-
-def test_who_waits_for_a_sync_keeps_no_index_from_being_built(
-    store: PostgresStore, administrator: Any, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(vectors, "INDEX_FROM", 1)
-    (a,) = put(store, "docs/a.md", "text")
-    store.models.add(replace(IDENTITY, dimension=5), {})  # of which there is no index yet
-    vectors_of(store).put(keyed([(a, unit(1, 0, 0, 0, 0))]))
-    other, turns = PostgresStore.open(server_url(), store._connections.location.org), list[str]()
-
-    def second() -> None:
-        with other.lock("docs", "syncing this source", wait_s=20):
-            turns.append("second")
-
-    thread = threading.Thread(target=second)
-    with closing(other):
-        with store.lock("docs", "syncing this source", wait_s=0):
-            thread.start()
-            until_two_have_asked_for_a_lock(administrator)
-            store.maintain(silent)  # which waits for every snapshot that is older
-            turns.append("first")
-        thread.join(30)
-    assert turns == ["first", "second"]
-
-
-def until_two_have_asked_for_a_lock(administrator: Any) -> None:
-    asked = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg%advisory_lock(%'"
-    deadline = time.monotonic() + 30
-    while administrator.execute(asked).fetchone() != (2,):
-        assert time.monotonic() < deadline, "nobody asks"

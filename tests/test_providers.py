@@ -83,13 +83,6 @@ def test_vectors_come_in_order_and_of_length_one_in_batches_of_ten(
     assert embedder.embed_documents([]) == []
 
 
-@pytest.mark.promise("E.providers.dialects")
-def test_vectors_of_any_length_are_made_of_length_one(remote: Open, server: EmbeddingServer):
-    server.behaviour.spoil = lambda vectors: [[17 * number for number in one] for one in vectors]
-    vector = remote().embed_query("anything")
-    assert math.hypot(*numbers(vector)) == pytest.approx(1, abs=1e-6)
-
-
 @pytest.mark.promise("E.providers.dialects", "003.coldstart.keep-warm")
 def test_ollama_is_told_the_prefixes_and_how_long_to_keep_the_model(server: EmbeddingServer, opened: Open):
     ollama = opened("ollama", url=server.url, keep_alive="600")
@@ -104,23 +97,6 @@ def test_ollama_is_told_the_prefixes_and_how_long_to_keep_the_model(server: Embe
     }
     assert query["input"] == ["search_query: a cat"]
     assert ollama.identity.prefix_version == prefixes_of("nomic-embed-text:v1.5").version != ""
-
-
-def test_a_dimension_that_is_known_is_not_asked_for(remote: Open, server: EmbeddingServer):
-    assert remote(dimension=256).identity.dimension == 256
-    assert server.behaviour.requests == []
-    assert remote().identity.dimension == 256
-    assert len(server.behaviour.requests) == 1
-
-
-def test_connections_are_kept_and_a_stale_one_is_replaced_unnoticed(remote: Open, server: EmbeddingServer):
-    embedder = remote()
-    for n in range(5):
-        embedder.embed_query(f"query {n}")
-    assert server.behaviour.connections == 1
-    server.behaviour.drops = 1  # as a server does that has become tired of an idle connection
-    embedder.embed_query("another")
-    assert server.behaviour.connections == 2
 
 
 @pytest.mark.promise("E.providers.bounded")
@@ -154,14 +130,6 @@ def test_what_cannot_pass_is_not_tried_again(remote: Open, server: EmbeddingServ
     assert len(server.behaviour.requests) == 1
 
 
-@pytest.mark.promise("E.providers.retries")
-def test_a_query_is_tried_once_because_somebody_waits(remote: Open, server: EmbeddingServer):
-    server.behaviour.refuses = 9
-    with pytest.raises(EmbedderDown):
-        remote(dimension=256).embed_query("a")
-    assert len(server.behaviour.requests) == 1
-
-
 @pytest.mark.promise("E.providers.isolates")
 @pytest.mark.parametrize("status", [400, 422, 500])
 def test_one_bad_text_stands_alone_and_the_others_get_their_vectors(
@@ -175,18 +143,6 @@ def test_one_bad_text_stands_alone_and_the_others_get_their_vectors(
     kept = refusal.value.vectors
     assert [at for at, vector in enumerate(kept) if vector is None] == [12]
     assert [numbers(v) for v in kept if v] == expected(*texts[:12], *texts[13:])
-
-
-@pytest.mark.promise("E.providers.isolates")
-def test_a_server_that_refuses_everything_is_down_and_no_text_is_blamed(
-    remote: Open, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr("concord.embed.http.FIRST_PAUSE_S", 0.0)
-    server.behaviour.refuses, server.behaviour.status = 10_000, 500
-    with pytest.raises(EmbedderDown, match="does not work: not now") as fault:
-        remote(dimension=256, concurrency=1).embed_documents(many(40))
-    assert not isinstance(fault.value, TextsRefused)
-    assert len(server.behaviour.requests) < 80  # a few tries for each halving; for each text they are 120
 
 
 @pytest.mark.promise("E.providers.believes-nothing")
@@ -207,21 +163,6 @@ def test_a_broken_vector_is_refused_and_only_its_text_goes_without(
     with pytest.raises(TextsRefused) as refusal:
         remote(dimension=256).embed_documents(["good", "bad apple", "fine"])
     assert [vector is None for vector in refusal.value.vectors] == [False, True, False]
-
-
-@pytest.mark.promise("E.providers.believes-nothing")
-@pytest.mark.parametrize(
-    "spoil",
-    [lambda vectors: vectors[:-1], lambda vectors: [v[:8] for v in vectors], lambda vectors: [[NAN] * 256]],
-    ids=["too few", "too short", "nan"],
-)
-def test_a_server_whose_every_answer_is_broken_is_down(
-    remote: Open, server: EmbeddingServer, spoil: Callable[[list[list[Any]]], list[Any]]
-):
-    server.behaviour.spoil = spoil
-    with pytest.raises(EmbedderDown, match="does not work") as fault:
-        remote(dimension=256).embed_documents(["one", "two"])
-    assert not isinstance(fault.value, TextsRefused)
 
 
 @pytest.mark.promise("E.providers.overflow")
@@ -299,11 +240,6 @@ def test_a_server_that_is_not_there_is_told_at_once_with_what_to_do(provider: st
     assert "start it" in str(fault.value.hint)
 
 
-def test_a_host_that_cannot_be_one_is_told_like_one_that_is_not_there(provider: str, opened: Open):
-    with pytest.raises(EmbedderDown, match="does not answer"):
-        opened(provider, url="http://a..b", model="m").embed_query("a")
-
-
 @pytest.mark.parametrize(
     "url", ["localhost:11434", "ftp://x", "http://", "http://u:secret@x", "http://x:99999", "//"], ids=str
 )
@@ -340,20 +276,6 @@ def test_a_poisonous_text_keeps_no_other_from_its_vector_and_is_still_found_by_w
         server.behaviour.poison = ""
         (report,) = kb.sync()
         assert (report.embedded, report.pending, report.degraded) == (1, 0, None)
-
-
-@pytest.mark.promise("E.providers.overflow")
-@pytest.mark.parametrize("kind", ["file", "note"])
-def test_a_sync_tells_of_a_text_longer_than_the_window(tmp_path: Path, server: EmbeddingServer, kind: str):
-    long = "melons grow on the vine and pumpkins beside them " * (3 * WINDOW // 49)
-    with knowledge(tmp_path, server, ingest__chunk_tokens=2000) as kb:
-        if kind == "note":
-            kb.note(long, embed=False)
-        else:
-            kb.add(write(tmp_path / "docs" / "long.md", long).parent, embed=False)
-        (report,) = kb.sync()
-    assert (report.embedded, report.overflowed) == (1, 1)
-    assert report.took_s > 0
 
 
 @pytest.mark.promise("000.degrade.ollama", "E.providers.dies")

@@ -29,7 +29,6 @@ from contract.stored import (
     embed,
     keyed,
     put,
-    source,
     unit,
     vectors_of,
 )
@@ -77,14 +76,6 @@ def test_the_collection_is_made_with_the_models_dimension_and_cosine(store: Stor
     assert shim.shards[COLLECTION][1]["vectors"] == {"size": 4, "distance": "Cosine"}
 
 
-def test_shards_and_replicas_are_asked_for_when_they_are_set(shim: QdrantShim, tmp_path: Path):
-    store = opened(shim, tmp_path, "default", **{"vectors.shards": 6, "vectors.replicas": 2})
-    store.models.add(IDENTITY, {})
-    made = shim.shards[COLLECTION][1]
-    assert (made["shard_number"], made["replication_factor"]) == (6, 2)
-    store.close()
-
-
 @pytest.mark.promise("000.qdrant.payload")
 def test_a_point_carries_its_chunks_place_text_and_labels(store: Store, shim: QdrantShim):
     _, b = put(store, "docs/api/a.md", "first", "second", tags=("ops", "web"), mtime_ns=1_500_000_000)
@@ -123,16 +114,6 @@ def test_a_collection_that_was_made_without_its_indexes_gets_them_with_the_first
     embed(again, [(a, NORTH)])
     assert f"PUT /collections/{COLLECTION}/index" not in shim.requests
     again.close()
-
-
-@pytest.mark.parametrize("distance", ["Euclid", "Dot", "Manhattan"])
-def test_a_collection_that_compares_otherwise_is_not_used(store: Store, shim: QdrantShim, distance: str):
-    somebody_makes(shim, distance=distance)
-    a, b = put(store, "docs/a.md", "near", "far")
-    embed(store, [(a, NORTH), (b, EAST)])
-    assert sorted(shim.shards) == [COLLECTION, f"{COLLECTION}_4"]
-    assert ids(store) == [a, b]
-    assert points(shim) == []
 
 
 def test_vectors_that_were_sent_to_a_collection_that_compares_otherwise_are_sent_elsewhere_by_a_sync(
@@ -174,15 +155,6 @@ def test_connections_are_kept_open(store: Store, shim: QdrantShim):
     assert shim.connections == before
 
 
-def test_vectors_are_sent_in_batches(store: Store, shim: QdrantShim):
-    from concord.store.qdrant.vectors import BATCH
-
-    stored = put(store, "docs/a.md", *(str(n) for n in range(BATCH + 1)))
-    embed(store, [(chunk_id, NORTH) for chunk_id in stored])
-    assert shim.requests.count(f"PUT /collections/{COLLECTION}/points") == 2
-    assert len(points(shim)) == BATCH + 1
-
-
 def test_a_source_is_deleted_by_one_filter(store: Store, shim: QdrantShim):
     embed(store, [(chunk_id, NORTH) for chunk_id in put(store, "docs/a.md", "a", "b", "c")])
     (other,) = put(store, "wiki/b.md", "d")
@@ -191,13 +163,6 @@ def test_a_source_is_deleted_by_one_filter(store: Store, shim: QdrantShim):
     assert vectors_of(store).delete_source("docs") == 3
     assert shim.requests == [f"POST /collections/{COLLECTION}/points/delete"]
     assert [point["chunk_id"] for point in points(shim)] == [str(other)]
-
-
-def test_a_source_without_vectors_is_deleted_without_asking_the_server(store: Store, shim: QdrantShim):
-    put(store, "docs/a.md", "a")
-    shim.requests.clear()
-    assert vectors_of(store).delete_source("docs") == 0
-    assert not shim.requests
 
 
 def test_chunks_that_the_catalog_dropped_are_dropped_there_too(store: Store, shim: QdrantShim):
@@ -210,15 +175,6 @@ def test_chunks_that_the_catalog_dropped_are_dropped_there_too(store: Store, shi
     assert ids(store) == [b]
     assert [point["chunk_id"] for point in points(shim)] == [str(b)]
     assert store.outbox.changes(10) == []
-
-
-def test_a_whole_sources_chunks_are_dropped_there_also_without_asking_for_it(store: Store, shim: QdrantShim):
-    embed(store, [(chunk_id, NORTH) for chunk_id in put(store, "docs/a.md", *(str(n) for n in range(1500)))])
-    store.catalog.remove_source("docs")
-    store.catalog.put_source(source("docs"))
-    while store.outbox.changes(1):
-        assert ids(store) == []
-    assert points(shim) == []
 
 
 @pytest.mark.parametrize(
@@ -291,27 +247,6 @@ def test_a_filter_whose_labels_cannot_be_told_now_is_an_error_not_a_shorter_list
         ids(store, Filter(tags=("hot",)))
 
 
-def test_what_is_no_longer_superseded_is_found_before_the_server_has_been_told(store: Store):
-    a, b = (put(store, f"docs/{name}.md", name)[0] for name in "ab")
-    embed(store, [(a, NORTH), (b, NORTH)])
-    (document,) = documents_at(store.catalog, "docs/a.md")
-    store.catalog.update_documents([replace(document, superseded_by="docs/b.md")])
-    assert ids(store) == [b]
-    store.catalog.update_documents([document])
-    with store.lock(
-        "vectors kept elsewhere", "changing the vectors", wait_s=1
-    ):  # as another process that is at it
-        assert ids(store) == [a, b]
-
-
-def test_a_chunks_new_place_is_told(store: Store, shim: QdrantShim):
-    (a,) = put(store, "docs/a.md", "a")
-    embed(store, [(a, NORTH)])
-    put(store, "docs/a.md", "before", "a")
-    ids(store)
-    assert [point["chunk_index"] for point in points(shim)] == [1]
-
-
 def test_what_is_gone_or_superseded_is_not_found_even_where_the_server_cannot_be_told(
     store: Store, shim: QdrantShim
 ):
@@ -326,27 +261,6 @@ def test_what_is_gone_or_superseded_is_not_found_even_where_the_server_cannot_be
         assert ids(store) == [c]
         assert vectors_of(store).fetch([a, c]) == {c: NORTH}
     assert len(points(shim)) == 3
-
-
-def test_a_vector_that_was_sent_but_not_marked_is_sent_again_under_the_same_id(
-    store: Store, shim: QdrantShim
-):
-    a, b = put(store, "docs/a.md", "a", "b")
-    embed(store, [(a, NORTH), (b, NORTH)])
-    store.outbox.retract(IDENTITY, "docs")  # as a crash between the two leaves it
-    assert [each.chunk_id for each in vectors_of(store).pending(0, 10)] == [a, b]
-    embed(store, [(a, EAST)])
-    assert len(points(shim)) == 2
-    assert vectors_of(store).fetch([a]) == {a: EAST}
-
-
-def test_a_vector_that_was_sent_but_not_marked_is_deleted_with_its_chunk(store: Store, shim: QdrantShim):
-    (a,) = put(store, "docs/a.md", "a")
-    embed(store, [(a, NORTH)])
-    store.outbox.retract(IDENTITY, "docs")
-    store.catalog.delete_documents(["docs/a.md"])
-    ids(store)
-    assert points(shim) == []
 
 
 @pytest.mark.promise("000.remove.retryable")
@@ -365,19 +279,6 @@ def test_removal_while_the_server_is_down_deletes_nothing_and_can_be_tried_again
         shim.start()
     assert vectors_of(store).delete_source("docs") == 2
     assert points(shim) == []
-
-
-def test_a_store_that_keeps_its_own_vectors_says_where_they_are(shim: QdrantShim, tmp_path: Path):
-    inside = opened("", tmp_path)
-    (a,) = put(inside, "docs/a.md", "a")
-    embed(inside, [(a, NORTH)])
-    outside = opened(shim, tmp_path)
-    for act in (lambda: outside.models.add(IDENTITY, {}), lambda: ids(outside), lambda: embed(outside, [])):
-        with pytest.raises(VectorsElsewhere, match="the store itself"):
-            act()
-    assert ids(inside) == [a]
-    inside.close()
-    outside.close()
 
 
 def test_a_store_whose_vectors_are_outside_says_so_when_that_is_not_set(
@@ -443,24 +344,6 @@ def test_a_process_that_only_searches_finds_its_collection_under_another_name(
     assert ids(store) == [a]
 
 
-@pytest.mark.parametrize("is_known", [True, False])
-def test_what_was_in_a_collection_that_somebody_dropped_need_not_be_deleted(
-    shim: QdrantShim, tmp_path: Path, is_known: bool
-):
-    store = opened(shim, tmp_path)
-    embed(store, [(chunk_id, NORTH) for chunk_id in put(store, "docs/a.md", "a", "b")])
-    if not is_known:
-        store.close()
-        store = opened(shim, tmp_path)
-    shim.answer("DELETE", f"/collections/{COLLECTION}", None)
-    assert vectors_of(store).delete_source("docs") == 2
-    store.catalog.remove_source("docs")
-    store.maintain(silent)
-    assert store.outbox.changes(1) == []
-    assert COLLECTION not in shim.shards
-    store.close()
-
-
 @pytest.fixture
 def stranger() -> Iterator[str]:
     """The address of a web server that is no Qdrant."""
@@ -507,19 +390,6 @@ def test_a_check_says_what_the_server_has_lost(store: Store, shim: QdrantShim):
     assert "migrate sends" in finding.hint
     shim.status = 503
     assert ["503" in finding.message for finding in store.check()] == [True]
-
-
-def test_another_dimension_has_a_collection_of_its_own(store: Store, shim: QdrantShim, tmp_path: Path):
-    embed(store, [(chunk_id, NORTH) for chunk_id in put(store, "docs/a.md", "a")])
-    other = opened(shim, tmp_path, "other")
-    (a,) = put(other, "docs/a.md", "a")
-    wide = unit(*[1.0] * 8)
-    other.models.add(replace(IDENTITY, dimension=8), {})
-    vectors_of(other).put(keyed([(a, wide)]))
-    assert sorted(shim.shards) == [COLLECTION, f"{COLLECTION}_8"]
-    assert vectors_of(other).fetch([a]).keys() == {a}
-    assert ids(store) == [1]
-    other.close()
 
 
 def test_dropping_a_model_deletes_its_points_alone_and_waits_for_the_server(store: Store, shim: QdrantShim):

@@ -206,21 +206,6 @@ def test_pages_together_are_the_text_and_each_cites_its_own_lines(
         assert path != "docs/prose.txt" or max_bytes > len(PROSE) or shown == there
 
 
-def test_reading_on_and_back_visits_every_chunk_once(kb: KnowledgeBase):
-    first = kb.get("docs/guide.md:5-5")
-    chain, here = [first.citation], first
-    while here.after:
-        here = kb.get(here.after)
-        chain.append(here.citation)
-    assert chain == list(dict.fromkeys(chain))
-    assert len(chain) == len(kb.store.catalog.chunks(first.document.id))
-    back = [here.citation]
-    while here.before:
-        here = kb.get(here.before)
-        back.append(here.citation)
-    assert back == chain[::-1]
-
-
 @pytest.mark.parametrize(
     "reference",
     [
@@ -323,9 +308,6 @@ def test_lines_that_end_before_they_begin_are_refused_with_what_was_likely_meant
     with pytest.raises(BadValue, match="ends before it begins") as fault:
         kb.get(path + ending)
     assert fault.value.hint == path + meant
-
-
-numbers = st.tuples(st.integers(1, 99), st.integers(1, 99)).map(sorted).map(tuple)
 
 
 ROWS = [{"id": n, "name": f"pump {n}", "valves": [n, n + 1], "note": "a\u00e9b " * 3} for n in range(40)]

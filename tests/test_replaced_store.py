@@ -59,21 +59,6 @@ def test_what_is_kept_after_a_restore_is_in_the_restored_store(
         assert titles(other) == expected
 
 
-def test_searches_answer_from_the_restored_store_by_words_and_by_meaning(
-    server: KnowledgeBase, folder: Path, tmp_path: Path
-):
-    """Both files have the same counts of changes and the same ids, in another order: only the file tells."""
-    with opened(f"sqlite://{tmp_path}/other") as other:
-        other.note(Note(PENGUIN))
-        other.note(Note(OSTRICH))
-        assert other.generation == server.generation
-        other.backup(tmp_path / "other.db")
-    restore(tmp_path / "other.db", folder)
-    for mode in ("fts5", "semantic", "hybrid"):
-        for asked in (PENGUIN, OSTRICH):
-            assert server.search(asked, mode=mode).hits[0].document.title == asked
-
-
 def test_nothing_is_kept_or_found_in_a_store_that_was_deleted(server: KnowledgeBase, folder: Path):
     shutil.rmtree(folder)
     with pytest.raises(BackendDown, match="is gone: it was moved or deleted while it was open"):
@@ -89,28 +74,6 @@ def test_a_sync_whose_store_is_deleted_meanwhile_says_so(server: KnowledgeBase, 
         server.add(
             tmp_path / "docs", progress=lambda stage, done, total: shutil.rmtree(folder, ignore_errors=True)
         )
-
-
-def test_a_store_begun_anew_by_another_process_is_used_from_then_on(server: KnowledgeBase, folder: Path):
-    shutil.rmtree(folder)
-    with opened(f"sqlite://{folder}") as other:
-        other.note(Note("The kiwi is new here."))
-        server.note(Note("The emu is new here."))
-        assert titles(server) == titles(other) == ["The emu is new here.", "The kiwi is new here."]
-
-
-def test_an_empty_file_that_is_about_to_be_filled_is_left_alone(
-    server: KnowledgeBase, folder: Path, tmp_path: Path
-):
-    server.backup(tmp_path / "backup.db")
-    shutil.rmtree(folder)
-    folder.mkdir()
-    (folder / "default.db").touch()
-    with pytest.raises(BackendDown, match="is gone"):
-        server.stats()
-    assert [path.name for path in folder.iterdir()] == ["default.db"]
-    (folder / "default.db").write_bytes((tmp_path / "backup.db").read_bytes())
-    assert titles(server) == [OSTRICH, PENGUIN]
 
 
 def test_what_is_no_store_of_ours_is_refused_in_its_place(

@@ -13,12 +13,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from concord.core.errors import Damaged, Encrypted, NotIndexable, TooLarge, UnknownName
+from concord.core.errors import Damaged, NotIndexable, TooLarge
 from concord.extract.reader import SandboxedReader
 from concord.extract.sandbox import Sandbox, WorkerLimits
 from concord.types import Block, Extracted, Section
@@ -163,22 +162,10 @@ def test_one_worker_serves_many_files_and_large_ones(sandbox: Sandbox):
     assert sandbox.worker_pid == pid
 
 
-def test_what_an_extractor_says_of_a_file_is_raised_here(sandbox: Sandbox):
-    with pytest.raises(Encrypted) as fault:
-        sandbox.extract("locked", b"x", "a.x")
-    assert (fault.value.message, fault.value.hint) == ("is locked", "find the key")
-    assert serves(sandbox)
-
-
 def test_a_bug_in_an_extractor_is_a_sentence_about_the_file(sandbox: Sandbox):
     with pytest.raises(Damaged, match="KeyError"):
         sandbox.extract("broken", b"x", "a.x")
     assert serves(sandbox)
-
-
-def test_an_extractor_that_nobody_installed_is_named(sandbox: Sandbox):
-    with pytest.raises(UnknownName, match="nothere"):
-        sandbox.extract("nothere", b"x", "a.x")
 
 
 def test_a_file_that_takes_all_memory_dies_alone(sandbox: Sandbox):
@@ -212,12 +199,6 @@ def test_a_file_that_hangs_is_stopped_by_the_clock():
         sandbox.close()
 
 
-def test_a_worker_killed_in_the_middle_is_reported_and_replaced(sandbox: Sandbox):
-    with pytest.raises(TooLarge, match="killed"):
-        sandbox.extract("killed", b"x", "a.x")
-    assert serves(sandbox)
-
-
 def test_a_worker_killed_between_files_is_replaced_unnoticed(sandbox: Sandbox):
     assert serves(sandbox)
     pid = sandbox.worker_pid
@@ -226,20 +207,6 @@ def test_a_worker_killed_between_files_is_replaced_unnoticed(sandbox: Sandbox):
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert serves(sandbox)
     assert sandbox.worker_pid != pid
-
-
-def test_a_worker_is_replaced_after_a_number_of_files():
-    sandbox = Sandbox(WorkerLimits(files=2))
-    try:
-        pids = []
-        for _ in range(4):
-            serves(sandbox)
-            pids.append(sandbox.worker_pid)
-        assert pids[0] is not None
-        assert pids[1] is pids[3] is None
-        assert pids[2] not in (None, pids[0])
-    finally:
-        sandbox.close()
 
 
 def test_ctrl_c_ends_the_worker_and_the_next_file_gets_its_own_answer(sandbox: Sandbox):
@@ -312,10 +279,6 @@ def test_an_answer_of_the_wrong_shape_is_not_believed(sandbox: Sandbox, answer: 
         sandbox.extract("nonsense", repr(answer).encode(), "a.x")
 
 
-def test_text_that_no_store_can_keep_is_mended(sandbox: Sandbox):
-    assert sandbox.extract("half", b"x", "a.x").text == "half ? a pair"
-
-
 def test_an_answer_over_the_limit_is_not_taken_in():
     sandbox = Sandbox(WorkerLimits(reply_bytes=1000))
     try:
@@ -331,36 +294,11 @@ def test_a_file_is_read_while_its_caller_goes_on_and_two_share_no_worker(sandbox
     assert [second.result().text, first.result().text] == ["two", "one"]
 
 
-def test_a_file_that_nobody_waits_for_leaves_no_answer_behind(sandbox: Sandbox):
-    sandbox.begin("echo", b"unheard", "a.x").abandon()
-    assert sandbox.worker_pid is None
-    assert serves(sandbox)
-
-
-def test_sandboxes_share_their_worker_until_the_last_is_closed(sandbox: Sandbox):
-    other = Sandbox(WorkerLimits(cpu_s=20, wall_s=60))
-    assert serves(sandbox)
-    pid = sandbox.worker_pid
-    assert serves(other)
-    other.close()
-    assert sandbox.worker_pid == pid
-    sandbox.close()
-    assert pid is not None
-    assert has_ended(pid)
-
-
 def test_closing_ends_a_worker_in_the_middle_of_a_file(sandbox: Sandbox):
     file = sandbox.begin("hang", b"", "a.x")
     sandbox.close()
     with pytest.raises(TooLarge, match="killed"):
         file.result()
-
-
-@pytest.mark.parametrize(
-    ("size", "cpu_s"), [(0, 2), (249_000, 2), (3_500_000, 5), (20_000_000, 22), (90_000_000, 30)]
-)
-def test_a_file_may_take_processor_time_by_its_size(size: int, cpu_s: int):
-    assert WorkerLimits().cpu_s_of(size) == cpu_s
 
 
 def test_a_system_without_limits_and_lifelines_reads_files_and_stops_them_by_the_clock(
@@ -377,13 +315,6 @@ def test_a_system_without_limits_and_lifelines_reads_files_and_stops_them_by_the
             sandbox.extract("spin", b"", "a.x")
     finally:
         sandbox.close()
-
-
-def test_several_threads_may_ask_and_each_gets_its_own_answer(sandbox: Sandbox):
-    texts = [f"file {n}" for n in range(24)]
-    with ThreadPoolExecutor(4) as pool:
-        answers = pool.map(lambda text: sandbox.extract("echo", text.encode(), "a.x").text, texts)
-    assert list(answers) == texts
 
 
 def test_a_package_can_add_a_format_by_the_extension_it_reads(

@@ -8,9 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
-from concord.store.contract import document_by_id
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import Filter, Vector
@@ -111,18 +109,6 @@ def test_after_many_edits_the_same_are_nearest_as_in_a_fresh_store(store: SQLite
         ]
         assert found[0] == found[1]
         assert len(found[0]) == 40
-
-
-def test_a_document_whose_title_changes_waits_for_the_vector_of_its_new_title(store: SQLiteStore):
-    (a,) = put(store, "docs/a.md", "text", title="Old")
-    embed(store, [(a, NORTH)])
-    known = document_by_id(store.catalog, "docs/a.md")
-    assert known is not None
-    store.catalog.update_documents([replace(known, title="New")])
-    assert [(one.chunk_id, one.title) for one in vectors_of(store).pending(0, 9)] == [(a, "New")]
-    assert (nearest(store, NORTH), vectors_of(store).fetch([a])) == ([], {})
-    store.catalog.update_documents([replace(known, title="Old")])
-    assert [one.title for one in vectors_of(store).pending(0, 9)] == ["Old"]
 
 
 def damage(store: SQLiteStore, chunk_id: int, at: int, bits: int) -> None:

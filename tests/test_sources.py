@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from concord.core import plugins
 from concord.core.errors import BackendDown, BadValue, NotFound, StoreBusy, UsageError
-from concord.index.sources import new_source, notes_source, register
+from concord.index.sources import notes_source, register
 from concord.knowledge import KnowledgeBase
 from concord.store.json_file import MemoryStore
-from concord.types import Counts, Source
+from concord.types import Counts
 from support.recorders import FrailStore, write
 from support.small_library import empty, opened
 
@@ -62,9 +61,6 @@ def test_no_citation_of_one_source_can_be_a_citation_of_another(kb: KnowledgeBas
     paths = [document.path for document in kb.documents()]
     assert len(paths) == len(set(paths)) == 3
     assert all(kb.get(path).document.path == path for path in paths)
-
-
-PATHS = st.lists(st.sampled_from(["a", "b", "a-2"]), min_size=1, max_size=4).map(lambda p: Path("/", *p))
 
 
 def test_a_name_can_be_given_and_must_be_free(kb: KnowledgeBase, docs: Path, tmp_path: Path):
@@ -129,21 +125,6 @@ def test_whoever_adds_the_same_folder_at_the_same_time_gets_the_same_source(docs
     assert len(ids) == 16
     assert {source.id for source in catalog.snapshot().sources} == set(ids)
     assert [source.name for source in catalog.snapshot().sources] == ["docs", "notes"]
-
-
-def test_a_catalog_in_which_somebody_was_faster_is_looked_at_again(docs: Path):
-    """The race itself: between looking and storing, another process has stored the same folder."""
-
-    class Raced(type(MemoryStore().catalog)):  # type: ignore[misc]
-        def put_source(self, source: Source) -> None:
-            if not self.snapshot().sources:
-                super().put_source(new_source(docs, ()))
-            super().put_source(source)
-
-    catalog = MemoryStore().catalog
-    catalog.__class__ = Raced
-    assert register(docs, catalog, tags=["late"]).tags == ("late",)
-    assert len(catalog.snapshot().sources) == 1
 
 
 def test_one_source_that_is_gone_does_not_stop_the_others(kb: KnowledgeBase, docs: Path, tmp_path: Path):

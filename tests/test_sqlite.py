@@ -17,36 +17,20 @@ from typing import Any
 
 import apsw
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from concord.core.errors import BackendDown, BadValue
+from concord.core.errors import BadValue
 from concord.index.sources import remove
-from concord.store.contract import document_by_id
-from concord.store.rows import condition
-from concord.store.sqlite import vectors, words
 from concord.store.sqlite.connections import Connection
-from concord.store.sqlite.dialect import DIALECT, bound, translated
 from concord.store.sqlite.file import locate
 from concord.store.sqlite.store import SQLiteStore
-from concord.store.sqlite.words import to_match
 from concord.types import (
-    AllOf,
-    AnyOf,
-    Counts,
-    Document,
     Filter,
     Identity,
-    Match,
-    Model,
     Phrase,
-    Scored,
-    Without,
     Word,
 )
 from contract.stored import (
     EVERYTHING,
-    IDENTITY,
     active_model,
     document,
     embed,
@@ -58,8 +42,6 @@ from contract.stored import (
     unit,
     vectors_of,
 )
-from support.first_schema import earlier_file
-from support.small_library import opened
 from support.stores import sqlite_store
 
 NORTH = unit(1, 0, 0, 0)
@@ -153,65 +135,6 @@ def test_looking_makes_no_file_and_the_first_change_does(tmp_path: Path):
     store.close()
 
 
-def test_a_file_that_another_process_begins_is_seen_by_who_looked_before(tmp_path: Path):
-    store, other = (SQLiteStore.open(f"sqlite://{tmp_path}", "default") for _ in range(2))
-    assert store.catalog.count() == Counts(0, 0, 0, 0)
-    put(other, "docs/a.md", "text")
-    assert store.catalog.count() == Counts(1, 1, 1, 0)
-    put(store, "docs/b.md", "text")
-    assert other.catalog.count() == Counts(1, 2, 2, 0)
-    store.close()
-    other.close()
-
-
-def test_a_file_that_is_only_half_made_is_finished_by_who_looked_before(tmp_path: Path):
-    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    assert store.catalog.snapshot().sources == []
-    (tmp_path / "default.db").touch()
-    assert store.catalog.snapshot().sources == []
-    put(store, "docs/a.md", "text")
-    assert store.catalog.count().documents == 1
-    store.close()
-
-
-def test_organisations_are_told_of_where_each_has_a_file_of_its_own(tmp_path: Path):
-    for org in ("b", "a"):
-        store = SQLiteStore.open(f"sqlite://{tmp_path}", org)
-        put(store, "docs/a.md", "text")
-        store.close()
-    assert SQLiteStore.open(f"sqlite://{tmp_path}", "c").place.others == ["a", "b"]
-    assert SQLiteStore.open(f"sqlite://{tmp_path}/c.db", "c").place.others == []
-
-
-def test_the_size_of_a_store_is_that_of_its_log_as_well(tmp_path: Path):
-    with opened(tmp_path) as kb:
-        kb.note("A text that is still in the log.")
-        files = [tmp_path / "store" / f"default.db{ending}" for ending in ("", "-wal", "-shm")]
-        assert files[1].stat().st_size > 0
-        assert kb.stats().size_bytes == sum(file.stat().st_size for file in files)
-
-
-def test_a_path_with_odd_characters_is_opened_as_it_is_written(tmp_path: Path):
-    folder = tmp_path / "50% #1 & 'ü'"
-    store = SQLiteStore.open(f"sqlite://{folder}", "default")
-    put(store, "docs/a.md", "text")
-    store.close()
-    assert (folder / "default.db").stat().st_size > 0
-
-
-def test_what_was_stored_is_there_when_the_store_is_opened_again(store: SQLiteStore, tmp_path: Path):
-    ids = put(store, "docs/a.md", "one", "two")
-    embed(store, [(ids[0], NORTH)])
-    generation = store.catalog.snapshot().generation
-    store.close()
-    again = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    assert active_model(again) == IDENTITY
-    assert [each.chunk_id for each in vectors_of(again).pending(0, 10)] == [ids[1]]
-    assert vectors_of(again).search(NORTH, EVERYTHING, 5) == [Scored(ids[0], 1.0)]
-    assert again.catalog.snapshot().generation == generation
-    again.close()
-
-
 def test_a_store_that_many_make_at_once_is_made_once_and_nobody_is_refused(tmp_path: Path):
     threads = 4
     together = threading.Barrier(threads)
@@ -225,22 +148,6 @@ def test_a_store_that_many_make_at_once_is_made_once_and_nobody_is_refused(tmp_p
     with ThreadPoolExecutor(threads) as pool:
         for attempt in range(100):
             assert len(set(pool.map(make, [tmp_path / str(attempt)] * threads))) == 1
-
-
-def test_a_closed_store_says_so_and_may_be_closed_again(store: SQLiteStore):
-    store.close()
-    store.close()
-    with pytest.raises(BackendDown, match="closed"):
-        store.catalog.snapshot()
-
-
-def test_a_store_closes_while_somebody_still_walks_its_documents(store: SQLiteStore):
-    put(store, "docs/a.md", "x")
-    put(store, "docs/b.md", "x")
-    walk = store.catalog.documents()
-    next(walk)
-    store.close()
-    assert [each.path for each in walk] == ["docs/b.md"]
 
 
 def test_an_opened_store_only_reads_until_something_is_written(store: SQLiteStore, tmp_path: Path):
@@ -293,34 +200,6 @@ def test_the_counters_agree_with_the_tables(store: SQLiteStore):
     other.close()
 
 
-@pytest.mark.parametrize(
-    ("match", "expression"),
-    [
-        (Word("git"), '"git"'),
-        (Word("git", prefix=True), '"git"*'),
-        (Phrase('say "hi" OR die'), '"say ""hi"" OR die"'),
-        (AllOf((Word("C++"), Word("don't"))), '("C++" AND "don\'t")'),
-        (AnyOf((Word("a"), Word("?!"), AllOf((Word("b"), Word("c"))))), '("a" OR ("b" AND "c"))'),
-        (Without(Without(Word("a"), Word("b")), Phrase("c d")), '("a" NOT ("c d" OR "b"))'),
-        (Without(Word("a"), Word("-")), '"a"'),
-        (Word("a\0b"), '"a b"'),
-        (Word("\udcff"), None),
-        (AllOf((Word("-"), AnyOf(()))), None),
-    ],
-)
-def test_a_match_is_written_so_that_fts5_reads_every_word_as_a_word(match: Match, expression: str | None):
-    assert to_match(match) == expression
-
-
-@given(st.text() | st.binary().map(lambda data: data.decode("utf-8", "surrogateescape")), st.booleans())
-@settings(max_examples=200)
-def test_fts5_parses_whatever_a_word_is_made_of(text: str, prefix: bool):
-    expression = to_match(AllOf((Word(text, prefix), Phrase(text), Word("x"))))
-    connection = apsw.Connection(":memory:")
-    connection.execute("CREATE VIRTUAL TABLE t USING fts5(a, b, tokenize='porter unicode61')")
-    connection.execute("SELECT * FROM t WHERE t MATCH ?", (expression,)).fetchall()
-
-
 @pytest.mark.promise("004.sentinel")
 @pytest.mark.parametrize("sentinel", [None, "l2"])
 def test_vectors_that_measure_another_distance_are_migrated_when_first_used(
@@ -352,19 +231,6 @@ def test_vectors_that_measure_another_distance_are_migrated_when_first_used(
     assert "distance_metric=cosine" in now.execute(made).get
     assert now.execute("SELECT value FROM kb_vec_meta WHERE key = 'distance_metric'").get == "cosine"
     now.close()
-    again.close()
-
-
-def test_a_table_without_vectors_worth_keeping_goes_when_it_is_migrated(store: SQLiteStore):
-    (a,) = put(store, "docs/a.md", "a")
-    store.models.add(IDENTITY, {})
-    other = beside(store)
-    other.execute("DELETE FROM kb_vec_meta WHERE key = 'distance_metric'")
-    other.close()
-    again = SQLiteStore.open(f"sqlite://{Path(file_of(store)).parent}", "default")
-    assert vectors_of(again).search(NORTH, EVERYTHING, 5) == []
-    assert embed(again, [(a, NORTH)]) == 1
-    assert vectors_of(again).search(NORTH, EVERYTHING, 5) == [Scored(a, 1.0)]
     again.close()
 
 
@@ -445,18 +311,6 @@ def test_any_filter_and_limit_give_what_a_full_scan_gives(large, filter: Filter,
     assert {each.chunk_id for each in scored} == {chunk_id for _, chunk_id in expected}
 
 
-def test_a_sync_that_changed_much_leaves_the_words_merged_and_right(store: SQLiteStore):
-    store.catalog.put_source(source("docs"))
-    with store.lock("docs", "syncing this source", wait_s=0):
-        for n in range(60):
-            put(store, f"docs/{n}.md", f"shared text {n}", "tail")
-    other = beside(store)
-    assert other.execute("SELECT count(DISTINCT segid) FROM kb_chunks_fts_idx").get == 1
-    other.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)")
-    other.close()
-    assert store.words.frequencies(["shared"]) == (120, {"shared": 60})
-
-
 @pytest.mark.promise("000.remove.order")
 def test_vectors_go_first_then_chunks_with_their_words_then_documents_then_the_source(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
@@ -474,24 +328,6 @@ def test_vectors_go_first_then_chunks_with_their_words_then_documents_then_the_s
     assert order == ["kb_vectors_1", "kb_chunks", "kb_documents", "kb_sources"]
 
 
-def test_removing_most_of_a_store_leaves_the_rest_as_it_was(store: SQLiteStore):
-    put(store, "docs/a.md", *(f"shared text {n}" for n in range(1200)))
-    kept = put(store, "wiki/b.md", "shared words", "other words")
-    embed(store, [(kept[0], NORTH)])
-    assert store.catalog.remove_source("docs") == 1
-    assert store.catalog.count() == Counts(1, 1, 2, 1)
-    assert store.words.frequencies(["shared", "text"]) == (2, {"shared": 1, "text": 0})
-    assert [each.chunk_id for each in vectors_of(store).pending(0, 10)] == kept[1:]
-    store.catalog.put_documents([(document("wiki/b.md"), pieces("other words"))])[
-        0
-    ]  # the triggers work as before
-    other = beside(store)
-    other.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)")
-    other.close()
-    assert store.words.search(Word("shared"), EVERYTHING, 9) == []
-    assert store.catalog.count() == Counts(1, 1, 1, 0)
-
-
 def plan(store: SQLiteStore, statement: str, values: dict[str, Any] | tuple[Any, ...]) -> str:
     put(store, "docs/a.md", "text")  # which makes the file
     connection = beside(store)
@@ -499,103 +335,3 @@ def plan(store: SQLiteStore, statement: str, values: dict[str, Any] | tuple[Any,
     found = " | ".join(str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values))
     connection.close()
     return found
-
-
-@pytest.mark.promise("001.tags.join")
-def test_a_filtered_search_never_reads_the_chunks_themselves(store: SQLiteStore):
-    filter = Filter(tags=("a",), type="code", source_id="s", path="a/**/b", since=1)
-    sql, values = condition(filter, DIALECT)
-    statement = translated(words._FILTERED.format(condition=sql))
-    found = plan(store, statement, {**bound(values), "match": "a", "limit": 1})
-    assert "COVERING INDEX kb_chunks_place (id=?) " in found
-    assert "SCAN c" not in found
-    assert "SCAN d" not in found
-
-
-def test_vectors_are_fetched_by_id_without_a_walk_over_all(store: SQLiteStore):
-    store.models.add(IDENTITY, {})
-    # sqlite-vec calls a look-up by id plan 2, and a walk over the table plan 1
-    assert "SCAN v VIRTUAL TABLE INDEX 3:2!" in plan(
-        store, vectors._READ.format("kb_vectors_1"), {"ids": "[]"}
-    )
-
-
-def test_a_store_of_the_first_schema_keeps_its_vectors_cache_and_pending_chunks(tmp_path: Path):
-    old = earlier_file(tmp_path / "default.db", 1, FIRST_SCHEMA_ROWS)
-    old.execute("INSERT INTO kb_vec (rowid, embedding) VALUES (1, ?)", (NORTH,))
-    cached = (b"k" * 32, NORTH)
-    old.execute("INSERT INTO kb_embedding_cache (embedder, text_hash, vector) VALUES (1, ?, ?)", cached)
-    old.close()
-    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    assert store.catalog.snapshot().models == [Model(IDENTITY, {}, is_active=True)]
-    assert vectors_of(store).search(NORTH, EVERYTHING, 9) == [Scored(1, 1.0)]
-    assert [each.chunk_id for each in vectors_of(store).pending(0, 9)] == [2]
-    assert store.catalog.count() == Counts(1, 1, 2, 1)
-    assert store.models.index(IDENTITY).cached([b"k" * 32]) == {b"k" * 32: NORTH}
-    assert (store.cache.usage().entries, store.cache.usage().size_bytes) == (1, 16)  # one for both
-    put(store, "docs/b.md", "more")
-    assert vectors_of(store).count_pending() == 2
-    store.close()
-
-
-FIRST_SCHEMA_ROWS = """
-INSERT INTO kb_sources VALUES (1, 'docs', 'docs', '/docs', 'directory', 'docs', '[]', '[]', 'trusted', 0, 0);
-INSERT INTO kb_documents
-    VALUES (1, 'docs/a.md', 1, 'docs/a.md', 'markdown', 'A', '{}', '', '', 0, 0, NULL, 0);
-INSERT INTO kb_chunks VALUES (1, 1, 0, 0, 1, 1, 1, NULL, '[]', 'A', '', '', 'a'),
-    (2, 1, 1, 2, 3, 2, 2, NULL, '[]', 'A', '', '', 'b');
-DELETE FROM kb_pending WHERE chunk = 1;
-CREATE VIRTUAL TABLE kb_vec USING vec0(embedding float[4] distance_metric=cosine, chunk_size=128);
-INSERT INTO kb_vec_meta VALUES ('distance_metric', 'cosine'), ('version', 3),
-    ('provider', 'test'), ('model', 'tiny'), ('dimension', 4), ('prefix_version', 'v1');
-INSERT INTO kb_embedders VALUES (1, '["test", "tiny", 4, "v1", "cosine"]');
-"""
-
-
-def test_a_file_of_the_first_schema_is_brought_up_to_date_with_all_that_it_holds(tmp_path: Path):
-    rows = """
-        INSERT INTO kb_sources VALUES
-            (1, 'notes', 'notes', NULL, 'notes', 'notes', '[]', '[]', 'trusted', 0, NULL);
-        INSERT INTO kb_documents VALUES
-            (1, 'n', 1, 'notes/n', 'note', 'Old', '{"a": 1}', '', 'h', 4, 5, NULL, 6);
-        INSERT INTO kb_chunks (document, position, start_offset, end_offset, start_line, end_line, heading,
-            title, tags, terms, content) VALUES (1, 0, 0, 4, 1, 1, '[]', 'Old', '', '', 'text')"""
-    earlier_file(tmp_path / "default.db", 1, rows).close()
-    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    assert document_by_id(store.catalog, "n") == Document(
-        "n",
-        "notes",
-        "notes/n",
-        "note",
-        "Old",
-        details={"a": 1},
-        content_hash="h",
-        size=4,
-        mtime_ns=5,
-        indexed_at=6.0,
-    )
-    assert [scored.chunk_id for scored in store.words.search(Word("text"), Filter(), 5)] == [1]
-    assert store.check() == []
-    store.journal.record_access(["n"], 1.0)
-    assert store.journal.accesses(["n"])["n"].times == 1
-    store.close()
-
-
-def test_a_file_from_before_names_opens_at_once_and_has_them_once_it_is_indexed_anew(tmp_path: Path):
-    rows = """
-        INSERT INTO kb_sources VALUES
-            (1, 'docs', 'docs', '/docs', 'directory', 'docs', '[]', '[]', 'trusted', 0, NULL);
-        INSERT INTO kb_documents VALUES
-            (1, 'docs/a.md', 1, 'docs/a.md', 'markdown', 'A', '{}', '', 'h', 4, 5, NULL, 6, '{}');
-        INSERT INTO kb_chunks (document, position, start_offset, end_offset, start_line, end_line, heading,
-            title, tags, terms, content) VALUES (1, 0, 0, 7, 1, 1, '[]', 'A', '', '', '--amend')"""
-    earlier_file(tmp_path / "default.db", 4, rows).close()
-    with closing(SQLiteStore.open(f"sqlite://{tmp_path}", "default")) as store:
-        assert [scored.chunk_id for scored in store.words.search(Word("amend"), Filter(), 5)] == [1]
-        (chunk,) = store.catalog.chunks("docs/a.md")
-        assert (chunk.start_column, chunk.end_column) == (None, None)
-        assert store.words.search_names(["--amend"], Filter(), 5) == []
-        assert store.check() == []
-        assert store.catalog.reindex_words(["docs/a.md"]) == 1
-        assert [scored.chunk_id for scored in store.words.search_names(["--amend"], Filter(), 5)] == [1]
-        assert store.catalog.reindex_words(["docs/a.md"]) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +12,7 @@ from tempfile import TemporaryDirectory
 import apsw
 import pytest
 
-from concord.core.errors import BackendDown, BadValue, CorruptStore, KBError, SchemaTooNew, StoreBusy
+from concord.core.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy
 from concord.store.sqlite.file import translated
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import Counts, Filter, Word
@@ -94,25 +93,6 @@ def test_whichever_write_fails_the_old_version_stays_and_the_next_try_succeeds(
     assert len(texts(store)) == 2
     assert (found(store, "old"), found(store, "new")) == (0, 1)
     assert vectors_of(store).fetch([old]) == {}
-    store.close()
-
-
-@pytest.mark.parametrize("fault", [disk_full, io_error])
-def test_a_store_that_could_not_be_made_can_be_made_later(
-    tmp_path: Path, disk: FaultyDisk, fault: Callable[[], None]
-):
-    for at in range(0, 1000, 5):
-        disk.fails(fault, at)
-        try:
-            begun(tmp_path, "?vfs=faulty").close()
-            break
-        except BackendDown:
-            pass
-        finally:
-            disk.fails(None)
-    assert at > 0
-    store = opened(tmp_path)
-    assert store.catalog.count() == Counts(0, 0, 0, 0)
     store.close()
 
 
@@ -249,33 +229,6 @@ def test_processes_that_make_and_fill_a_store_at_once_lose_nothing(tmp_path: Pat
     store.close()
 
 
-HOLDS_THE_LOCK = """
-import sys
-from pathlib import Path
-from test_sqlite_faults import opened
-
-with opened(Path(sys.argv[1])).lock("docs", "syncing this source", wait_s=0):
-    print("locked", flush=True)
-    sys.stdin.read()
-"""
-
-
-@pytest.mark.promise("A.faults.two-syncs")
-def test_a_sync_in_another_process_is_waited_for_and_its_death_frees_the_source(tmp_path: Path):
-    store = opened(tmp_path)
-    other = python(tmp_path, code=HOLDS_THE_LOCK)
-    assert other.stdout
-    assert other.stdout.readline() == "locked\n"
-    with pytest.raises(StoreBusy), store.lock("docs", "syncing this source", wait_s=0.01):
-        pytest.fail("two processes hold it")
-    other.kill()
-    other.communicate()
-    with store.lock("docs", "syncing this source", wait_s=0):
-        pass
-    store.close()
-    assert [path.name for path in tmp_path.glob("*.lock")] == []
-
-
 def damaged(folder: Path, change: Callable[[bytes], bytes]) -> None:
     """Write a store of some size, then damage its file."""
     store = opened(folder)
@@ -318,13 +271,6 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path, change: Callabl
     assert failure.value.hint
 
 
-def test_an_empty_file_becomes_a_new_store(tmp_path: Path):
-    (tmp_path / "default.db").touch()
-    store = opened(tmp_path)
-    assert store.catalog.count() == Counts(0, 0, 0, 0)
-    store.close()
-
-
 def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path):
     (tmp_path / "default.db").mkdir()
     with pytest.raises(CorruptStore, match="folder"):
@@ -336,28 +282,6 @@ def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path):
     with pytest.raises(BackendDown) as failure:
         opened(tmp_path / "store")
     assert failure.value.hint
-
-
-def test_the_database_of_another_program_is_left_alone(tmp_path: Path):
-    other = apsw.Connection(str(tmp_path / "default.db"))
-    other.execute("CREATE TABLE theirs (x)")
-    other.close()
-    before = (tmp_path / "default.db").read_bytes()
-    with pytest.raises(CorruptStore, match="another program"):
-        opened(tmp_path)
-    assert (tmp_path / "default.db").read_bytes() == before
-
-
-@pytest.mark.promise("A.sqlite.newer-schema")
-def test_a_store_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path):
-    store = begun(tmp_path)
-    store.close()
-    newer = apsw.Connection(file_of(store))
-    newer.pragma("user_version", 1000)
-    newer.close()
-    with pytest.raises(SchemaTooNew) as failure:
-        opened(tmp_path)
-    assert "upgrade" in str(failure.value.hint)
 
 
 @pytest.mark.parametrize("version", [0, -1])
@@ -372,16 +296,6 @@ def test_a_store_that_lost_its_schema_number_is_damaged_and_left_alone(tmp_path:
         opened(tmp_path)
     assert "backup" in str(failure.value.hint)
     assert Path(file_of(store)).read_bytes() == before
-
-
-def test_a_table_that_somebody_dropped_is_damage(tmp_path: Path):
-    store = begun(tmp_path)
-    other = apsw.Connection(file_of(store))
-    other.execute("DROP TABLE kb_sources")
-    other.close()
-    with pytest.raises(CorruptStore):
-        store.catalog.snapshot()
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -416,23 +330,6 @@ def test_every_fault_of_sqlite_that_a_user_can_meet_has_a_sentence_and_a_hint(
 def test_a_fault_of_ours_is_not_dressed_up_as_the_users(tmp_path: Path):
     with pytest.raises(apsw.SQLError), translated(str(tmp_path)):
         raise apsw.SQLError('near "SELEKT": syntax error')
-
-
-def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path):
-    store = begun(tmp_path / "gone")
-    shutil.rmtree(tmp_path / "gone")
-    with pytest.raises(BackendDown) as failure, store.lock("docs", "syncing this source", wait_s=0):
-        pytest.fail("there is nowhere to lock")
-    assert failure.value.hint
-    store.close()
-
-
-def test_text_that_is_not_unicode_is_refused_and_nothing_is_stored(tmp_path: Path):
-    store = opened(tmp_path)
-    with pytest.raises(BadValue):
-        put(store, "docs/a.md", "fine", "not \udcff fine")
-    assert store.catalog.count().documents == 0
-    store.close()
 
 
 AS_NOBODY = """

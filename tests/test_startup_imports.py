@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import concord
+from concord.cli import quick_start
 from support.engines import engines, plain_environment, wait_until
 
 HEAVY = {"onnxruntime", "mcp", "numpy", "rich", "tokenizers", "sqlite_vec", "pypdfium2", "selectolax"}
@@ -117,6 +121,11 @@ print(msgspec.json.schema(msgspec.defstruct("Point", [("x", int)])))
     )
     assert done.returncode == 0, done.stderr
     assert "'x'" in done.stdout
+
+
+@given(st.text(alphabet=" \t\nab"))
+def test_help_loses_its_indentation_as_inspect_would_take_it(text: str):
+    assert quick_start._without_indentation(text) == inspect.cleandoc(text)
 
 
 @pytest.mark.model  # its tokenizer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,11 +11,10 @@ import pytest
 
 from concord.cli.words import in_words
 from concord.core.errors import Unreadable
-from concord.files.opening import open_of_source
 from concord.files.state import is_unchanged
-from concord.index.sources import absolute_path, register
+from concord.index.sources import register
 from concord.types import Filter, Word
-from support.recorders import MAX_BYTES, Did, SyncBench, did, write
+from support.recorders import MAX_BYTES, SyncBench, write
 
 NAMES = ("a.md", "b.md", "deep/c.md", "deep/d.md")
 SYNCS, FILES = 20, 30  # against a thread that swaps all the time
@@ -62,35 +60,6 @@ def test_a_source_that_is_a_link_now_is_an_error_with_a_hint_and_keeps_its_index
     with pytest.raises(Unreadable, match="a link leads from there to"):
         is_unchanged(bench.store.catalog.snapshot().sources[0], bench.store.catalog, MAX_BYTES)
     assert (found(bench, "heron"), found(bench, "secret")) == (4, 0)
-
-
-def test_a_source_below_a_folder_that_is_a_link_now_is_not_read(bench: SyncBench, docs: Path):
-    bench.add(docs / "deep")
-    swap(docs)
-    with pytest.raises(Unreadable, match="a link leads from there to"):
-        bench.sync()
-    assert (found(bench, "heron"), found(bench, "secret")) == (2, 0)
-
-
-def test_a_source_that_is_one_file_is_not_read_through_a_link(bench: SyncBench, docs: Path):
-    assert did(bench.add(docs / "a.md")) == Did(added=1)
-    swap(docs / "a.md")
-    with pytest.raises(Unreadable, match="a link leads from there to"):
-        bench.sync()
-    assert (found(bench, "heron"), found(bench, "secret")) == (1, 0)
-
-
-def test_a_source_that_was_added_through_a_link_is_synced_where_it_really_is(bench: SyncBench, docs: Path):
-    (docs.parent / "link").symlink_to(docs)
-    for path, name in (("deep", "d.md"), ("a.md", "a.md")):
-        source = register(absolute_path(docs.parent / "link" / path), bench.store.catalog)
-        bench.sync(source)
-        write(
-            docs / path if path == name else docs / path / name,
-            "# Ours\n\nThe heron has left.\n",
-            days_old=0.5,
-        )
-        assert did(bench.sync(source)).changed == 1
 
 
 @pytest.mark.parametrize(
@@ -149,13 +118,3 @@ def test_nothing_outside_is_read_however_often_a_link_comes_and_goes(bench: Sync
             with suppress(Unreadable):
                 bench.sync(source)
             assert found(bench, "secret") == 0
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may list every folder")
-def test_a_folder_that_may_be_entered_and_not_listed_is_no_obstacle(docs: Path):
-    docs.chmod(0o111)
-    try:
-        with open(docs / "deep" / "c.md", "rb", opener=open_of_source) as file:
-            assert b"heron" in file.read()
-    finally:
-        docs.chmod(0o755)

@@ -101,19 +101,6 @@ def test_what_cannot_be_seen_is_named(text: str, kind: str):
     assert any(warning.startswith(kind) for warning in warnings_about(text))
 
 
-ODD = [
-    "\ufeffbegins",
-    "a\u200fb",
-    "\u05d0\u200fb",
-    "раypal",
-    "привет",
-    "\x1b[2J",
-    "ig\u00adnore it",
-    "\u200b",
-    "",
-]
-
-
 @settings(max_examples=60)
 @given(st.text(max_size=400))
 def test_any_text_can_be_looked_at_and_ascii_letters_alone_are_never_suspect(text: str):

@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.core.reports import VectorIndexState
 from concord.store.contract import document_by_id
 from concord.store.sqlite import in_memory
 from concord.store.sqlite.connections import Connection
@@ -169,19 +168,6 @@ def test_searches_compare_every_vector_while_codes_are_made_once(store: SQLiteSt
     assert len(begun) == 1
 
 
-def test_a_store_that_is_closed_stops_codes_that_are_being_made(store: SQLiteStore):
-    fill(store, 600)
-    memory, may_begin, begun = held_up(store)
-    memory._is_closed = may_begin  # so that they are begun when it is closed, and not before
-    for _ in range(in_memory.WORTH_KEEPING):
-        vectors_of(store).search(queries(1)[0], EVERYTHING, 10)
-    store.close()
-    assert begun
-    assert memory._making is not None
-    assert not memory._making.is_alive()
-    assert not has_codes(store)
-
-
 @pytest.mark.promise("scale.derived-vector-index")
 def test_nearly_all_of_the_nearest_are_found_among_many(store: SQLiteStore, exact: SQLiteStore):
     fill(store, 6000)
@@ -269,13 +255,6 @@ def test_filters_lose_nothing(tmp_path: Path, exact: SQLiteStore, filter: Filter
     store.close()
 
 
-def test_equals_come_in_order_of_id_also_where_the_list_ends(store: SQLiteStore):
-    ids = fill(store, 1400)
-    query = queries(1)[0]
-    vectors_of(store).put(keyed((chunk_id, query) for chunk_id in ids[100:1300]))
-    assert [hit.chunk_id for hit in asked(store, query, limit=7)] == ids[100:107]
-
-
 def test_another_model_never_meets_this_ones_codes(store: SQLiteStore):
     ids = fill(store, 200)
     asked(store, queries(1)[0])
@@ -285,16 +264,6 @@ def test_another_model_never_meets_this_ones_codes(store: SQLiteStore):
     vectors_of(store).put(keyed((chunk_id, unit(1, n, 0, 1)) for n, chunk_id in enumerate(ids)))
     assert vectors_of(store).search(unit(1, 7, 0, 1), EVERYTHING, 1)[0].chunk_id == ids[7]
     assert asked(store, unit(1, 7, 0, 1), limit=1)[0].chunk_id == ids[7]
-    assert has_codes(store)
-
-
-def test_what_is_added_or_deleted_is_taken_into_the_codes_at_the_next_search(store: SQLiteStore):
-    fill(store, 300)
-    asked(store, queries(1)[0])
-    late = fill(store, 20, seed=1)
-    store.catalog.delete_documents([path_of(store, 0)])
-    vector = vectors_of(store).fetch(late[-1:])[late[-1]]
-    assert vectors_of(store).search(vector, EVERYTHING, 1)[0].chunk_id == late[-1]
     assert has_codes(store)
 
 
@@ -339,22 +308,6 @@ def test_a_damaged_vector_takes_nobody_elses_place(store: SQLiteStore, exact: SQ
         assert_alike(asked(store, query)[: len(left)], left)
 
 
-def test_a_chunk_that_gets_a_vector_which_is_there_already_is_found_at_once(store: SQLiteStore):
-    fill(store, 300)
-    store.catalog.put_documents([(document("docs/a.md"), pieces("the same"))])
-    (waiting,) = vectors_of(store).pending(0, 1)
-    query = queries(1)[0]
-    vectors_of(store).put(keyed([(waiting.chunk_id, query)]))
-    store.catalog.delete_documents(["docs/a.md"])
-    asked(store, query)
-    assert has_codes(store)
-    store.catalog.put_documents([(document("docs/b.md"), pieces("the same"))])
-    asked(store, query)
-    (waiting,) = vectors_of(store).pending(0, 1)
-    vectors_of(store).put(keyed([(waiting.chunk_id, query)]))
-    assert vectors_of(store).search(query, EVERYTHING, 1)[0].chunk_id == waiting.chunk_id
-
-
 def test_vectors_that_only_the_cache_knows_take_no_place_among_what_codes_propose(
     store: SQLiteStore, exact: SQLiteStore
 ):
@@ -370,11 +323,6 @@ def test_vectors_that_only_the_cache_knows_take_no_place_among_what_codes_propos
     assert len(asked(store, query)) == 10
     assert has_codes(store)
     assert_like_exact(store, exact)
-
-
-def test_stats_tell_that_codes_are_in_memory(store: SQLiteStore, exact: SQLiteStore):
-    assert store.vector_index_state() == VectorIndexState(0, 0, "made in memory, from 1 vectors on")
-    assert exact.vector_index_state() == VectorIndexState(0, 0, "vectors.index is off")
 
 
 def folder_of(store: SQLiteStore) -> Path:

@@ -104,41 +104,9 @@ def embed_by_another_model(store: Store) -> None:
         index.put([(waiting.chunk_id, key, unit(1, 0, 0, 0))])
 
 
-def test_another_collection_takes_over_from_the_old_one(kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path):
-    assert moved(tmp_path, shim.url, **{"vectors.collection": NEW}).left == ()
-    assert owners(shim) == {"others": 1}
-    assert owners(shim, NEW) == {"default": 2}
-
-
 def test_the_same_server_by_another_name_loses_nothing(kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path):
     assert moved(tmp_path, shim.url.replace("127.0.0.1", "localhost")).left == ()
     assert owners(shim) == {"default": 2, "others": 1}
-
-
-def test_what_was_deleted_meanwhile_is_gone_when_all_is_sent_again(
-    kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path
-):
-    (valve,) = (each.id for each in kb.documents() if each.title == "Valve")
-    kb.store.catalog.delete_documents([valve])  # which Qdrant has not been told of
-    assert moved(tmp_path, shim.url).left == ()
-    assert owners(shim) == {"default": 1, "others": 1}
-
-
-def test_what_cannot_be_deleted_now_is_told_and_deleted_by_the_next_run(
-    kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path
-):
-    home = kb.store.outbox.home()
-    shim.stop()
-    try:
-        (left,) = moved(tmp_path).left
-        assert left.home == home
-        assert "Qdrant" in left.why
-    finally:
-        shim.start()
-    assert owners(shim) == {"default": 2, "others": 1}
-    done = moved(tmp_path)
-    assert (done.embedding.reused, done.left) == (0, ())
-    assert owners(shim) == {"others": 1}
 
 
 def test_nothing_is_deleted_before_all_has_arrived(
@@ -170,17 +138,6 @@ def test_a_key_goes_to_no_server_but_the_one_that_the_settings_name(
         assert set(shim.keys) == {key}
 
 
-def test_stats_tell_where_vectors_are_kept(
-    kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path, run: Callable[..., str]
-):
-    home = f"{shim.url}/{OLD}"
-    assert f"2 in {home}" in run("stats")
-    assert json.loads(run("stats", "--json"))["vectors_home"] == home
-    moved(tmp_path)
-    assert home not in run("stats")
-    assert json.loads(run("stats", "--json"))["vectors_home"] is None
-
-
 @pytest.mark.parametrize("vectors", ["", "http://127.0.0.1:1"])
 def test_vectors_that_are_kept_elsewhere_than_the_settings_say_are_found_by_the_doctor(
     kb: KnowledgeBase, shim: QdrantShim, tmp_path: Path, vectors: str
@@ -191,11 +148,6 @@ def test_vectors_that_are_kept_elsewhere_than_the_settings_say_are_found_by_the_
         assert [f"are kept in {shim.url}/{OLD}" in one.message for one in said] == [True]
         assert "vectors.url" in said[0].hint
         assert elsewhere.stats().index is None
-
-
-def test_a_server_that_is_down_is_found_by_the_doctor_before_the_first_vector(tmp_path: Path):
-    with opened(tmp_path, "http://127.0.0.1:1") as kb:
-        assert ["Qdrant at" in one.message for one in kb.doctor().findings] == [True]
 
 
 def test_a_source_that_cannot_be_removed_now_is_not_called_searchable(
@@ -209,22 +161,6 @@ def test_a_source_that_cannot_be_removed_now_is_not_called_searchable(
     assert "searched" not in (refusal.value.hint or "")
     shim.status = None
     assert kb.remove("notes", force=True).vectors_deleted == 2
-
-
-def test_the_command_tells_where_the_copy_has_its_vectors(
-    shim: QdrantShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setenv("KB_HOME", str(tmp_path))
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
-    with opened(tmp_path) as kb:
-        kb.note(Note("The pump is tested on Mondays.", title="Pump"))
-    vectors = shim.url.replace("http://", "http://me:secret@")
-    here = ["--store", f"sqlite://{tmp_path}/store"]
-    assert main([*here, "migrate", "--to", f"sqlite://{tmp_path}/copy", "--vectors", vectors]) == 0
-    said = capsys.readouterr().err
-    assert f"KB_STORE_URL=sqlite://{tmp_path}/copy KB_VECTORS_URL=http://me" in said
-    assert "vectors.url" in said
-    assert "secret" not in said
 
 
 def test_the_command_tells_of_what_is_left_and_what_to_do(

@@ -38,7 +38,6 @@ SCHEMA = json.loads(
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 DOCS = Source("s1", "docs", "/home/me/docs", "directory", "docs", created_at=1.0, synced_at=1700000000.0)
-NOTES = Source("s2", "notes", None, "notes", "notes")
 AUTH = Document("d1", "s1", "docs/guide/auth.md", "markdown", "Authentication", tags=("ops",))
 
 

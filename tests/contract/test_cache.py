@@ -29,12 +29,6 @@ def test_a_vector_is_known_by_its_text_and_by_who_made_it(store: Store):
     assert store.models.index(replace(IDENTITY, dimension=8)).cached(asked) == {}
 
 
-def test_a_vector_put_again_replaces_the_old_one(store: Store):
-    store.models.index(IDENTITY).remember({key("a"): unit(1, 0, 0, 0)})
-    store.models.index(IDENTITY).remember({key("a"): unit(0, 1, 0, 0)})
-    assert store.models.index(IDENTITY).cached([key("a")]) == {key("a"): unit(0, 1, 0, 0)}
-
-
 def test_two_embedders_do_not_disturb_each_other(store: Store):
     other = replace(IDENTITY, model="other")
     store.models.index(IDENTITY).remember({key("a"): unit(1, 0, 0, 0)})
@@ -48,11 +42,6 @@ def test_removing_a_source_leaves_what_is_cached(store: Store):
     store.models.index(IDENTITY).remember({key("text"): unit(1, 0, 0, 0)})
     store.catalog.remove_source("docs")
     assert store.models.index(IDENTITY).cached([key("text")]) == {key("text"): unit(1, 0, 0, 0)}
-
-
-def test_nothing_asked_is_nothing_found(store: Store):
-    store.models.index(IDENTITY).remember({})
-    assert store.models.index(IDENTITY).cached([]) == {}
 
 
 @pytest.mark.promise("E.cache.hit-rate")

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.core.errors import BadValue, NotFound, StoreBusy
@@ -15,7 +12,6 @@ from concord.store.contract import Select, Store, document_by_id, documents_at
 from concord.types import Counts, FileState, Piece, Word
 from contract.stored import (
     EVERYTHING,
-    IDENTITY,
     document,
     embed,
     faults,
@@ -73,13 +69,6 @@ def test_a_document_comes_back_whole(store: Store):
     store.catalog.put_documents([(whole, pieces("text"))])[0]
     assert document_by_id(store.catalog, "d1") == whole
     assert document_by_id(store.catalog, "d2") is None
-
-
-def test_a_tag_given_twice_is_one_tag(store: Store):
-    put(store, "docs/a.md", "x", tags=("ops", "web", "ops"))
-    stored = document_by_id(store.catalog, "docs/a.md")
-    assert stored
-    assert stored.tags == ("ops", "web")
 
 
 def test_a_document_needs_a_source_that_exists(store: Store):
@@ -167,15 +156,6 @@ def test_a_chunk_id_is_never_used_again(store: Store):
     assert new > old
 
 
-def test_new_tags_alone_keep_the_chunks_and_are_searchable(store: Store):
-    before = put(store, "docs/a.md", "text", tags=("ops",))
-    embed(store, [(before[0], unit(1, 0, 0, 0))])
-    after = put(store, "docs/a.md", "text", tags=("staging",))
-    assert after == before
-    assert set(vectors_of(store).fetch(after)) == set(after)
-    assert (found(store, "ops"), found(store, "staging")) == ([], after)
-
-
 def test_updating_a_document_changes_what_its_chunks_are_found_by(store: Store):
     ids = put(store, "docs/a.md", "text", "more text", title="Old", tags=("ops",))
     moved = document("docs/b.md", id="docs/a.md", title="New", tags=("web",), superseded_by=None, size=7)
@@ -184,13 +164,6 @@ def test_updating_a_document_changes_what_its_chunks_are_found_by(store: Store):
     assert [chunk.id for chunk in store.catalog.chunks("docs/a.md")] == ids
     assert (found(store, "old"), found(store, "ops")) == ([], [])
     assert (found(store, "new"), found(store, "web")) == (ids, ids)
-
-
-def test_updating_a_document_keeps_the_vectors_of_its_chunks_where_its_title_stays(store: Store):
-    ids = put(store, "docs/a.md", "text", "more text", title="Same", tags=("ops",))
-    embed(store, [(ids[0], unit(1, 0, 0, 0))])
-    store.catalog.update_documents([document("docs/b.md", id="docs/a.md", title="Same", tags=("web",))])
-    assert set(vectors_of(store).fetch(ids)) == {ids[0]}
 
 
 def test_updating_several_documents_is_updating_each(store: Store):
@@ -207,15 +180,6 @@ def test_updating_several_documents_is_updating_each(store: Store):
     assert set(vectors_of(store).fetch(ids[0])) == {ids[0][0]}
     assert store.catalog.snapshot().generation > before
     assert faults(store) == []
-
-
-def test_of_several_documents_none_is_updated_when_one_is_gone(store: Store):
-    put(store, "docs/a.md", "text", tags=("ops",))
-    with pytest.raises(NotFound):
-        store.catalog.update_documents([document("docs/a.md", tags=("web",)), document("docs/gone.md")])
-    known = document_by_id(store.catalog, "docs/a.md")
-    assert known is not None
-    assert known.tags == ("ops",)
 
 
 def test_updating_a_document_that_is_gone_is_refused(store: Store):
@@ -247,14 +211,6 @@ def test_removing_a_source_takes_all_that_came_from_it_and_nothing_else(store: S
     assert store.catalog.remove_source("docs") == 0
 
 
-def test_removing_a_source_takes_vectors_that_nobody_deleted_before(store: Store):
-    ids = put(store, "docs/a.md", "text")
-    embed(store, [(ids[0], unit(1, 0, 0, 0))])
-    store.catalog.remove_source("docs")
-    assert vectors_of(store).fetch(ids) == {}
-    assert vectors_of(store).search(unit(1, 0, 0, 0), EVERYTHING, 5) == []
-
-
 @pytest.mark.promise("000.remove.no-vectors")
 def test_removing_a_source_without_vectors_reports_none(store: Store):
     put(store, "docs/a.md", "text")
@@ -284,13 +240,6 @@ def test_documents_can_be_changed_while_they_are_walked(store: Store):
     for each in store.catalog.documents():
         store.catalog.delete_documents([each.id])
     assert store.catalog.count().documents == 0
-
-
-def test_a_walk_over_documents_may_be_left_early(store: Store):
-    for n in range(5):
-        put(store, f"docs/{n}.md", "x")
-    assert next(store.catalog.documents()).path == "docs/0.md"
-    assert store.catalog.delete_documents(["docs/0.md"]) == 1
 
 
 def test_an_exact_path_wins_over_paths_that_end_in_it(store: Store):
@@ -369,13 +318,6 @@ def test_who_waits_for_a_sync_gets_its_turn(store: Store):
     assert turns == ["first", "second"]
 
 
-def test_a_failed_sync_frees_its_source(store: Store):
-    with pytest.raises(RuntimeError), store.lock("docs", "syncing this source", wait_s=0):
-        raise RuntimeError
-    with store.lock("docs", "syncing this source", wait_s=0):
-        pass
-
-
 def test_many_threads_may_read_and_write_at_once(store: Store):
     failures: list[BaseException] = []
 
@@ -398,69 +340,6 @@ def test_many_threads_may_read_and_write_at_once(store: Store):
     assert store.catalog.count() == Counts(1, 20, 40, 0)
 
 
-TEXTS = st.sampled_from(["alpha beta", "beta gamma", "gamma", "delta delta", ""])
-CHANGES = st.one_of(
-    st.tuples(
-        st.just("put"),
-        st.sampled_from(["docs/a.md", "docs/b.md", "wiki/c.md"]),
-        st.lists(TEXTS, max_size=4),
-        st.sampled_from(["One", "Two"]),
-        st.sampled_from([(), ("ops",), ("ops", "web")]),
-    ),
-    st.tuples(
-        st.just("update"), st.sampled_from(["docs/a.md", "wiki/c.md"]), st.sampled_from(["One", "Three"])
-    ),
-    st.tuples(st.just("delete"), st.sampled_from(["docs/a.md", "docs/b.md", "wiki/c.md"])),
-    st.tuples(st.just("remove"), st.sampled_from(["docs", "wiki"])),
-    st.tuples(st.just("embed"), st.integers(1, 6)),
-)
-
-
-def apply(store: Store, change: tuple[Any, ...]) -> object:
-    """Make one change and return what the store said."""
-    kind, *rest = change
-    if kind == "put":
-        path, texts, title, tags = rest
-        return put(store, path, *texts, title=title, tags=tags)
-    if kind == "update":
-        old = document_by_id(store.catalog, rest[0])
-        if old:
-            store.catalog.update_documents([replace(old, title=rest[1])])
-        return bool(old)
-    if kind == "delete":
-        return store.catalog.delete_documents(rest)
-    if kind == "remove":
-        return vectors_of(store).delete_source(rest[0]), store.catalog.remove_source(rest[0])
-    waiting = vectors_of(store).pending(0, rest[0])
-    return waiting, embed(store, [(each.chunk_id, unit(each.chunk_id, 1, 1, 0)) for each in waiting])
-
-
-def state(store: Store) -> object:
-    """Return all that can be asked of a store."""
-    documents = list(store.catalog.documents())
-    chunks = [store.catalog.chunks(each.id) for each in documents]
-    ids = [chunk.id for each in chunks for chunk in each]
-    words = {
-        word: found(store, word) for word in ("alpha", "beta", "gamma", "delta", "ops", "web", "one", "three")
-    }
-    store.models.add(IDENTITY, {})
-    nearest = [scored.chunk_id for scored in vectors_of(store).search(unit(3, 1, 1, 0), EVERYTHING, 3)]
-    return documents, chunks, vectors_of(store).fetch(ids), words, nearest, store.catalog.count()
-
-
-@given(st.lists(CHANGES, min_size=1, max_size=12))
-@settings(max_examples=25)
-def test_any_history_leaves_the_same_state_as_in_the_reference(
-    rivals: tuple[Store, Store], changes: list[tuple[Any, ...]]
-):
-    reference, other = rivals
-    for name in ("docs", "wiki"):  # ids go on from the last example, in both alike
-        assert apply(reference, ("remove", name)) == apply(other, ("remove", name))
-    for change in changes:
-        assert apply(reference, change) == apply(other, change)
-    assert state(reference) == state(other)
-
-
 def test_a_memo_is_kept_for_as_long_as_its_source(store: Store):
     put(store, "docs/a.md", "text")
     put(store, "other/a.md", "text")
@@ -471,18 +350,6 @@ def test_a_memo_is_kept_for_as_long_as_its_source(store: Store):
     assert (store.catalog.sync_state("docs"), store.catalog.sync_state("other")) == ("second ☂", "theirs")
     store.catalog.remove_source("docs")
     assert (store.catalog.sync_state("docs"), store.catalog.sync_state("other")) == ("", "theirs")
-
-
-def test_a_memo_changes_nothing_that_can_be_searched(store: Store):
-    put(store, "docs/a.md", "text")
-    before = store.catalog.snapshot().generation
-    store.catalog.put_sync_state("docs", "something to remember")
-    assert store.catalog.snapshot().generation == before
-
-
-def test_a_memo_about_a_source_that_is_gone_is_not_kept(store: Store):
-    store.catalog.put_sync_state("gone", "something to remember")
-    assert store.catalog.sync_state("gone") == ""
 
 
 def test_documents_stored_together_are_as_if_stored_one_by_one(store: Store):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 from msgspec.structs import replace
 
 from concord.store.contract import Store
@@ -20,12 +18,6 @@ def test_readings_are_counted_and_the_latest_is_remembered(store: Store):
     store.journal.record_access(["docs/a.md"], 150.0)
     asked = ["docs/a.md", "docs/b.md", "docs/c.md", "nothing"]
     assert store.journal.accesses(asked) == {"docs/a.md": Access(3, 200.0), "docs/b.md": Access(1, 100.0)}
-
-
-def test_a_document_that_does_not_exist_is_never_read(store: Store):
-    store.journal.record_access(["nothing"], 100.0)
-    put(store, "nothing", "one", source_id="docs")
-    assert store.journal.accesses(["nothing"]) == {}
 
 
 def test_readings_survive_a_change_of_the_document_and_go_with_it(store: Store):
@@ -47,29 +39,12 @@ def test_the_last_opinion_on_a_document_for_a_query_counts(store: Store):
     assert store.journal.feedback() == [other, unasked, replace(first, opinion="bad", at=4.0)]
 
 
-def test_a_query_that_is_judged_may_be_a_pasted_page(store: Store):
-    chance = random.Random(5)
-    page = "".join(chr(chance.randrange(32, 0x2000)) for _ in range(20_000))  # nothing to be compressed
-    given = Feedback("docs/a.md", "docs/a.md:1-1", "good", page, 1.0)
-    for feedback in (given, replace(given, query=page + "s"), replace(given, opinion="bad")):
-        store.journal.record_feedback(feedback)
-    assert store.journal.feedback() == [replace(given, opinion="bad"), replace(given, query=page + "s")]
-
-
 def test_opinions_outlive_their_documents(store: Store):
     put(store, "docs/a.md", "one")
     given = Feedback("docs/a.md", "docs/a.md:1-1", "good", "one", 1.0)
     store.journal.record_feedback(given)
     store.catalog.delete_documents(["docs/a.md"])
     assert store.journal.feedback() == [given]
-
-
-def test_nothing_of_the_journal_counts_as_a_change_to_what_is_searched(store: Store):
-    put(store, "docs/a.md", "one")
-    before = store.catalog.snapshot().generation
-    store.journal.record_access(["docs/a.md"], 100.0)
-    store.journal.record_feedback(Feedback("docs/a.md", "docs/a.md:1-1", "good", "one", 1.0))
-    assert store.catalog.snapshot().generation == before
 
 
 def test_a_store_that_nobody_harmed_has_nothing_wrong(store: Store):

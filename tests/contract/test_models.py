@@ -24,11 +24,6 @@ def found(store: Store, vector: bytes, identity: Identity | None = None) -> list
     return [scored.chunk_id for scored in index.search(vector, EVERYTHING, 9)]
 
 
-def test_before_the_first_model_there_is_none(store: Store):
-    snapshot = store.catalog.snapshot()
-    assert (snapshot.models, snapshot.active) == ([], None)
-
-
 def test_the_first_model_becomes_the_active_one(store: Store):
     store.models.add(IDENTITY, {"embed.provider": "test"})
     assert store.catalog.snapshot().active == Model(IDENTITY, {"embed.provider": "test"}, is_active=True)
@@ -116,14 +111,6 @@ def test_an_index_bound_to_a_model_meets_its_vectors_whatever_is_active(store: S
         assert (old.fetch([a]), new.fetch([a])) == ({a: NORTH}, {a: EAST})
 
 
-def test_a_model_that_nobody_added_takes_no_vectors(store: Store):
-    (a,) = put(store, "docs/a.md", "a")
-    embed(store, [(a, NORTH)])
-    with pytest.raises(BadValue):
-        store.models.index(OTHER).put(keyed([(a, NORTH)]))
-    assert active_model(store) == IDENTITY
-
-
 def test_models_of_different_dimensions_live_side_by_side(store: Store):
     (a,) = put(store, "docs/a.md", "a")
     embed(store, [(a, NORTH)])
@@ -150,16 +137,6 @@ def test_chunks_that_come_and_go_do_so_in_every_model(store: Store):
     store.catalog.delete_documents(["docs/a.md"])
     assert found(store, NORTH) == found(store, NORTH, OTHER) == []
     assert beside.count_pending() == vectors_of(store).count_pending() == 0
-
-
-def test_a_sources_vectors_are_deleted_in_the_model_that_was_asked(store: Store):
-    (a,) = put(store, "docs/a.md", "a")
-    embed(store, [(a, NORTH)])
-    store.models.add(OTHER, {})
-    store.models.index(OTHER).put(keyed([(a, NORTH)]))
-    assert store.models.index(OTHER).delete_source("docs") == 1
-    assert store.models.index(OTHER).count_pending() == 1
-    assert found(store, NORTH) == [a]
 
 
 def test_a_dropped_model_is_gone_and_the_others_stay(store: Store):
@@ -220,12 +197,3 @@ def test_another_model_is_refused_while_there_are_vectors_and_then_takes_the_pla
     assert ready_index(store, other).put(keyed([(a, made)])) == 1
     assert [model.identity for model in store.catalog.snapshot().models] == [other]
     assert found(store, made) == [a]
-
-
-def test_a_model_that_is_added_is_ready_beside_others_and_stays_as_it_is(store: Store):
-    (a,) = put(store, "docs/a.md", "a")
-    embed(store, [(a, NORTH)])
-    store.models.add(OTHER, {"embed.provider": "test"})
-    assert ready_index(store, OTHER).put(keyed([(a, EAST)])) == 1
-    assert active_model(store) == IDENTITY
-    assert store.catalog.snapshot().models[1].recipe == {"embed.provider": "test"}

@@ -55,13 +55,6 @@ def test_a_score_is_the_sum_of_what_each_name_tells(store: Store):
     }
 
 
-def test_a_name_that_most_chunks_have_still_counts_a_little(store: Store):
-    same = put(store, "docs/cli.md", QUERY, QUERY, QUERY)
-    scored = store.words.search_names(["--csv"], EVERYTHING, 9)
-    assert [one.chunk_id for one in scored] == same
-    assert all(0 < one.score < 0.001 for one in scored)
-
-
 def test_filters_hold_for_names(store: Store):
     (a,) = put(store, "docs/cli.md", QUERY, tags=("ops",))
     (b,) = put(store, "more/cli.md", QUERY, mtime_ns=9_000_000_000)
@@ -96,14 +89,3 @@ def test_a_chunk_is_called_after_the_name_that_its_file_has_now(store: Store):
     moved = replace(document("docs/cat.md"), id="docs/tar.md")
     assert store.catalog.put_documents([(moved, pieces(QUERY))])[0] == [a]
     assert called(store, "cat --csv") == [a]
-
-
-def test_columns_are_kept_also_of_a_chunk_that_moves(store: Store):
-    whole, part = Piece("a", 0, 1, 1, 1), Piece("b", 2, 3, 1, 1, start_column=3, end_column=3)
-    put(store, "docs/a.json", whole, part)
-    put(store, "docs/a.json", replace(part, start_column=7, end_column=7))
-    (kept,) = store.catalog.chunks("docs/a.json")
-    assert (kept.start_column, kept.end_column) == (7, 7)
-    put(store, "docs/a.json", whole)
-    (kept,) = store.catalog.chunks("docs/a.json")
-    assert (kept.start_column, kept.end_column) == (None, None)

@@ -100,20 +100,6 @@ def test_places_that_vectors_were_moved_away_from_are_known_until_they_are_forgo
     assert store.outbox.left() == []
 
 
-def test_a_place_that_nothing_was_sent_to_is_not_left(store: Store):
-    store.models.add(IDENTITY, {})
-    (a,) = put(store, "docs/a.md", "a")
-    store.outbox.move(ELSEWHERE)
-    store.outbox.move("")
-    assert store.outbox.left() == []
-    store.outbox.move(ELSEWHERE)
-    store.outbox.acknowledge(IDENTITY, [a])
-    store.catalog.delete_documents(["docs/a.md"])  # which the place has not been told of
-    home = store.outbox.home()
-    store.outbox.move("")
-    assert store.outbox.left() == [home]
-
-
 def test_two_stores_have_two_keys(store: Store):
     from concord.store.json_file import MemoryStore
 
@@ -223,17 +209,6 @@ def test_a_chunk_in_a_new_place_waits_to_be_told_of(store: Store):
     changed(store)
     put(store, "docs/a.md", "before", "a")
     assert a in changed(store)
-
-
-def test_what_changes_while_the_rest_is_told_waits_for_the_next_time(store: Store):
-    store.outbox.move(ELSEWHERE)
-    a, b = (put(store, f"docs/{name}.md", name)[0] for name in "ab")
-    changed(store)
-    store.catalog.delete_documents(["docs/a.md"])
-    told = store.outbox.changes(10)
-    store.catalog.delete_documents(["docs/b.md"])
-    store.outbox.settle([turn for turn, _ in told])
-    assert ([i for _, i in told], [i for _, i in store.outbox.changes(10)]) == ([a], [b])
 
 
 def test_no_more_than_the_limit_comes_back_the_oldest_first(store: Store):

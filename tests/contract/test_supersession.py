@@ -48,13 +48,6 @@ def test_deleting_the_middle_of_a_chain_joins_its_ends(store: Store):
 
 
 @pytest.mark.promise("002.supersede")
-def test_deleting_both_newer_ones_brings_the_oldest_back(store: Store):
-    chain(store)
-    store.catalog.delete_documents(["more/b.md", "docs/c.md"])
-    assert current(store) == {"docs/a.md"}
-
-
-@pytest.mark.promise("002.supersede")
 def test_removing_a_source_brings_back_what_its_documents_superseded(store: Store):
     put(store, "docs/a.md", "the word", superseded_by="more/b.md")
     put(store, "more/b.md", "the word")
@@ -75,10 +68,3 @@ def test_what_a_note_was_made_of_is_kept_with_it(store: Store):
     assert document_by_id(store.catalog, "docs/a.md") == document("docs/a.md", fields=fields)
     ((_, read),) = store.catalog.read([store.catalog.chunks("docs/a.md")[0].id]).values()
     assert read.fields == fields
-
-
-def test_documents_are_counted_by_type(store: Store):
-    put(store, "docs/a.md", "one")
-    put(store, "docs/b.md", "two")
-    put(store, "docs/c.pdf", "three", type="pdf")
-    assert store.catalog.count_types() == {"markdown": 2, "pdf": 1}

@@ -103,12 +103,6 @@ def test_a_vector_whose_chunk_has_gone_is_passed_over(store: Store):
     assert ids(store, NORTH) == [b]
 
 
-def test_vectors_may_come_from_a_generator(store: Store):
-    stored = put(store, "docs/a.md", "a", "b")
-    store.models.add(IDENTITY, {})
-    assert vectors_of(store).put(keyed((chunk_id, NORTH) for chunk_id in stored)) == 2
-
-
 def test_fetching_returns_exactly_what_was_put(store: Store):
     a, b = put(store, "docs/a.md", "a", "b")
     made = unit(0.1, 0.2, -0.3, 0.4)

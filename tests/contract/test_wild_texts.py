@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from concord.core.errors import BadValue
 from concord.store.contract import Select, Store, document_by_id, documents_at
-from concord.types import Access, Chunk, Document, Feedback, FileState, Filter, Pending, Piece, Source
+from concord.types import Chunk, Document, Feedback, FileState, Filter, Pending, Piece, Source
 from contract.stored import document, pieces, put, source, vectors_of
 
 HALF = "half \ud800 a character"
@@ -49,9 +49,6 @@ PIECES = st.builds(
     start_line=st.just(1),
     end_line=st.just(2),
     heading=st.lists(ODD, max_size=2).map(tuple),
-)
-FEEDBACK = st.builds(
-    Feedback, document_id=ODD, citation=ODD, opinion=st.just("good"), query=ODD, at=st.just(1.0)
 )
 often = settings(max_examples=40)
 
@@ -102,35 +99,6 @@ def test_a_document_and_its_chunks_are_read_back_whatever_is_written_in_them(
     assert list(catalog.documents()) == []
 
 
-@given(DOCUMENTS, DOCUMENTS)
-@often
-def test_what_is_changed_or_superseded_is_read_back_whatever_is_written_in_it(
-    store: Store, one: Document, other: Document
-):
-    catalog = emptied(store).catalog
-    catalog.put_source(source(one.source_id))
-    kept = replace(other, id=other.id + "2", path=other.path + "2", source_id=one.source_id)
-    catalog.put_documents([(one, pieces("one")), (kept, pieces("two"))])
-    changed = replace(one, path=one.path + "\0", tags=("a\0", *other.tags), superseded_by=kept.id)
-    catalog.update_documents([changed])
-    assert document_by_id(catalog, one.id) == changed
-    assert list(catalog.documents(Select(superseded_by=kept.id))) == [changed]
-    store.journal.record_access([one.id], 5.0)
-    assert store.journal.accesses([one.id, kept.id]) == {one.id: Access(1, 5.0)}
-    store.journal.put_accesses({one.id: Access(7, 9.5)})
-    assert store.journal.accesses([one.id]) == {one.id: Access(7, 9.5)}
-    assert store.catalog.matching(Filter(tags=("a\0",), include_superseded=True), 9) == [one.id]
-    assert catalog.count_documents(Filter(source_id=one.source_id)) == 1
-    assert catalog.remove_source(one.source_id) == 2
-
-
-@given(FEEDBACK)
-@often
-def test_an_opinion_is_read_back_whatever_is_written_in_it(store: Store, given: Feedback):
-    store.journal.record_feedback(given)
-    assert given in store.journal.feedback()
-
-
 @pytest.mark.parametrize("path", ["docs/a\0b.md", "docs/a*b.md", "docs/a\0*", "**/*\0b.md", "docs/**"])
 def test_a_filter_by_path_lets_the_same_through(rivals: tuple[Store, Store], path: str):
     found = []
@@ -139,26 +107,6 @@ def test_a_filter_by_path_lets_the_same_through(rivals: tuple[Store, Store], pat
         put(one, "docs/ab.md", "text")
         found.append(sorted(one.catalog.matching(Filter(path=path), 9) or []))
     assert found[0] == found[1]
-
-
-@pytest.mark.parametrize("name", ["nothing\0", "\0", "\x1b0", "not\x1b"])
-def test_what_is_looked_up_under_an_odd_name_is_not_there(store: Store, name: str):
-    put(store, "docs/a.md", "text")
-    catalog = store.catalog
-    assert document_by_id(catalog, name) is None
-    assert (
-        documents_at(catalog, name)
-        == list(catalog.documents(Select(superseded_by=name)))
-        == list(catalog.documents(Select(source_id=name)))
-        == []
-    )
-    assert catalog.chunks(name) == []
-    assert vectors_of(store).pending(0, 9, name) == []
-    assert catalog.sync_state(name) == ""
-    assert store.journal.accesses([name]) == {}
-    assert catalog.count_documents(Filter(source_id=name)) == catalog.count_documents(Filter(path=name)) == 0
-    assert catalog.delete_documents([name]) == catalog.remove_source(name) == 0
-    store.journal.record_access([name], 1.0)
 
 
 def _source(field: str, value: Any) -> Callable[[Store], object]:

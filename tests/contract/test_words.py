@@ -148,23 +148,6 @@ def test_words_with_signs_are_found_counted_and_suggested_as_a_whole(store: Stor
     assert store.words.similar_words(mistyped, 5) == [(form, 1)]
 
 
-SPELT = "Straße Strasse, GROẞ gross, Łódź Lodz, œufs oeufs, Tromsø Tromso, Đorđe Dorde, Þór Thor, ışık isik"
-
-
-@pytest.mark.parametrize("pair", SPELT.split(", "))
-def test_a_word_is_found_in_either_spelling_by_either(store: Store, pair: str):
-    letters, spelt = pair.split()
-    chunks = put(store, "docs/a.md", f"the {letters} here", f"the {spelt} there", "the others")
-    for word in (letters, spelt, letters.upper(), f"{letters[:-1]}*", f'"the {letters}"'):
-        assert sorted(ids(store, exact(word))) == chunks[:2]
-    assert ids(store, exact(f"others -{spelt}")) == chunks[2:]
-    for parsed in map(parse, (letters, spelt)):
-        assert parsed.loose is not None
-        first, second = (scored.score for scored in store.words.search(parsed.loose, EVERYTHING, 100))
-        assert second == pytest.approx(first, rel=0.25)
-        assert set(store.words.frequencies(parsed.words)[1].values()) == {2}
-
-
 @pytest.mark.promise("002.title", "B.lexical.headings")
 def test_a_word_of_the_title_or_a_heading_counts_more_than_one_of_the_text(store: Store):
     by_text, by_heading = put(
@@ -225,21 +208,6 @@ def test_no_text_makes_a_search_fail(store: Store, match: Match):
         put(store, "docs/a.md", "a b c NEAR title AND OR NOT")
     for scored in store.words.search(match, EVERYTHING, 5):
         assert scored.score > 0
-
-
-@given(st.lists(WILD))
-@reads_only
-def test_no_word_makes_a_count_fail(store: Store, asked: list[str]):
-    total, counts = store.words.frequencies(asked)
-    assert total == 0
-    assert counts == dict.fromkeys(asked, 0)
-
-
-def test_a_hundred_kilobytes_are_a_query_like_any_other(store: Store):
-    (a, _) = put(store, "docs/a.md", "alpha beta", "gamma")
-    assert ids(store, Phrase("alpha beta " * 10_000)) == []
-    assert ids(store, AnyOf((Word("x" * 100_000), Word("alpha")))) == [a]
-    assert ids(store, AnyOf(words(*(f"w{n}" for n in range(2_000)), "alpha"))) == [a]
 
 
 def test_a_match_may_be_nested_as_deep_as_it_likes(store: Store):
@@ -458,22 +426,6 @@ def test_similar_words_come_nearest_first_then_most_frequent(store: Store):
     assert similar(store, "base") == ["baseline", "database"]
 
 
-@pytest.mark.parametrize("gone", ["old", "new"])
-def test_a_word_is_spelled_as_in_the_passages_that_are_left(store: Store, gone: str):
-    put(store, "docs/old.md", *(f"Municipalities {i}" for i in range(70)))
-    put(store, "docs/new.md", *(f"Municipalities {i}" for i in range(70)))
-    store.catalog.delete_documents([f"docs/{gone}.md"])
-    assert store.words.similar_words("municpalities", 5) == [("municipalities", 70)]
-
-
-def test_an_index_of_many_chunks_still_knows_similar_words(store: Store):
-    put(store, "docs/a.md", *(f"filler{i:03} number {i}" for i in range(600)), "Kubernetes", "authentication")
-    assert similar(store, "kubrenetes") == ["kubernetes"]
-    assert similar(store, "authentication") == ["authentication"]
-    assert similar(store, "authenticatoin") == ["authentication"]
-    assert similar(store, "kubern") == ["kubernetes"]
-
-
 def test_nothing_is_similar_to_what_is_not_there(store: Store):
     assert similar(store, "anything") == []
     (a,) = put(store, "docs/a.md", "ephemeral 404 机器学习")
@@ -493,13 +445,3 @@ def test_any_text_may_be_asked_for_similar_words_and_each_can_be_found(store: St
         match = word_match(found)
         assert match is not None
         assert len(ids(store, match)) == chunks
-
-
-@reads_only
-@given(word=st.text(alphabet="abeknotr", min_size=3, max_size=8))
-def test_backends_agree_on_similar_words(rivals: tuple[Store, Store], word: str):
-    for store in rivals:
-        if not store.catalog.snapshot().sources:
-            put(store, "docs/a.md", "token taken broken", "bank banker", "kraken token baker", "taker tank")
-    memory, other = rivals
-    assert memory.words.similar_words(word, 9) == other.words.similar_words(word, 9)

@@ -52,39 +52,6 @@ def test_the_threshold_is_on_the_reciprocal_ranks_whatever_the_fusion(many: Know
     assert many.search("deploy", threshold=1.0).hits == ()
 
 
-def test_a_hit_stands_under_the_heading_of_the_section_that_its_snippet_shows(tmp_path: Path):
-    questions = ("How do I reset my password?", "Is there a mobile app?", "How do I delete my account?")
-    answers = (
-        f"## {question}\n\nOpen the settings and follow the link there, in your own time.\n"
-        for question in questions
-    )
-    text = "# Questions\n\n" + "\n".join(answers)
-    for name in ("faq.md", "faq.txt"):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
-        kb.add(tmp_path)
-        (hit,) = kb.search("mobile app", type="markdown").hits
-        assert hit.chunk.heading == ("Questions", questions[1])
-        (hit,) = kb.search("zebra", type="markdown", mode="semantic").hits
-        assert hit.chunk.heading == ("Questions",)
-        (hit,) = kb.search("mobile app", type="text").hits
-        assert hit.chunk.heading == ()
-
-
-def test_a_snippet_shows_the_rarer_of_the_words_and_the_row_of_a_table(tmp_path: Path):
-    filler = "Other words stand here and there. " * 9
-    settings = f"# Settings\n\nThe default value is three. {filler}\n\nbacklog is 100 by default. {filler}"
-    stores = "store,city,manager\n" + "".join(f"ST{n},Town{n},Name{n}\n" for n in range(40))
-    write(tmp_path / "docs" / "settings.md", settings)
-    write(tmp_path / "docs" / "stores.csv", stores)
-    for n in range(20):
-        write(tmp_path / "docs" / f"{n}.md", f"The default value of thing {n}.")
-    with opened("memory", tmp_path) as kb:
-        kb.add(tmp_path / "docs")
-        assert "backlog is 100" in kb.search("default value of backlog", mode="fts5").hits[0].snippet
-        assert "Town30,Name30" in kb.search("manager of the store in Town30", mode="fts5").hits[0].snippet
-
-
 @pytest.mark.promise("A.search.citations")
 def test_a_pdf_is_cited_by_page(tmp_path: Path):
     pages = [

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from concord.core import plugins
 from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.types import MODES, Answer
-from searching.pages import opened, paths, plant
+from concord.types import Answer
+from searching.pages import opened, paths
 from support.recorders import write
 from support.small_library import library, titles
 
@@ -25,18 +24,6 @@ def exactly(answer: Answer) -> set[str]:
 @pytest.mark.parametrize("query", ["install git", "installing gits", "INSTALLATION"])
 def test_words_are_found_in_any_form(kb: KnowledgeBase, query: str):
     assert kb.search(query, mode="fts5").hits[0].document.path == "docs/git.md"
-
-
-@pytest.mark.promise("001.fts.fts-only")
-def test_a_search_by_words_opens_no_embedder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    with opened("sqlite", tmp_path) as kb:
-        kb.add(plant(tmp_path / "docs"))
-    monkeypatch.setitem(plugins.TABLES["embedders"], "hashing", "nowhere:Nothing")
-    with opened("sqlite", tmp_path) as kb:
-        answer = kb.search("install git", mode="fts5")
-    assert set(answer.strategies_matched) <= {"fts_exact", "fts_relaxed"}
-    assert answer.hits
-    assert all(hit.scores["cosine"] is None for hit in answer.hits)
 
 
 @pytest.mark.promise("001.rrf.hybrid")
@@ -100,18 +87,6 @@ def test_operators_combine_words(kb: KnowledgeBase, query: str, found: set[str])
     answer = kb.search(query, mode="fts5")
     assert exactly(answer) == found
     assert paths(answer) >= found
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_an_excluded_word_may_stand_in_a_title_or_a_tag(mode: str):
-    notes = {"Docker guide": "Deploy to the target in a container.", "Staging": "Deploy to the target."}
-    other = library(notes)
-    other.note(Note("Deploy to the target in an image.", title="Images", tags=("docker",)))
-    answer = other.search("deploy to the target -docker", mode=mode)
-    assert titles(answer) == ["Staging"]
-    assert answer.note == "texts with docker are left out; put it in quotes to look for it"
-    quoted = other.search('deploy "the target" -docker', mode=mode)
-    assert quoted.note == "texts with docker are left out; quoted words are looked for"
 
 
 @pytest.mark.parametrize(
