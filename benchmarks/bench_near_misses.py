@@ -21,7 +21,16 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from benchmarks.development import SETS, folder, opened, present, rewritten, strangers
+from benchmarks.development import (
+    BY_HAND,
+    SETS,
+    folder,
+    opened,
+    present,
+    rewritten,
+    strangers,
+    unshared,
+)
 from benchmarks.measure import Row, absent, sized
 from benchmarks.synthetic import SEED
 from concord.knowledge import KnowledgeBase
@@ -33,7 +42,6 @@ from concord.search.tools import Tools
 from concord.text.held import contains
 from concord.types import Query, silent
 
-BY_HAND = "squad2-dev"
 QUERIES = sized(300, 4)  # of each set and kind
 LEFT_OUT = 0.15  # of the documents, at most
 OWN_REFUSED = 0.05
@@ -111,28 +119,6 @@ def _told(name: str, knowledge: KnowledgeBase) -> Iterator[Told]:
         answered = _answered(lost, tools)
     with knowledge.measuring.indexed_apart(kept, silent) as tools:
         yield Told(f"{name}, left out", answered, _asked([*lost.judged.values()], tools))
-
-
-def unshared(collection: Collection) -> Collection:
-    """Return a collection without the questions about articles that a reader may have been trained on.
-
-    Paragraphs have the same ids in each language, ARTICLE-PARAGRAPH; the English ones tell which are shared.
-    """
-    twin, trained = folder() / "xquad-en", folder() / BY_HAND
-    if not collection.folder.name.startswith("xquad-") or not (trained / "corpus.jsonl").is_file():
-        return collection
-    texts = {entry.text for entry in read_collection(trained).documents()}
-    shared = {_article(entry.id) for entry in read_collection(twin).documents() if entry.text in texts}
-    asked = {
-        id: text
-        for id, text in collection.judged.items()
-        if shared.isdisjoint(map(_article, collection.relevant(id)))
-    }
-    return replace(collection, queries=asked)
-
-
-def _article(paragraph: str) -> str:
-    return paragraph.partition("-")[0]
 
 
 def _answered(collection: Collection, tools: Tools) -> list[Verdict]:

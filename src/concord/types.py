@@ -408,6 +408,15 @@ class Ranked(Struct, frozen=True):
         return self.candidate.chunk_id
 
 
+class Reading(Struct, frozen=True):
+    """What the reader makes of a passage: how far it answers the question, and with which of its words."""
+
+    logit: float  # that the passage answers
+    start: int  # of the likeliest answer, in the text of its chunk
+    end: int
+    margin: float  # by how much that span is likelier than none, in log-odds
+
+
 class Passage(Struct, frozen=True):
     """A ranked candidate whose text has been read."""
 
@@ -417,6 +426,7 @@ class Passage(Struct, frozen=True):
     also_at: tuple[str, ...] = ()  # citations of the same text elsewhere
     closeness: float = 0.0  # how close the query's words stand in it; 1: all of them, in order
     coverage: float = 0.0  # share of the query's words, by rarity, that it or its title holds
+    reading: Reading | None = None  # None where the reader has not looked
 
 
 class Hit(Struct, frozen=True):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -21,14 +20,25 @@ from msgspec.structs import replace
 
 from concord.quality.metrics import Outcome
 from concord.search.calibration import (
+    READ,
     Calibration,
     Cuts,
     Evidence,
     Head,
     Heads,
+    ReaderCuts,
     probability,
 )
-from concord.search.judge import Judged, Verdict, best_label, cap, row_of
+from concord.search.judge import (
+    Judged,
+    Verdict,
+    believed,
+    best_label,
+    cap,
+    hit_scores,
+    row_of,
+    without_reader,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -42,6 +52,14 @@ FITTED: Mapping[Evidence, tuple[tuple[str, ...], tuple[str, ...]]] = {  # featur
     "words": (
         ("document_z", "document_coverage", "bm25_ratio", "name", "words", "rareness"),
         ("coverage", "fall", "unknown", "name", "words", "rareness"),
+    ),
+    "hybrid+reader": (
+        ("document_cosine", "document_z", "coverage", "name", "reader"),
+        ("cosine", "coverage", "fall", "unknown", "name", "reader", "best_reader"),
+    ),
+    "words+reader": (
+        ("document_z", "document_coverage", "bm25_ratio", "name", "words", "rareness", "reader"),
+        ("coverage", "fall", "unknown", "name", "words", "rareness", "reader", "best_reader"),
     ),
 }
 # Every other feature speaks for a hit: neither gets a weight of the other sign.
@@ -82,9 +100,21 @@ class JudgedSet(NamedTuple):
     few: bool = False  # asked of a few documents of the collection: left out and weighed together with it
 
     def only(self, evidence: Evidence) -> JudgedSet:
-        """Return the answers that were judged by one kind of evidence."""
+        """Return the answers that there is one kind of evidence for; what was read can do without that."""
         own, foreign, near = (
-            [outcome for outcome in outcomes if outcome.verdict.evidence == evidence]
+            [
+                outcome
+                for outcome in outcomes
+                if evidence in (outcome.verdict.evidence, without_reader(outcome.verdict.evidence))
+            ]
+            for outcomes in (self.own, self.foreign, self.near)
+        )
+        return JudgedSet(self.name, own, foreign, near, self.few)
+
+    def believing(self, cuts: ReaderCuts) -> JudgedSet:
+        """Return the answers with the reader no surer than is believed."""
+        own, foreign, near = (
+            [outcome._replace(verdict=_believed(outcome.verdict, cuts)) for outcome in outcomes]
             for outcomes in (self.own, self.foreign, self.near)
         )
         return JudgedSet(self.name, own, foreign, near, self.few)
@@ -107,6 +137,8 @@ class Cases(Struct, frozen=True):
 def fit(sets: Sequence[JudgedSet], model: str, prior: Calibration | None = None) -> Calibration:
     """Fit a calibration for an embedding model to judged sets; a prior is what to stay near to."""
     heads = dict(prior.heads) if prior else {}
+    cuts = prior.reader if prior else reader_cuts(sets)
+    sets = [held.believing(cuts) for held in sets]
     for evidence in FITTED:
         held = _large_enough([judged.only(evidence) for judged in sets])
         if sum(any(outcome.relevant) for judged in held for outcome in judged.own) >= LEAST:
@@ -118,6 +150,7 @@ def fit(sets: Sequence[JudgedSet], model: str, prior: Calibration | None = None)
         _fit_cuts(whole),
         prior.other_scripts if prior else 1.0,
         usual(whole) or (prior.usual if prior else None),
+        reader=cuts,
     )
 
 
@@ -138,12 +171,15 @@ def _fit_heads(sets: Sequence[JudgedSet], evidence: Evidence, prior: Heads | Non
 
 def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
     """Return the verdict that another calibration makes of the same evidence."""
-    head = verdict.evidence if verdict.evidence in calibration.heads else "words"
-    if head not in calibration.heads:
+    by_words: Evidence = "words+reader" if READ in verdict.evidence else "words"
+    known: tuple[Evidence, ...] = (verdict.evidence, without_reader(verdict.evidence), by_words, "words")
+    head = next((name for name in known if name in calibration.heads), None)
+    if head is None:
         return verdict
-    heads, cuts = calibration.heads[head], calibration.cuts
-    scores = [probability(heads.hit, row.features) for row in verdict.judged]
-    judged = tuple(map(partial(_rejudged, cuts), verdict.judged, _falling(verdict, scores)))
+    heads, cuts, verdict = calibration.heads[head], calibration.cuts, _believed(verdict, calibration.reader)
+    scores = hit_scores([row.features for row in verdict.judged], head, calibration)
+    falling = _falling(verdict, scores)
+    judged = tuple(_rejudged(cuts, row, score) for row, score in zip(verdict.judged, falling, strict=True))
     score = probability(heads.answer, verdict.features) if judged else 0.0
     return replace(
         verdict,
@@ -153,6 +189,11 @@ def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
         label=cap(best_label(row.label for row in judged), score, cuts.answer),
         head=head,
     )
+
+
+def _believed(verdict: Verdict, cuts: ReaderCuts) -> Verdict:
+    judged = tuple(replace(row, features=believed(row.features, cuts)) for row in verdict.judged)
+    return replace(verdict, judged=judged, features=believed(verdict.features, cuts))
 
 
 def _falling(verdict: Verdict, scores: Sequence[float]) -> Sequence[float]:
@@ -181,6 +222,7 @@ def hit_cases(sets: Sequence[JudgedSet], names: Sequence[str]) -> Cases:
         ([hit.features[name] for name in names], true, weight, group)
         for outcome, weight, group in _weighted(sets, HIT_SHARES)
         for hit, true in zip(outcome.verdict.judged, outcome.relevant, strict=True)
+        if "reader" not in names or "reader" in hit.features
     )
 
 
@@ -277,6 +319,11 @@ def _fit_cuts(sets: Sequence[JudgedSet]) -> Cuts:
         return Cuts(hit=HIT_CUTS, answer=ANSWER_CUTS)
     weak, strong = (round(float(np.quantile(nearest, share)), 4) for share in (WEAK, STRONG))
     return Cuts(strong, weak, HIT_CUTS, ANSWER_CUTS)
+
+
+def reader_cuts(sets: Sequence[JudgedSet]) -> ReaderCuts:
+    """Return what is settled by the first hit, and what is sure: see SETTLED and SURE."""
+    return ReaderCuts()
 
 
 def answerable_cut(sets: Sequence[JudgedSet], answer: Head) -> float:

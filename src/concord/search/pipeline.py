@@ -26,6 +26,7 @@ from concord.search.judge import PRELIMINARY, Verdict, judge
 from concord.search.notes import Said, notes
 from concord.search.passages import UNSEEN, Read, collapse, diversify, read_passages
 from concord.search.present import present, with_freshness, with_warnings
+from concord.search.reader import loading, read_answers
 from concord.search.request import Options, options_of
 from concord.search.rerank import rerank
 from concord.search.retrieve import retrieve
@@ -72,6 +73,7 @@ def examine(request: Request, tools: Tools) -> Examined:
     snapshot = tools.snapshot or tools.store.catalog.snapshot()
     with stages("understand"):
         query = understand(request, options, tools, snapshot.sources)
+        loading(query, tools)
     with stages("retrieve"):
         retrieved = retrieve(query, options.mode, tools, deadline)
     with stages("complete"):
@@ -95,6 +97,8 @@ def examine(request: Request, tools: Tools) -> Examined:
         passages = boost(passages, query, journal, by_name=not options.is_blended)
     with stages("rerank"):
         passages, late = rerank(passages, query, tools.reranker, deadline.left_ms())
+    with stages("reader"):
+        passages, unread = read_answers(passages, query, tools, deadline)
     with stages("judge"):
         visible = candidates.without(read.left_out)
         verdict = judge(passages, visible, query, calibration, fallback.step, falls=options.is_blended)
@@ -122,7 +126,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         answerable=chosen.answerable,
         calibrated=chosen.head is not None,
         strategies_matched=_matched(hits, tools),
-        degraded=_degraded(candidates, late, read, query, tools),
+        degraded=_degraded(candidates, [*late, *unread], read, query, tools),
         searched=(*(form for forms in query.changes.values() for form in forms), *fallback.searched),
         omitted={
             "deleted": read.deleted or 0,
