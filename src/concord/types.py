@@ -453,6 +453,19 @@ class Hit(Struct, frozen=True):
     explanation: Json = None
 
 
+class Span(Struct, frozen=True):
+    """The words that answer a question, and where they stand."""
+
+    text: str
+    rank: int  # of the result that holds them
+    citation: str  # of these words alone, where their lines are the file's; else of the passage
+    start_line: int
+    end_line: int
+    start_column: int | None = None  # None where the columns of the file are not known
+    end_column: int | None = None
+    page: int | None = None
+
+
 class Degraded(Struct, frozen=True):
     """A strategy that failed or was late, and why."""
 
@@ -474,6 +487,7 @@ class Answer(Struct, frozen=True):
     confidence: str | None = None
     confidence_score: float | None = None
     answerable: bool | None = None
+    answer: Span | None = None  # None where no words are surely the answer
     calibrated: bool | None = None
     strategies_matched: tuple[str, ...] = ()
     degraded: tuple[Degraded, ...] = ()

@@ -25,7 +25,7 @@ from concord.search.fuse import Candidates, above_floor, fuse, rrf_scores
 from concord.search.judge import PRELIMINARY, Verdict, judge
 from concord.search.notes import Said, notes
 from concord.search.passages import UNSEEN, Read, collapse, diversify, read_passages
-from concord.search.present import present, with_freshness, with_warnings
+from concord.search.present import answer_of, present, with_freshness, with_warnings
 from concord.search.reader import loading, read_answers
 from concord.search.request import Options, options_of
 from concord.search.rerank import rerank
@@ -112,6 +112,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         more.subtract(row.passage.document.id for row in chosen.judged)
         hits = present(chosen, query, fallback.searched, rrf, more, snapshot.sources, tools)
         hits = with_warnings(with_freshness(hits, files) if read.deleted is not None else hits)
+        span = answer_of(chosen, calibration)
     answer = Answer(
         request=request,
         mode=options.mode,
@@ -124,6 +125,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         confidence=chosen.label,
         confidence_score=chosen.confidence_score,
         answerable=chosen.answerable,
+        answer=span,
         calibrated=chosen.head is not None,
         strategies_matched=_matched(hits, tools),
         degraded=_degraded(candidates, [*late, *unread], read, query, tools),
@@ -272,4 +274,4 @@ def progressive(request: Request, mode: Mode, ask: Callable[[Request], Answer]) 
 
 def preliminary(answer: Answer) -> Answer:
     """Return an answer that words alone have found, marked as such: nobody knows yet how sure it is."""
-    return replace(answer, confidence=PRELIMINARY, answerable=None)
+    return replace(answer, confidence=PRELIMINARY, answerable=None, answer=None)
