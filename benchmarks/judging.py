@@ -6,6 +6,7 @@ documents, and of the set without the documents that answer it: topics are there
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import tempfile
@@ -41,7 +42,7 @@ COLUMNS = ("set", "ECE", "of scores", "own refused", "foreign", "AUROC") + (
     "few: own refused",
     "near misses",
 )
-QUERIES = 300  # own queries of a set; half as many foreign ones and near misses
+QUERIES = int(os.environ.get("KB_BENCH_QUERIES", 300))  # own queries of a set; half as many others
 LEFT_OUT = 0.25  # of a set's documents, at most, that are taken away to make near misses
 SIZES = {6: 30, 30: 8, 300: 2}  # documents of a small store, and how many such stores of a set
 ASKED_OF_A_STORE = {6: 1, 30: 4, 300: 20}  # queries that it answers, and as many that it does not

@@ -36,10 +36,11 @@ MAY_IMPORT = (
     (LIBRARY, GROUND | PURE | PIPELINES | LIBRARY),
     (FACES, GROUND | PURE | PIPELINES | LIBRARY),
 )
-# The command that starts another face, and the one reranker that runs a model.
+# The command that starts another face, and the two steps of a search that run a model of their own.
 DOORS = {
     "cli/upkeep.py": {"mcp"},
     "search/cross_encoder.py": {"embed"},
+    "search/reader_model.py": {"embed"},
 }
 
 

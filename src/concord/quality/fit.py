@@ -18,7 +18,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.quality.metrics import Outcome
+from concord.quality.metrics import Outcome, auroc
 from concord.search.calibration import (
     READ,
     Calibration,
@@ -30,6 +30,7 @@ from concord.search.calibration import (
     probability,
 )
 from concord.search.judge import (
+    READER,
     Judged,
     Verdict,
     believed,
@@ -54,12 +55,12 @@ FITTED: Mapping[Evidence, tuple[tuple[str, ...], tuple[str, ...]]] = {  # featur
         ("coverage", "fall", "unknown", "name", "words", "rareness"),
     ),
     "hybrid+reader": (
-        ("document_cosine", "document_z", "coverage", "name", "reader"),
-        ("cosine", "coverage", "fall", "unknown", "name", "reader", "best_reader"),
+        ("document_cosine", "document_z", "coverage", "name", *READER[:2]),
+        ("cosine", "coverage", "fall", "unknown", "name", *READER),
     ),
     "words+reader": (
-        ("document_z", "document_coverage", "bm25_ratio", "name", "words", "rareness", "reader"),
-        ("coverage", "fall", "unknown", "name", "words", "rareness", "reader", "best_reader"),
+        ("document_z", "document_coverage", "bm25_ratio", "name", "words", "rareness", *READER[:2]),
+        ("coverage", "fall", "unknown", "name", "words", "rareness", *READER),
     ),
 }
 # Every other feature speaks for a hit: neither gets a weight of the other sign.
@@ -86,6 +87,8 @@ ANSWER_CUTS = {"very_high": 0.95, "high": 0.75, "medium_high": 0.55, "medium": 0
 # documents' own queries, and what is aimed at for the others.
 OWN_REFUSED, FEW_REFUSED = 0.04, 0.16
 FOREIGN_ANSWERED, NEAR_ANSWERED = 0.10, 0.35
+SETTLED = (1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, 3.0)  # log-odds that are tried
+LOST = 0.002  # of AUROC by reading no further
 DEFAULT_CUT = 0.65  # for `answerable`, where nothing unanswerable was asked
 STRONG, WEAK = 0.99, 0.50  # shares of foreign queries whose nearest chunk is below the strong or weak cut
 
@@ -322,8 +325,34 @@ def _fit_cuts(sets: Sequence[JudgedSet]) -> Cuts:
 
 
 def reader_cuts(sets: Sequence[JudgedSet]) -> ReaderCuts:
-    """Return what is settled by the first hit, and what is sure: see SETTLED and SURE."""
-    return ReaderCuts()
+    """Return from which log-odds on no further passage is read: the least that costs next to nothing.
+
+    What it costs is measured in AUROC between own queries that have an answer and near misses, in the mean
+    of the sets: the reader is believed no further than that.
+    """
+    sides = [
+        (
+            _best_read(outcome for outcome in held.own if any(outcome.relevant)),
+            _best_read(held.near),
+        )
+        for held in sets
+        if not held.few
+    ]
+    sides = [(own, near) for own, near in sides if len(own) >= LEAST_OF_A_SET <= len(near)]
+    if not sides:
+        return ReaderCuts()
+
+    def told(most: float) -> float:
+        clipped = (([min(x, most) for x in own], [min(x, most) for x in near]) for own, near in sides)
+        return float(np.mean([auroc(*pair) for pair in clipped]))
+
+    enough = told(np.inf) - LOST
+    return ReaderCuts(settled=next((cut for cut in SETTLED if told(cut) >= enough), None))
+
+
+def _best_read(outcomes: Iterable[Outcome]) -> list[float]:
+    known = (outcome.verdict.features for outcome in outcomes)
+    return [features["best_reader"] for features in known if "best_reader" in features]
 
 
 def answerable_cut(sets: Sequence[JudgedSet], answer: Head) -> float:

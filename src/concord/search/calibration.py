@@ -48,13 +48,15 @@ HIT_FEATURES = (
     "words",  # logarithm of 1 + how many words the query has
     "rareness",  # of the query's words, from 0 to 1
     "reader",  # the reader's log-odds that the passage answers; only of those that it has read
+    "asked_reader",  # the same where the query is worded as a question, else 0: there it says more
 )
 # And of the whole search, beside those of its best hit.
 ANSWER_FEATURES = (
     *HIT_FEATURES,
     "top_cosine",  # of the nearest candidate: where cosines become strong or weak is fitted by it
     "fall",  # share of the first BM25 that is lost by the tenth
-    "best_reader",  # the highest log-odds among the passages that were read
+    "best_reader",  # the highest of `reader` among the passages that were read
+    "best_asked_reader",  # and of `asked_reader`
 )
 
 

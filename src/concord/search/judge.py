@@ -29,7 +29,7 @@ from concord.search.calibration import (
     ReaderCuts,
     probability,
 )
-from concord.search.classify import mentions
+from concord.search.classify import asks, mentions
 from concord.search.fuse import Candidates, dominant
 from concord.search.legs import LEXICAL, NAMES, is_built_in
 from concord.search.scores import is_read
@@ -45,6 +45,7 @@ PRELIMINARY: Label = "fts_only"  # words have answered, meaning has not yet: out
 LOWEST_CAPPED: Label = "low"
 DEPTH = 10  # the hit that the first is compared with: as many results are shown by default
 
+READER = ("reader", "asked_reader", "best_reader", "best_asked_reader")
 DOCUMENT_FEATURES = ("cosine", "z", "coverage")  # of which the best in the document counts as well
 
 _PLACE = {label: place for place, label in enumerate(LABELS)}
@@ -193,7 +194,8 @@ def judge(
         alone = scores
     answer = {**(features[0] if features else dict.fromkeys(HIT_FEATURES, 0.0)), **_of_search(candidates)}
     if READ in evidence:
-        answer["best_reader"] = max(row["reader"] for row in features if "reader" in row)
+        for name in ("reader", "asked_reader"):
+            answer[f"best_{name}"] = max(row[name] for row in features if name in row)
     sure = probability(heads.answer, answer) if passages and heads else max(scores, default=0.0)
     judged = []
     for at, score in enumerate(accumulate(scores, min) if falls else scores):
@@ -290,7 +292,7 @@ def _features(
     ]
     for row, passage in zip(rows, passages, strict=True):
         if passage.reading:
-            row |= believed({"reader": passage.reading.logit}, cuts)
+            row |= believed(_read(passage.reading.logit, query), cuts)
     best: dict[str, list[float]] = {}
     for at in sorted(range(len(passages)), key=lambda at: -rows[at]["z"]):
         own, document = [rows[at][name] for name in DOCUMENT_FEATURES], passages[at].document.id
@@ -298,6 +300,11 @@ def _features(
         for name, value in zip(DOCUMENT_FEATURES, best[document], strict=True):
             rows[at][f"document_{name}"] = value
     return rows
+
+
+def _read(logit: float, query: Query) -> dict[str, float]:
+    is_question = query.text.rstrip().endswith("?") or asks(query.text.split())
+    return {"reader": logit, "asked_reader": logit if is_question else 0.0}
 
 
 def _of_query(query: Query, candidates: Candidates) -> dict[str, float]:
@@ -333,8 +340,7 @@ def _of_search(candidates: Candidates) -> dict[str, float]:
 def believed(features: Mapping[str, float], cuts: ReaderCuts) -> dict[str, float]:
     """Return features in which the reader is no surer than what settles a matter: then it reads no more."""
     most = math.inf if cuts.settled is None else cuts.settled
-    said = {name: min(features[name], most) for name in ("reader", "best_reader") if name in features}
-    return {**features, **said}
+    return {**features, **{name: min(features[name], most) for name in READER if name in features}}
 
 
 def hit_scores(

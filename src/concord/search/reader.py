@@ -1,7 +1,9 @@
 """Does a passage answer it? A small model reads the best passages with the question.
 
 It reads the first alone, and the others only if that does not settle the matter. What it has not read when
-its time is over stays unread: it is judged by other evidence.
+its time is over stays unread: it is judged by other evidence. Source code is not read, nor is a question in
+another language than English, and nothing is missing from the answer then: of 130 web questions to Python
+functions fewer near misses are told apart by what the reader says (AUROC .55) than without it (.63).
 """
 
 from __future__ import annotations
@@ -25,18 +27,17 @@ if TYPE_CHECKING:
 NAME = "reader"  # as a strategy that had no part in an answer
 LATIN = 0.5  # share of a question's letters, from which on it may be English
 KNOWN = 0.42  # share of its longer words that the model has whole, from which on it is: of German 1 in 10
-ENGLISH = Degraded(NAME, "it reads English alone, so the others judge")
 
 
 def read_answers(
     passages: Sequence[Passage], query: Query, tools: Tools, deadline: Deadline
 ) -> tuple[list[Passage], list[Degraded]]:
-    """Return the passages, the best with what the reader makes of them, and why it has read none."""
+    """Return the passages, the best with what the reader makes of them, and why that is missing if it is."""
     model, left = tools.reader, [*passages]
-    if model is None or not passages:
-        return left, [tools.unread] if tools.unread and passages else []
-    if latin_share(query.text) < LATIN:
-        return left, [ENGLISH]
+    if not passages or passages[0].document.type == "code" or latin_share(query.text) < LATIN:
+        return left, []
+    if model is None:
+        return left, [tools.unread] if tools.unread else []
     try:
         readings = _readings(model, passages, query, tools, deadline)
     except Exception as error:  # whatever a model's runtime raises is reported in the answer
@@ -61,7 +62,7 @@ def _readings(
     if is_read is None:
         return Degraded(NAME, f"no answer within {deadline.ms:g} ms")
     if not is_read:
-        return ENGLISH
+        return []
     budget = Deadline(min(deadline.left_ms(), _budget_ms(tools.settings, deadline)))
     few = passages[: tools.settings["reader.passages"]]
     settled = tools.calibration.reader.settled if tools.calibration else None
