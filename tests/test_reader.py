@@ -210,3 +210,19 @@ def test_the_answer_on_the_wire_is_null_where_there_is_none(ask: Ask):
     wire = answer_to_json(ask(MISSED))
     assert wire["answer"] is None
     jsonschema.validate(wire, SCHEMA)
+
+
+def test_reranking_puts_first_what_the_reader_prefers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
+    harbour = "The harbour of Norvik, the dredging of the harbour and those who led the harbour of Norvik"
+    (tmp_path / "a.md").write_text(f"{harbour} are the subject of this page.", encoding="utf-8")
+    (tmp_path / "b.md").write_text(f"{GUIDE.splitlines()[6]} Ships came from afar.", encoding="utf-8")
+    with KnowledgeBase.open() as knowledge:
+        knowledge.add(tmp_path / "a.md")
+        knowledge.add(tmp_path / "b.md")
+        plain, reranked = (knowledge.search(ANSWERED, rerank=rerank) for rerank in (False, True))
+    assert [hit.document.path for hit in plain.hits] == ["a.md", "b.md"]
+    assert [hit.document.path for hit in reranked.hits] == ["b.md", "a.md"]
+    scores = [hit.score for hit in reranked.hits]
+    assert scores == sorted(scores, reverse=True)

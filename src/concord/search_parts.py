@@ -96,6 +96,18 @@ class Searching:
         return reader_model.shared_model(self._settings["embed.threads"])
 
     @property
+    def has_reader(self) -> bool:
+        """Whether no reader has to be loaded before the next search: it is, or there is none."""
+        model = self.reader
+        return model is None or isinstance(model, Degraded) or model.is_warm
+
+    def warm_reader(self) -> None:
+        """Load the reader, if there is one."""
+        model = self.reader
+        if model is not None and not isinstance(model, Degraded):
+            model.warm()
+
+    @property
     def reranker(self) -> Reranker | None:
         """Who takes a second look; None when the provider is `none`."""
         provider = self._settings["rerank.provider"]

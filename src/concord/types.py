@@ -337,6 +337,7 @@ class Request(Struct, frozen=True):
     min_generation: int | None = None
     explain: bool = False
     min_score: float | None = None
+    rerank: bool = False  # the reader reads the first ten, and has a say in their order
 
 
 class Query(Struct, frozen=True):

@@ -95,7 +95,7 @@ class ReaderCuts(Struct, frozen=True):
     """What the reader's log-odds mean for an embedding model's hits."""
 
     settled: float | None = None  # from which on further passages are not read, and no more is believed
-    sure: float = 2.0  # from which on the words that it points at are shown as the answer
+    sure: float = 2.5  # from which on the words that it points at are shown as the answer
 
 
 class Calibration(Struct, frozen=True):

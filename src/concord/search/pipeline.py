@@ -26,7 +26,7 @@ from concord.search.judge import PRELIMINARY, Verdict, judge
 from concord.search.notes import Said, notes
 from concord.search.passages import UNSEEN, Read, collapse, diversify, read_passages
 from concord.search.present import answer_of, present, with_freshness, with_warnings
-from concord.search.reader import loading, read_answers
+from concord.search.reader import by_reading, loading, read_answers
 from concord.search.request import Options, options_of
 from concord.search.rerank import rerank
 from concord.search.retrieve import retrieve
@@ -98,9 +98,12 @@ def examine(request: Request, tools: Tools) -> Examined:
     with stages("rerank"):
         passages, late = rerank(passages, query, tools.reranker, deadline.left_ms())
     with stages("reader"):
-        passages, unread = read_answers(passages, query, tools, deadline)
-    with stages("judge"):
+        passages, unread = read_answers(passages, query, tools, deadline, reranks=request.rerank)
         visible = candidates.without(read.left_out)
+        if request.rerank and passages and passages[0].reading:
+            bare = [replace(passage, reading=None) for passage in passages]
+            passages = by_reading(passages, judge(bare, visible, query, calibration, fallback.step))
+    with stages("judge"):
         verdict = judge(passages, visible, query, calibration, fallback.step, falls=options.is_blended)
         verdict = _without_noise(verdict, options, visible, tools)
     with stages("diversify"):

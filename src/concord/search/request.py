@@ -41,6 +41,7 @@ _FIELDS: Mapping[str, tuple[tuple[type, ...], str]] = {  # what each may be, bes
     "max_tokens": _COUNT,
     "min_generation": _COUNT,
     "explain": _SWITCH,
+    "rerank": _SWITCH,
 }
 MAX_TOP = 1000
 MAX_PATHS, MAX_TAGS = 4, 10  # shown to whoever has typed another
