@@ -31,8 +31,8 @@ quick: $(STAMP) ## the quick tests, which need neither the model nor a server
 	$(BIN)/python -m pytest -n 2 --dist worksteal -x -m "not slow and not server and not model"
 
 lint: $(STAMP) ## ruff
-	$(BIN)/ruff check src tests benchmarks scripts
-	$(BIN)/ruff format --check src tests benchmarks scripts
+	$(BIN)/ruff check src tests benchmarks scripts training
+	$(BIN)/ruff format --check src tests benchmarks scripts training
 
 types: $(STAMP) ## mypy strict
 	$(BIN)/mypy

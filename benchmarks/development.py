@@ -7,9 +7,11 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
+from benchmarks import kept_readings
 from benchmarks.measure import sized
 from benchmarks.synthetic import cache_folder
 from concord.core import plugins
@@ -30,6 +32,7 @@ SETS = (
     "xquad-de",
     "xquad-zh",
 )
+BY_HAND = "squad2-dev"  # the set that has near misses written by people
 TRAIN = {"scifact": "train"}  # judgements to tune on, where the others are kept for reporting
 QUERIES = 500  # asked of a set, so that the largest does not take an hour
 ASKED = 1200  # where confidence is measured: all but of one set, for an error to stand out from chance
@@ -44,7 +47,8 @@ def folder() -> Path:
 
 
 def opened(**settings: str) -> KnowledgeBase:
-    """Return a knowledge base that embeds no text which a benchmark has embedded before."""
+    """Return a knowledge base that embeds and reads no text which a benchmark has embedded or read before."""
+    kept_readings.keep()
     plugins.TABLES["embedders"]["bundled"] = "benchmarks.kept_vectors:KeptEmbedder"
     return KnowledgeBase.open(**settings)
 
@@ -87,6 +91,34 @@ def measured(
         if calibration is not None:
             tools = replace(tools, calibration=calibration)
         return evaluate(collection, tools, silent, others)
+
+
+def unshared(collection: Collection) -> Collection:
+    """Return a collection without the questions about articles that a reader may have been trained on.
+
+    Paragraphs have the same ids in each language, ARTICLE-PARAGRAPH; the English ones tell which are shared.
+    """
+    twin, trained = folder() / "xquad-en", folder() / BY_HAND
+    if not collection.folder.name.startswith("xquad-") or not (trained / "corpus.jsonl").is_file():
+        return collection
+    texts = {entry.text for entry in read_collection(trained).documents()}
+    shared = {_article(entry.id) for entry in read_collection(twin).documents() if entry.text in texts}
+    asked = {
+        id: text
+        for id, text in collection.judged.items()
+        if shared.isdisjoint(map(_article, collection.relevant(id)))
+    }
+    return replace(collection, queries=asked)
+
+
+def _article(paragraph: str) -> str:
+    return paragraph.partition("-")[0]
+
+
+def rows(name: str, file: str) -> list[dict[str, Any]]:
+    """Return the rows of one of a set's files; none where it has no such file."""
+    path = folder() / name / file
+    return [*map(json.loads, path.read_text(encoding="utf-8").splitlines())] if path.is_file() else []
 
 
 def rewritten(collection: Collection, name: str, documents: Iterable[Entry]) -> Collection:

@@ -6,24 +6,24 @@ documents, and of the set without the documents that answer it: topics are there
 
 from __future__ import annotations
 
-import json
+import os
 import random
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import mean
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
 from benchmarks.copying import copy_documents
-from benchmarks.development import TRAIN, folder, strangers
+from benchmarks.development import TRAIN, folder, rows, strangers, unshared
 from benchmarks.stored import vectors_of
 from benchmarks.synthetic import SEED
 from concord.cli.output import table
 from concord.knowledge import KnowledgeBase
-from concord.quality.collection import foreign_queries, read_collection
+from concord.quality.collection import Collection, foreign_queries, read_collection
 from concord.quality.evaluate import UNHURRIED_MS, outcome_of
 from concord.quality.fit import JudgedSet, fit, revised
 from concord.quality.metrics import Outcome, auroc, promises
@@ -36,14 +36,13 @@ from concord.types import Document, Mode, Request, silent
 
 Kind = Literal["own", "foreign", "near"]
 
-NEAR_MISSES = "squad2-dev"  # the set that has near misses written by people
 COLUMNS = ("set", "ECE", "of scores", "own refused", "foreign", "AUROC") + (
     "near misses",
     "AUROC",
     "few: own refused",
     "near misses",
 )
-QUERIES = 300  # own queries of a set; half as many foreign ones and near misses
+QUERIES = int(os.environ.get("KB_BENCH_QUERIES", 300))  # own queries of a set; half as many others
 LEFT_OUT = 0.25  # of a set's documents, at most, that are taken away to make near misses
 SIZES = {6: 30, 30: 8, 300: 2}  # documents of a small store, and how many such stores of a set
 ASKED_OF_A_STORE = {6: 1, 30: 4, 300: 20}  # queries that it answers, and as many that it does not
@@ -87,7 +86,7 @@ def cases(
     knowledge: KnowledgeBase, name: str, names: Sequence[str], calibration: Calibration
 ) -> Iterator[Case]:
     """Yield the answers to all that is asked of a set and of parts of it."""
-    collection = read_collection(folder() / name, TRAIN.get(name)).sampled(QUERIES)
+    collection = to_fit(read_collection(folder() / name, TRAIN.get(name))).sampled(QUERIES)
     with knowledge.measuring.indexed_apart(collection, silent) as tools:
         tools = replace(tools, calibration=calibration)
         own = [Asked("own", id, text, collection.qrels[id]) for id, text in collection.judged.items()]
@@ -104,13 +103,21 @@ def cases(
                 yield from _of_few(own, documents, size, number, knowledge, tools)
 
 
+def to_fit(collection: Collection) -> Collection:
+    """Return a collection without what the reader is judged on, and without what it has learned from."""
+    kept = {row["_id"] for row in rows(collection.folder.name, "queries.jsonl") if _is_kept(row)}
+    queries = {id: text for id, text in collection.queries.items() if id not in kept}
+    return unshared(replace(collection, queries=queries))
+
+
+def _is_kept(row: Mapping[str, Any]) -> bool:
+    return bool(row.get("kept_from_training"))
+
+
 def _by_hand(name: str) -> list[Asked]:
     """Return questions that people wrote about passages which do not answer them, where a set has some."""
-    path = folder() / name / "unanswerable.jsonl"
-    if not path.is_file():
-        return []
-    texts = [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
-    return [Asked("near", text, text) for text in random.Random(SEED).sample(texts, QUERIES)]
+    texts = [row["text"] for row in rows(name, "unanswerable.jsonl") if not _is_kept(row)]
+    return [Asked("near", text, text) for text in random.Random(SEED).sample(texts, min(QUERIES, len(texts)))]
 
 
 def _left_out(own: Sequence[Asked], documents: Mapping[str, Document]) -> tuple[set[str], list[Asked]]:

@@ -45,6 +45,9 @@ passages.FILES_MS = 30_000.0
 # No test starts a process that stays, but for those of engines, which end theirs.
 os.environ[NO_ENGINE] = "never"
 
+# Nor is it one without time for the reader: what is late there is left out.
+os.environ.setdefault("KB_READER_BUDGET_MS", "20000")
+
 # A shell starts what runs in the background with Ctrl-C ignored, and every child inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

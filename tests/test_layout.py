@@ -39,13 +39,15 @@ MAY_IMPORT = (
     ({"web"}, GROUND | PURE | PIPELINES | LIBRARY | {"mcp"}),  # which it serves, and whose state it shares
     (ENGINE, GROUND | PURE | PIPELINES | LIBRARY | {"mcp"}),
 )
-# The commands that start another face or ask the engine, and the one reranker that runs a model.
+# The commands that start another face or ask the engine, and the two steps of a search that run a model of
+# their own.
 DOORS = {
     "cli/command.py": {"engine"},
     "cli/engine.py": {"engine"},
     "cli/ui.py": {"web"},
     "cli/upkeep.py": {"engine", "mcp", "web"},
     "search/cross_encoder.py": {"embed"},
+    "search/reader_model.py": {"embed"},
 }
 
 

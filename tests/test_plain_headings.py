@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from concord.text.plain import read_plain
 
-
 LIST = "* one\n\n* two\n\n* three\n  goes on\n\n"
 
 

@@ -286,13 +286,18 @@ class KnowledgeBase:
             return explain(request, reference, tools)
 
     def warm(self) -> None:
-        """Open the store and, where there are vectors to compare with, load the model."""
+        """Open the store and load the reader and, where there are vectors to compare with, the model."""
+        from concord.search_parts import Searching
+
         self.parts.warm()
+        Searching(self.parts).warm_reader()
 
     @property
     def is_warm(self) -> bool:
         """Whether a search needs no model to be loaded first."""
-        return self.parts.is_warm
+        from concord.search_parts import Searching
+
+        return self.parts.is_warm and Searching(self.parts).has_reader
 
     def get(self, reference: str, *, context: int = 0, whole: bool = False) -> DocumentSlice:
         """Read a citation, a document or a chunk.

@@ -122,7 +122,7 @@ class Measuring:
                             hint="try again: what has been embedded is kept",
                         )
                     tools = searching.with_meaning(tools)
-            yield replace(tools, reranker=searching.reranker)
+            yield searching.with_reader(replace(tools, reranker=searching.reranker))
 
 
 @contextmanager

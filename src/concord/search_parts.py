@@ -23,8 +23,13 @@ from concord.types import ChunkId, Degraded, Identity, Leg, Model, Request
 if TYPE_CHECKING:
     from concord.core.protocols import Embedder, Reranker, Semantic, Strategy
     from concord.search.calibration import Calibration
+    from concord.search.reader_model import ReaderModel
 
 _SEMANTIC = "semantic"  # how the names of such parts begin
+COLD_READER = Degraded("reader", "it is still loading; ask again in a moment")
+NO_READER = Degraded(
+    "reader", Hint(Action.REINSTALL, "its files are missing: {reinstall} brings them", package="concord-kb")
+)
 COLD = Degraded("semantic", "the model is still loading; ask again in a moment to search by meaning as well")
 
 
@@ -52,7 +57,8 @@ class Searching:
         tools = replace(tools, snapshot=snapshot)
         meaning = self._meaning(snapshot.active, wait_for_model)
         if meaning is COLD:
-            return replace(tools, absent=COLD)  # an answer at once: it waits for no reranker's model either
+            return replace(tools, absent=COLD)  # an answer at once: it waits for no other model either
+        tools = self.with_reader(tools, wait_for_model=wait_for_model)
         if isinstance(meaning, Degraded):
             return replace(tools, reranker=self.reranker, absent=meaning)
         return replace(self._with_meaning(tools, meaning), reranker=self.reranker)
@@ -68,6 +74,38 @@ class Searching:
         """Add the semantic strategy, if it can vote, and the calibration of its model to the tools."""
         meaning = self._asked_meaning()
         return tools if isinstance(meaning, Degraded) else self._with_meaning(tools, meaning)
+
+    def with_reader(self, tools: Tools, *, wait_for_model: bool = True) -> Tools:
+        """Add the reader, or why there is none; without waiting only one that is loaded."""
+        model = self.reader
+        if isinstance(model, Degraded):
+            return replace(tools, unread=model)
+        if model and not wait_for_model and not model.is_warm:
+            return replace(tools, unread=COLD_READER)
+        return replace(tools, reader=model)
+
+    @property
+    def reader(self) -> ReaderModel | Degraded | None:
+        """What reads passages with the question, or why nothing does; None where that is not wanted."""
+        if not self._settings["reader.enabled"]:
+            return None
+        from concord.search import reader_model  # late, as a search by words needs none
+
+        if not reader_model.is_installed():
+            return NO_READER
+        return reader_model.shared_model(self._settings["embed.threads"])
+
+    @property
+    def has_reader(self) -> bool:
+        """Whether no reader has to be loaded before the next search: it is, or there is none."""
+        model = self.reader
+        return model is None or isinstance(model, Degraded) or model.is_warm
+
+    def warm_reader(self) -> None:
+        """Load the reader, if there is one."""
+        model = self.reader
+        if model is not None and not isinstance(model, Degraded):
+            model.warm()
 
     @property
     def reranker(self) -> Reranker | None:

@@ -333,6 +333,7 @@ class Request(Struct, frozen=True):
     min_generation: int | None = None
     explain: bool = False
     min_score: float | None = None
+    rerank: bool = False  # the reader reads the first ten, and has a say in their order
 
 
 class Query(Struct, frozen=True):
@@ -404,6 +405,15 @@ class Ranked(Struct, frozen=True):
         return self.candidate.chunk_id
 
 
+class Reading(Struct, frozen=True):
+    """What the reader makes of a passage: how far it answers the question, and with which of its words."""
+
+    logit: float  # that the passage answers
+    start: int  # of the likeliest answer, in the text of its chunk
+    end: int
+    margin: float  # by how much that span is likelier than none, in log-odds
+
+
 class Passage(Struct, frozen=True):
     """A ranked candidate whose text has been read."""
 
@@ -413,6 +423,7 @@ class Passage(Struct, frozen=True):
     also_at: tuple[str, ...] = ()  # citations of the same text elsewhere
     closeness: float = 0.0  # how close the query's words stand in it; 1: all of them, in order
     coverage: float = 0.0  # share of the query's words, by rarity, that it or its title holds
+    reading: Reading | None = None  # None where the reader has not looked
 
 
 class Hit(Struct, frozen=True):
@@ -439,6 +450,19 @@ class Hit(Struct, frozen=True):
     explanation: Json = None
 
 
+class Span(Struct, frozen=True):
+    """The words that answer a question, and where they stand."""
+
+    text: str
+    rank: int  # of the result that holds them
+    citation: str  # of these words alone, where their lines are the file's; else of the passage
+    start_line: int
+    end_line: int
+    start_column: int | None = None  # None where the columns of the file are not known
+    end_column: int | None = None
+    page: int | None = None
+
+
 class Degraded(Struct, frozen=True):
     """A strategy that failed or was late, and why."""
 
@@ -460,6 +484,7 @@ class Answer(Struct, frozen=True):
     confidence: str | None = None
     confidence_score: float | None = None
     answerable: bool | None = None
+    answer: Span | None = None  # None where no words are surely the answer
     calibrated: bool | None = None
     strategies_matched: tuple[str, ...] = ()
     degraded: tuple[Degraded, ...] = ()

@@ -193,7 +193,9 @@ def _answer(answer: Answer, results: Sequence[JsonObject]) -> JsonObject:
     return {
         "query": answer.request.text,
         **_same(answer, "mode", "query_type", "fusion", "org", "confidence", "confidence_score"),
-        **_same(answer, "answerable", "calibrated", "strategies_matched"),
+        **_same(answer, "answerable"),
+        "answer": asdict(answer.answer) if answer.answer else None,
+        **_same(answer, "calibrated", "strategies_matched"),
         "degraded": [asdict(part) for part in answer.degraded],
         **_same(answer, "note", "suggestions"),
         "returned": len(results),

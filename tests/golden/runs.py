@@ -21,7 +21,7 @@ def filled(store: str) -> Iterator[KnowledgeBase]:
     """Lend a knowledge base that holds the corpora, in a store of a kind."""
     with tempfile.TemporaryDirectory(prefix="golden-") as name, _settings(store, Path(name)) as settings:
         url = settings.pop("store__url")
-        with corpora.filled(Path(name), url, **settings) as knowledge:
+        with corpora.filled(Path(name), url, reader__enabled="false", **settings) as knowledge:
             yield knowledge
 
 

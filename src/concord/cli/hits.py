@@ -41,7 +41,8 @@ def show(answer: Answer, *, explain: bool = False) -> None:
     if answer.hits:
         light_up = _highlighter(answer.request.text, dress, answer.searched)
         scale = " (uncalibrated)" if answer.calibrated is False else ""
-        output.emit("\n\n".join(_hit(hit, dress, light_up, scale, explain=explain) for hit in answer.hits))
+        hits = [_hit(hit, dress, light_up, scale, explain=explain) for hit in answer.hits]
+        output.emit("\n\n".join([*_answer(answer, dress), *hits]))
     for line in _remarks(answer, explain=explain):
         output.talk(line)
 
@@ -60,6 +61,13 @@ def _dress() -> Dress:
         match=lambda text: click.style(text, fg="yellow", bold=True),
         width=width,
     )
+
+
+def _answer(answer: Answer, dress: Dress) -> Iterator[str]:
+    """Yield the words that answer the question, with where they stand."""
+    if span := answer.answer:
+        words = "\n".join(dress.match(line) for line in _wrapped(span.text, dress.width))
+        yield f"{words}\n{INDENT}{dress.faint(one_line(span.citation))}"
 
 
 def _hit(hit: Hit, dress: Dress, light_up: Callable[[str], str], scale: str, *, explain: bool) -> str:
@@ -185,9 +193,10 @@ def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
     parts = [f"{count}{of} in {answer.search_time_ms:.0f} ms", f"mode {answer.mode}"]
     if answer.confidence:
         parts.append(f"confidence {answer.confidence}{_doubt(answer)}")
-    if answer.answerable is False and found:
-        parts.append("these may not answer it")
     yield " · ".join(parts)
+    if answer.answerable is False and found:
+        names = map(one_line, (answer.hits[0].document.title, *answer.hits[0].chunk.heading))
+        yield f"nothing here answers this; nearest: {trail([*dict.fromkeys(names)], MAX_WIDTH)}"
     if dropped := answer.omitted.get("below_threshold"):
         yield f"{dropped} below the threshold"
     if unlikely := answer.omitted.get("below_min_score"):

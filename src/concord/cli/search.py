@@ -53,6 +53,7 @@ _REQUEST_OPTIONS = (
         metavar="N",
         help="How long the strategies may take; the answer names late ones; late words are an error.",
     ),
+    click.option("--rerank", is_flag=True, help="Let the reader reorder the first ten; takes longer."),
     click.option("--include-superseded", is_flag=True, help="Also what a newer document has replaced."),
 )
 

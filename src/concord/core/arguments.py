@@ -77,6 +77,7 @@ class Search(Arguments, frozen=True):
     fusion: str | None = None
     ef_search: int | None = None
     explain: bool = False
+    rerank: bool = False
 
 
 class Explain(Search, frozen=True, kw_only=True):

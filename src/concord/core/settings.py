@@ -319,6 +319,28 @@ SETTINGS: tuple[Setting, ...] = (
         "none comes with the program, and none is ever downloaded",
     ),
     Setting(
+        "reader.enabled",
+        True,
+        "whether a small model reads the best passages with the question, and says whether they answer it",
+        "of questions whose topic is there and whose answer is not, three times as many are told apart",
+    ),
+    Setting(
+        "reader.passages",
+        3,
+        "how many passages it reads, at most; fewer if the first settles the matter",
+        "as measured; each further one takes as long as the first and seldom says more",
+        minimum=1,
+        maximum=10,
+    ),
+    Setting(
+        "reader.budget_ms",
+        60.0,
+        "how long it may read, once it is loaded; in proportion more where a deadline of more than"
+        " search.deadline_ms is asked for",
+        "three passages take that long on two cores; what it has read by then counts",
+        minimum=1,
+    ),
+    Setting(
         "ingest.max_bytes",
         20_000_000,
         "larger files are skipped and counted",

@@ -160,8 +160,13 @@ class Session:
     def run(self, feed: Mapping[str, Any], preferred: Sequence[str]) -> Any:
         """Return one output: the first preferred one that there is, else the first. It gets what it wants."""
         output = next((name for name in preferred if name in self._outputs), self._outputs[0])
+        return self.run_all(feed, [output])[0]
+
+    def run_all(self, feed: Mapping[str, Any], outputs: Sequence[str]) -> list[Any]:
+        """Return outputs by name, in this order."""
         with _faults_as(self._error):
-            return self._session.run([output], {name: feed[name] for name in self._inputs})[0]
+            found: list[Any] = self._session.run([*outputs], {name: feed[name] for name in self._inputs})
+            return found
 
 
 def _session_options(threads: int, *, is_fused: bool, folder: str) -> Any:

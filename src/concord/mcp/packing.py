@@ -212,6 +212,7 @@ def _shorten_frame(wire: JsonObject, *, query: int, suggestions: int, said: int)
     """Shorten the query, the note and the like to so many bytes, and leave so many suggestions."""
     wire |= {
         "query": _short(wire["query"], query),
+        "answer": wire["answer"] if suggestions else None,
         "note": _short(wire["note"], said) if wire["note"] else None,
         "suggestions": [_short(one, 60) for one in wire["suggestions"][:suggestions]],
         "degraded": [{**one, "reason": _short(one["reason"], said // 2)} for one in wire["degraded"][:3]],

@@ -80,6 +80,16 @@ RESULT = or_absent(
     warnings=several(TEXT),
     more_in_document=COUNT,
 )
+SPAN = record(
+    text=TEXT,
+    rank=COUNT,
+    citation=TEXT,
+    start_line=COUNT,
+    end_line=COUNT,
+    start_column=maybe(COUNT),
+    end_column=maybe(COUNT),
+    page=maybe(COUNT),
+)
 ANSWER = record(
     query=TEXT,
     mode=TEXT,
@@ -89,6 +99,7 @@ ANSWER = record(
     confidence=maybe(TEXT),
     confidence_score=maybe(NUMBER),
     answerable=maybe(YES_NO),
+    answer=maybe(SPAN),
     calibrated=maybe(YES_NO),
     strategies_matched=several(TEXT),
     degraded=several(record(strategy=TEXT, reason=TEXT)),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -19,16 +18,28 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.quality.metrics import Outcome
+from concord.quality.metrics import Outcome, auroc
 from concord.search.calibration import (
+    READ,
     Calibration,
     Cuts,
     Evidence,
     Head,
     Heads,
+    ReaderCuts,
     probability,
 )
-from concord.search.judge import Judged, Verdict, best_label, cap, row_of
+from concord.search.judge import (
+    READER,
+    Judged,
+    Verdict,
+    believed,
+    best_label,
+    cap,
+    hit_scores,
+    row_of,
+    without_reader,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -42,6 +53,14 @@ FITTED: Mapping[Evidence, tuple[tuple[str, ...], tuple[str, ...]]] = {  # featur
     "words": (
         ("document_z", "document_coverage", "bm25_ratio", "name", "words", "rareness"),
         ("coverage", "fall", "unknown", "name", "words", "rareness"),
+    ),
+    "hybrid+reader": (
+        ("document_cosine", "document_z", "coverage", "name", *READER[:2]),
+        ("cosine", "coverage", "fall", "unknown", "name", *READER),
+    ),
+    "words+reader": (
+        ("document_z", "document_coverage", "bm25_ratio", "name", "words", "rareness", *READER[:2]),
+        ("coverage", "fall", "unknown", "name", "words", "rareness", *READER),
     ),
 }
 # Every other feature speaks for a hit: neither gets a weight of the other sign.
@@ -68,6 +87,8 @@ ANSWER_CUTS = {"very_high": 0.95, "high": 0.75, "medium_high": 0.55, "medium": 0
 # documents' own queries, and what is aimed at for the others.
 OWN_REFUSED, FEW_REFUSED = 0.04, 0.16
 FOREIGN_ANSWERED, NEAR_ANSWERED = 0.10, 0.35
+SETTLED = (1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, 3.0)  # log-odds that are tried
+LOST = 0.002  # of AUROC by reading no further
 DEFAULT_CUT = 0.65  # for `answerable`, where nothing unanswerable was asked
 STRONG, WEAK = 0.99, 0.50  # shares of foreign queries whose nearest chunk is below the strong or weak cut
 
@@ -82,9 +103,21 @@ class JudgedSet(NamedTuple):
     few: bool = False  # asked of a few documents of the collection: left out and weighed together with it
 
     def only(self, evidence: Evidence) -> JudgedSet:
-        """Return the answers that were judged by one kind of evidence."""
+        """Return the answers that there is one kind of evidence for; what was read can do without that."""
         own, foreign, near = (
-            [outcome for outcome in outcomes if outcome.verdict.evidence == evidence]
+            [
+                outcome
+                for outcome in outcomes
+                if evidence in (outcome.verdict.evidence, without_reader(outcome.verdict.evidence))
+            ]
+            for outcomes in (self.own, self.foreign, self.near)
+        )
+        return JudgedSet(self.name, own, foreign, near, self.few)
+
+    def believing(self, cuts: ReaderCuts) -> JudgedSet:
+        """Return the answers with the reader no surer than is believed."""
+        own, foreign, near = (
+            [outcome._replace(verdict=_believed(outcome.verdict, cuts)) for outcome in outcomes]
             for outcomes in (self.own, self.foreign, self.near)
         )
         return JudgedSet(self.name, own, foreign, near, self.few)
@@ -107,6 +140,8 @@ class Cases(Struct, frozen=True):
 def fit(sets: Sequence[JudgedSet], model: str, prior: Calibration | None = None) -> Calibration:
     """Fit a calibration for an embedding model to judged sets; a prior is what to stay near to."""
     heads = dict(prior.heads) if prior else {}
+    cuts = prior.reader if prior else reader_cuts(sets)
+    sets = [held.believing(cuts) for held in sets]
     for evidence in FITTED:
         held = _large_enough([judged.only(evidence) for judged in sets])
         if sum(any(outcome.relevant) for judged in held for outcome in judged.own) >= LEAST:
@@ -118,6 +153,7 @@ def fit(sets: Sequence[JudgedSet], model: str, prior: Calibration | None = None)
         _fit_cuts(whole),
         prior.other_scripts if prior else 1.0,
         usual(whole) or (prior.usual if prior else None),
+        reader=cuts,
     )
 
 
@@ -138,12 +174,15 @@ def _fit_heads(sets: Sequence[JudgedSet], evidence: Evidence, prior: Heads | Non
 
 def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
     """Return the verdict that another calibration makes of the same evidence."""
-    head = verdict.evidence if verdict.evidence in calibration.heads else "words"
-    if head not in calibration.heads:
+    by_words: Evidence = "words+reader" if READ in verdict.evidence else "words"
+    known: tuple[Evidence, ...] = (verdict.evidence, without_reader(verdict.evidence), by_words, "words")
+    head = next((name for name in known if name in calibration.heads), None)
+    if head is None:
         return verdict
-    heads, cuts = calibration.heads[head], calibration.cuts
-    scores = [probability(heads.hit, row.features) for row in verdict.judged]
-    judged = tuple(map(partial(_rejudged, cuts), verdict.judged, _falling(verdict, scores)))
+    heads, cuts, verdict = calibration.heads[head], calibration.cuts, _believed(verdict, calibration.reader)
+    scores = hit_scores([row.features for row in verdict.judged], head, calibration)
+    falling = _falling(verdict, scores)
+    judged = tuple(_rejudged(cuts, row, score) for row, score in zip(verdict.judged, falling, strict=True))
     score = probability(heads.answer, verdict.features) if judged else 0.0
     return replace(
         verdict,
@@ -153,6 +192,11 @@ def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
         label=cap(best_label(row.label for row in judged), score, cuts.answer),
         head=head,
     )
+
+
+def _believed(verdict: Verdict, cuts: ReaderCuts) -> Verdict:
+    judged = tuple(replace(row, features=believed(row.features, cuts)) for row in verdict.judged)
+    return replace(verdict, judged=judged, features=believed(verdict.features, cuts))
 
 
 def _falling(verdict: Verdict, scores: Sequence[float]) -> Sequence[float]:
@@ -181,6 +225,7 @@ def hit_cases(sets: Sequence[JudgedSet], names: Sequence[str]) -> Cases:
         ([hit.features[name] for name in names], true, weight, group)
         for outcome, weight, group in _weighted(sets, HIT_SHARES)
         for hit, true in zip(outcome.verdict.judged, outcome.relevant, strict=True)
+        if "reader" not in names or "reader" in hit.features
     )
 
 
@@ -277,6 +322,37 @@ def _fit_cuts(sets: Sequence[JudgedSet]) -> Cuts:
         return Cuts(hit=HIT_CUTS, answer=ANSWER_CUTS)
     weak, strong = (round(float(np.quantile(nearest, share)), 4) for share in (WEAK, STRONG))
     return Cuts(strong, weak, HIT_CUTS, ANSWER_CUTS)
+
+
+def reader_cuts(sets: Sequence[JudgedSet]) -> ReaderCuts:
+    """Return from which log-odds on no further passage is read: the least that costs next to nothing.
+
+    What it costs is measured in AUROC between own queries that have an answer and near misses, in the mean
+    of the sets: the reader is believed no further than that.
+    """
+    sides = [
+        (
+            _best_read(outcome for outcome in held.own if any(outcome.relevant)),
+            _best_read(held.near),
+        )
+        for held in sets
+        if not held.few
+    ]
+    sides = [(own, near) for own, near in sides if len(own) >= LEAST_OF_A_SET <= len(near)]
+    if not sides:
+        return ReaderCuts()
+
+    def told(most: float) -> float:
+        clipped = (([min(x, most) for x in own], [min(x, most) for x in near]) for own, near in sides)
+        return float(np.mean([auroc(*pair) for pair in clipped]))
+
+    enough = told(np.inf) - LOST
+    return ReaderCuts(settled=next((cut for cut in SETTLED if told(cut) >= enough), None))
+
+
+def _best_read(outcomes: Iterable[Outcome]) -> list[float]:
+    known = (outcome.verdict.features for outcome in outcomes)
+    return [features["best_reader"] for features in known if "best_reader" in features]
 
 
 def answerable_cut(sets: Sequence[JudgedSet], answer: Head) -> float:

@@ -2,7 +2,8 @@
 
 Two heads, each a logistic regression over named features: `hit` (is this passage relevant?) and `answer` (do
 the results hold the answer?). Each was fitted once for every kind of evidence: with meaning (`hybrid`) and by
-words alone (`words`), which know no embedding model. `quality/fit.py` fits them.
+words alone (`words`), which know no embedding model, and each of the two with what the reader says as well.
+`quality/fit.py` fits them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ SHIPPED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data")
 SHIPPED_WORDS = "calibration-granite-embedding-30m-english_384__cosine.json"  # its words head fits any model
 HALF_READ = 0.5  # how much of a query a model must read for its nearness to say something
 
-Evidence = Literal["words", "hybrid"]  # which evidence a hit is judged by
+# Which evidence a hit is judged by.
+Evidence = Literal["words", "hybrid", "words+reader", "hybrid+reader"]
+READ = "+reader"  # ends what is judged by the reader as well
 
 # What the heads may know of a passage; `judge.features_of` computes them.
 HIT_FEATURES = (
@@ -44,12 +47,16 @@ HIT_FEATURES = (
     "name",  # 1: it holds the asked name, 0: none asked, −1: asked and nowhere in the store
     "words",  # logarithm of 1 + how many words the query has
     "rareness",  # of the query's words, from 0 to 1
+    "reader",  # the reader's log-odds that the passage answers; only of those that it has read
+    "asked_reader",  # the same where the query is worded as a question, else 0: there it says more
 )
 # And of the whole search, beside those of its best hit.
 ANSWER_FEATURES = (
     *HIT_FEATURES,
     "top_cosine",  # of the nearest candidate: where cosines become strong or weak is fitted by it
     "fall",  # share of the first BM25 that is lost by the tenth
+    "best_reader",  # the highest of `reader` among the passages that were read
+    "best_asked_reader",  # and of `asked_reader`
 )
 
 
@@ -84,6 +91,13 @@ class Cuts(Struct, frozen=True):
 UNFITTED = Cuts()
 
 
+class ReaderCuts(Struct, frozen=True):
+    """What the reader's log-odds mean for an embedding model's hits."""
+
+    settled: float | None = None  # from which on further passages are not read, and no more is believed
+    sure: float = 2.5  # from which on the words that it points at are shown as the answer
+
+
 class Calibration(Struct, frozen=True):
     """What was fitted for one embedding model."""
 
@@ -95,6 +109,7 @@ class Calibration(Struct, frozen=True):
     other_scripts: float = 1.0  # how well the model reads scripts other than Latin, from 0 to 1
     usual: tuple[float, float] | None = None  # mean and spread of its cosines where enough is found
     version: int = VERSION
+    reader: ReaderCuts = ReaderCuts()
 
     @property
     def is_multilingual(self) -> bool:
@@ -142,7 +157,7 @@ def for_words(calibration: Calibration | None) -> Calibration | None:
     if calibration is None or "words" not in calibration.heads:
         return None
     cuts = replace(calibration.cuts, strong=None, weak=UNFITTED.weak)
-    heads = {"words": calibration.heads["words"]}
+    heads = {name: heads for name, heads in calibration.heads.items() if name in ("words", f"words{READ}")}
     return replace(calibration, model="", heads=heads, cuts=cuts, other_scripts=1.0, usual=None)
 
 

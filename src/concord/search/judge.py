@@ -19,14 +19,17 @@ from msgspec.structs import replace
 from concord.search.blend import POOL, Context
 from concord.search.calibration import (
     HIT_FEATURES,
+    READ,
     UNFITTED,
     Calibration,
     Cuts,
     Evidence,
+    Head,
     Heads,
+    ReaderCuts,
     probability,
 )
-from concord.search.classify import mentions
+from concord.search.classify import asks, mentions
 from concord.search.fuse import Candidates, dominant
 from concord.search.legs import LEXICAL, NAMES, is_built_in
 from concord.search.scores import is_read
@@ -42,6 +45,7 @@ PRELIMINARY: Label = "fts_only"  # words have answered, meaning has not yet: out
 LOWEST_CAPPED: Label = "low"
 DEPTH = 10  # the hit that the first is compared with: as many results are shown by default
 
+READER = ("reader", "asked_reader", "best_reader", "best_asked_reader")
 DOCUMENT_FEATURES = ("cosine", "z", "coverage")  # of which the best in the document counts as well
 
 _PLACE = {label: place for place, label in enumerate(LABELS)}
@@ -177,18 +181,27 @@ def judge(
     list would contradict it.
     """
     evidence = evidence_of(passages[0].ranked.candidate if passages else None, candidates)
+    if passages and passages[0].reading:
+        evidence = with_reader(evidence)
     head, heads = heads_for(evidence, candidates, calibration)
     cuts = calibration.cuts if calibration else UNFITTED
-    features = _features(passages, candidates, query)
-    pairs = [_scores(*row, heads, candidates.context) for row in zip(passages, features, strict=True)]
-    scores = [score for score, _ in pairs]
+    features = _features(passages, candidates, query, calibration.reader if calibration else ReaderCuts())
+    if heads:
+        scores = hit_scores(features, head, calibration)
+        alone = hit_scores([*map(_alone, features)], head, calibration)
+    else:
+        scores = [stand_in(passage.ranked.candidate, candidates.context) for passage in passages]
+        alone = scores
     answer = {**(features[0] if features else dict.fromkeys(HIT_FEATURES, 0.0)), **_of_search(candidates)}
+    if READ in evidence:
+        for name in ("reader", "asked_reader"):
+            answer[f"best_{name}"] = max(row[name] for row in features if name in row)
     sure = probability(heads.answer, answer) if passages and heads else max(scores, default=0.0)
     judged = []
     for at, score in enumerate(accumulate(scores, min) if falls else scores):
         clues = _clues(passages[at], candidates.context, query, cuts, step)
         label = cap(row_of(clues).label, score, cuts.hit)
-        judged.append(Judged(passages[at], score, pairs[at][1], label, clues, features[at]))
+        judged.append(Judged(passages[at], score, alone[at], label, clues, features[at]))
     return Verdict(
         tuple(judged),
         sure,
@@ -225,15 +238,25 @@ def evidence_of(first: Candidate | None, candidates: Candidates) -> Evidence:
     return "hybrid" if has_meaning and first is not None and first.cosine is not None else "words"
 
 
+def with_reader(evidence: Evidence) -> Evidence:
+    """Return the kind of evidence that there is once the reader has read the first hit as well."""
+    return "hybrid+reader" if evidence == "hybrid" else "words+reader"
+
+
+def without_reader(evidence: Evidence) -> Evidence:
+    """Return the kind of evidence that there is on a hit that the reader has not read."""
+    return "hybrid" if evidence in ("hybrid", "hybrid+reader") else "words"
+
+
 def heads_for(
     evidence: Evidence, candidates: Candidates, calibration: Calibration | None
 ) -> tuple[Evidence | None, Heads | None]:
     """Return the heads that were fitted for some evidence; those of words serve any model."""
-    if calibration and evidence in calibration.heads:
-        return evidence, calibration.heads[evidence]
-    if calibration and "words" in calibration.heads and any(row.lexical_rank for row in candidates.rows):
-        return "words", calibration.heads["words"]
-    return None, None
+    known: list[Evidence] = [evidence, without_reader(evidence)]
+    if any(row.lexical_rank for row in candidates.rows):
+        known += ["words+reader", "words"] if READ in evidence else ["words"]
+    heads = calibration.heads if calibration else {}
+    return next(((name, heads[name]) for name in known if name in heads), (None, None))
 
 
 def row_of(clues: Clues) -> Row:
@@ -254,7 +277,9 @@ def best_label(labels: Iterable[Label]) -> Label:
     return min(labels, key=lambda label: _PLACE.get(label, -1), default=LABELS[-1])
 
 
-def _features(passages: Sequence[Passage], candidates: Candidates, query: Query) -> list[dict[str, float]]:
+def _features(
+    passages: Sequence[Passage], candidates: Candidates, query: Query, cuts: ReaderCuts
+) -> list[dict[str, float]]:
     """Return the features of each passage, with the best evidence for its document.
 
     That is its own, or that of a better passage. Worse ones are left out, so that asking for more results
@@ -265,6 +290,9 @@ def _features(passages: Sequence[Passage], candidates: Candidates, query: Query)
         {**_of_candidate(passage.ranked, candidates, query), **of_query, "coverage": passage.coverage}
         for passage in passages
     ]
+    for row, passage in zip(rows, passages, strict=True):
+        if passage.reading:
+            row |= believed(_read(passage.reading.logit, query), cuts)
     best: dict[str, list[float]] = {}
     for at in sorted(range(len(passages)), key=lambda at: -rows[at]["z"]):
         own, document = [rows[at][name] for name in DOCUMENT_FEATURES], passages[at].document.id
@@ -272,6 +300,11 @@ def _features(passages: Sequence[Passage], candidates: Candidates, query: Query)
         for name, value in zip(DOCUMENT_FEATURES, best[document], strict=True):
             rows[at][f"document_{name}"] = value
     return rows
+
+
+def _read(logit: float, query: Query) -> dict[str, float]:
+    is_question = query.text.rstrip().endswith("?") or asks(query.text.split())
+    return {"reader": logit, "asked_reader": logit if is_question else 0.0}
 
 
 def _of_query(query: Query, candidates: Candidates) -> dict[str, float]:
@@ -304,16 +337,41 @@ def _of_search(candidates: Candidates) -> dict[str, float]:
     }
 
 
-def _scores(
-    passage: Passage, features: Mapping[str, float], heads: Heads | None, context: Context
-) -> tuple[float, float]:
-    """Return a passage's score, and what it would be without other passages of its document."""
-    if heads is None:
-        return (stand_in(passage.ranked.candidate, context),) * 2
-    score = probability(heads.hit, features)
-    alone = {f"document_{name}": features[name] for name in DOCUMENT_FEATURES}
-    is_best = alone.items() <= features.items()
-    return score, score if is_best else probability(heads.hit, {**features, **alone})
+def believed(features: Mapping[str, float], cuts: ReaderCuts) -> dict[str, float]:
+    """Return features in which the reader is no surer than what settles a matter: then it reads no more."""
+    most = math.inf if cuts.settled is None else cuts.settled
+    return {**features, **{name: min(features[name], most) for name in READER if name in features}}
+
+
+def hit_scores(
+    features: Sequence[Mapping[str, float]], head: Evidence | None, calibration: Calibration | None
+) -> list[float]:
+    """Return how probably each hit is relevant, by the heads that judge.
+
+    One that nobody has read is judged without the reader, and gets no more than the least of those read: what
+    was not read must not overtake what was refused.
+    """
+    heads = calibration.heads if calibration and head else {}
+    if head is None or head not in heads:
+        return [0.0 for _ in features]
+    plain = heads.get(without_reader(head), heads[head])
+    scores = [probability(_head_for(row, heads[head].hit, plain.hit), row) for row in features]
+    if READ not in head:
+        return scores
+    read = (score for score, row in zip(scores, features, strict=True) if "reader" in row)
+    least = min(read, default=1.0)
+    return [
+        score if "reader" in row else min(score, least) for score, row in zip(scores, features, strict=True)
+    ]
+
+
+def _head_for(row: Mapping[str, float], head: Head, plain: Head) -> Head:
+    return head if "reader" in row else plain
+
+
+def _alone(features: Mapping[str, float]) -> dict[str, float]:
+    """Return the features of a hit as if there were no other passage of its document."""
+    return {**features, **{f"document_{name}": features[name] for name in DOCUMENT_FEATURES}}
 
 
 def stand_in(row: Candidate, context: Context) -> float:

@@ -25,7 +25,8 @@ from concord.search.fuse import Candidates, above_floor, fuse, rrf_scores
 from concord.search.judge import PRELIMINARY, Verdict, judge
 from concord.search.notes import Said, notes
 from concord.search.passages import UNSEEN, Read, collapse, diversify, read_passages
-from concord.search.present import present, with_freshness, with_warnings
+from concord.search.present import answer_of, present, with_freshness, with_warnings
+from concord.search.reader import by_reading, loading, read_answers
 from concord.search.request import Options, options_of
 from concord.search.rerank import rerank
 from concord.search.retrieve import retrieve
@@ -72,6 +73,7 @@ def examine(request: Request, tools: Tools) -> Examined:
     snapshot = tools.snapshot or tools.store.catalog.snapshot()
     with stages("understand"):
         query = understand(request, options, tools, snapshot.sources)
+        loading(query, tools)
     with stages("retrieve"):
         retrieved = retrieve(query, options.mode, tools, deadline)
     with stages("complete"):
@@ -95,8 +97,13 @@ def examine(request: Request, tools: Tools) -> Examined:
         passages = boost(passages, query, journal, by_name=not options.is_blended)
     with stages("rerank"):
         passages, late = rerank(passages, query, tools.reranker, deadline.left_ms())
-    with stages("judge"):
+    with stages("reader"):
+        passages, unread = read_answers(passages, query, tools, deadline, reranks=request.rerank)
         visible = candidates.without(read.left_out)
+        if request.rerank and passages and passages[0].reading:
+            bare = [replace(passage, reading=None) for passage in passages]
+            passages = by_reading(passages, judge(bare, visible, query, calibration, fallback.step))
+    with stages("judge"):
         verdict = judge(passages, visible, query, calibration, fallback.step, falls=options.is_blended)
         verdict = _without_noise(verdict, options, visible, tools)
     with stages("diversify"):
@@ -108,6 +115,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         more.subtract(row.passage.document.id for row in chosen.judged)
         hits = present(chosen, query, fallback.searched, rrf, more, snapshot.sources, tools)
         hits = with_warnings(with_freshness(hits, files) if read.deleted is not None else hits)
+        span = answer_of(chosen, calibration)
     answer = Answer(
         request=request,
         mode=options.mode,
@@ -120,9 +128,10 @@ def examine(request: Request, tools: Tools) -> Examined:
         confidence=chosen.label,
         confidence_score=chosen.confidence_score,
         answerable=chosen.answerable,
+        answer=span,
         calibrated=chosen.head is not None,
         strategies_matched=_matched(hits, tools),
-        degraded=_degraded(candidates, late, read, query, tools),
+        degraded=_degraded(candidates, [*late, *unread], read, query, tools),
         searched=(*(form for forms in query.changes.values() for form in forms), *fallback.searched),
         omitted={
             "deleted": read.deleted or 0,
@@ -268,4 +277,4 @@ def progressive(request: Request, mode: Mode, ask: Callable[[Request], Answer]) 
 
 def preliminary(answer: Answer) -> Answer:
     """Return an answer that words alone have found, marked as such: nobody knows yet how sure it is."""
-    return replace(answer, confidence=PRELIMINARY, answerable=None)
+    return replace(answer, confidence=PRELIMINARY, answerable=None, answer=None)

@@ -9,17 +9,18 @@ from msgspec.structs import replace
 from concord.files.freshness import Files
 from concord.search.blend import smoothed_idfs
 from concord.search.boost import line_to_show
+from concord.search.calibration import Calibration, ReaderCuts
 from concord.search.fuse import agreement
 from concord.search.judge import Judged, Verdict
 from concord.search.legs import STRATEGIES
 from concord.search.passages import unless_disk_hangs
 from concord.search.tools import Tools
-from concord.text.citations import cite
+from concord.text.citations import OF_LINES, citation_of, cite
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.injection import origin_warnings, warnings_about_each
 from concord.text.name_lines import symbol_at
 from concord.text.snippet import Snippet, snippet
-from concord.types import Chunk, ChunkId, Hit, Passage, Query, Source
+from concord.types import Chunk, ChunkId, Hit, Passage, Query, Source, Span
 
 
 def present(
@@ -33,6 +34,8 @@ def present(
 ) -> tuple[Hit, ...]:
     """Return the hits, best first; snippets also show what a fallback step looked for besides the words.
 
+    Where the reader is sure of an answer it is in the middle of the snippet.
+
     `rrf` are the scores of reciprocal rank fusion, whichever fusion made the order.
     """
     by_id = {source.id: source for source in sources}
@@ -40,14 +43,69 @@ def present(
     words += [form for forms in query.changes.values() for form in forms]
     worths = smoothed_idfs(query.chunks, query.frequencies)
     width: int = tools.settings["search.snippet_width"]
+    cuts = tools.calibration.reader if tools.calibration else ReaderCuts()
     hits = []
     for rank, row in enumerate(verdict.judged, 1):
         source = by_id[row.passage.document.source_id]
         line = line_to_show(row.passage, query)
-        shown = snippet(row.passage.chunk.text, words, width, worths, line=line)
+        shown = _snippet(row.passage, words, width, worths, line, _sure(row.passage, cuts))
         more = more_in_document.get(row.passage.document.id, 0)
         hits.append(_hit(rank, row, source, rrf.get(row.passage.chunk.id), shown, more))
     return tuple(hits)
+
+
+def _snippet(
+    passage: Passage,
+    words: Sequence[str],
+    width: int,
+    worths: Mapping[str, float],
+    line: int | None,
+    answer: tuple[int, int] | None,
+) -> Snippet:
+    return snippet(
+        passage.chunk.text,
+        words,
+        width,
+        worths,
+        line=line,
+        answer=answer,
+    )
+
+
+def _sure(passage: Passage, cuts: ReaderCuts) -> tuple[int, int] | None:
+    """Return where the reader is sure that the answer stands in a passage."""
+    read = passage.reading
+    if read is None or read.logit < cuts.sure or read.margin <= 0 or read.end <= read.start:
+        return None
+    return read.start, read.end
+
+
+def answer_of(verdict: Verdict, calibration: Calibration | None) -> Span | None:
+    """Return the words of the hits shown that answer the question, if it is called answerable."""
+    cuts = calibration.reader if calibration else ReaderCuts()
+    sure = [(at, row.passage) for at, row in enumerate(verdict.judged, 1) if _sure(row.passage, cuts)]
+    if not sure or not verdict.answerable:
+        return None
+    rank, passage = max(sure, key=lambda pair: pair[1].reading.logit if pair[1].reading else 0.0)
+    return span_of(passage, *(_sure(passage, cuts) or (0, 0)), rank)
+
+
+def span_of(passage: Passage, start: int, end: int, rank: int) -> Span:
+    """Return a part of a passage with its own place, where the lines of the text are those of the file."""
+    chunk, document = passage.chunk, passage.document
+    text, lines = chunk.text[start:end], chunk.text.count("\n")
+    if chunk.pages or document.type not in OF_LINES or lines != chunk.end_line - chunk.start_line:
+        citation = cite(document, chunk)
+        return Span(text, rank, citation, chunk.start_line, chunk.end_line, page=chunk.page)
+    first, last = (chunk.start_line + chunk.text.count("\n", 0, at) for at in (start, end - 1))
+    columns = _column(chunk, start), _column(chunk, end - 1)
+    citation = citation_of(document.path, None, (first, last), columns)
+    return Span(text, rank, citation, first, last, *columns)
+
+
+def _column(chunk: Chunk, offset: int) -> int:
+    line = chunk.text.rfind("\n", 0, offset)
+    return offset - line if line >= 0 else offset + (chunk.start_column or 1)
 
 
 def _hit(rank: int, row: Judged, source: Source, rrf: float | None, shown: Snippet, more: int) -> Hit:

@@ -10,6 +10,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from concord.core.protocols import Reranker, Similarity, Strategy
     from concord.search.calibration import Calibration
+    from concord.search.reader_model import ReaderModel
     from concord.store.contract import Snapshot, Store
     from concord.types import Degraded
 
@@ -26,3 +27,5 @@ class Tools(Struct, frozen=True):
     reranker: Reranker | None = None
     snapshot: Snapshot | None = None  # if it was taken already
     absent: Degraded | None = None  # why meaning is not among the strategies, where it should be
+    reader: ReaderModel | None = None
+    unread: Degraded | None = None  # why there is no reader, where there should be

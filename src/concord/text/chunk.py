@@ -25,6 +25,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from concord.text.citations import OF_LINES
 from concord.text.code import read_code
 from concord.text.cuts import ChunkSize, Range, Tokens, cut_ranges, measured
 from concord.text.headings import MARKDOWN_TYPES, release_of, shared
@@ -47,7 +48,6 @@ _DAY = re.compile(
 )
 
 _PAGES = ("html", "markdown")  # documents that are about one thing, whatever their headings
-_OF_LINES = ("code", "data", "markdown", "note", "text")  # whose lines are a file's, unless it is paged
 _SCRAP = 4  # a section shorter than the target divided by this says too little by itself
 _DEFAULT = ChunkSize()
 
@@ -277,7 +277,7 @@ def _columns(extracted: Extracted, line: int, start: int, end: int) -> tuple[int
     `line` is where the line begins that the range begins in.
     """
     text = extracted.text
-    if extracted.file_lines or extracted.page_starts or extracted.type not in _OF_LINES:
+    if extracted.file_lines or extracted.page_starts or extracted.type not in OF_LINES:
         return None, None
     if _BLANK.match(text, line, start) and _BLANK.match(text, end):
         return None, None

@@ -140,8 +140,17 @@ def _tags(value: Json) -> list[str]:
 def embeddable_text(title: str, heading: Sequence[str], text: str, tags: Sequence[str] = ()) -> str:
     """Return what is embedded for a chunk: a short header that says where it stands, then its text.
 
+    Tags are those of a note, and come last.
+    """
+    labels = _cut(" ".join(f"#{tag}" for tag in tags), _MAX_LABEL_BYTES)
+    return "\n\n".join(part for part in (header(title, heading, text), text, labels) if part)
+
+
+def header(title: str, heading: Sequence[str], text: str) -> str:
+    """Return the title and the headings that a chunk stands under.
+
     The last heading is left out where the text begins with it: said twice, the name of a section or a
-    function hides what it is about. Tags are those of a note, and come last.
+    function hides what it is about.
     """
     first_line = text.lstrip().partition("\n")[0].casefold()
     unsaid = heading[:-1] if heading and heading[-1].casefold() in first_line else heading
@@ -149,8 +158,7 @@ def embeddable_text(title: str, heading: Sequence[str], text: str, tags: Sequenc
     for part in filter(None, (" ".join(part.split()) for part in (title, *unsaid))):
         if not path or part.casefold() != path[-1].casefold():
             path.append(part)
-    labels = _cut(" ".join(f"#{tag}" for tag in tags), _MAX_LABEL_BYTES)
-    return "\n\n".join(part for part in (_header(path), text, labels) if part)
+    return _header(path)
 
 
 def embedded_tags(document: Document) -> tuple[str, ...]:

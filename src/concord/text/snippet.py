@@ -19,6 +19,7 @@ _MAX_SHIFT = 40  # how far an edge may move to reach a space; in a longer word i
 # Of what is left beside the words, a fifth stands before them: answers follow what they answer. Of 279 in
 # licences, mail, tables, notes, changelogs and code 248 are shown so, with a third 244, with an eighth 245.
 _BEFORE = 5
+_MIDDLE = 2  # what answers is shown with as much before it as after it
 _FRONT_MATTER = pattern(r"(---|\+\+\+)[ \t]*\n[\w-]+[ \t]*[:=][^\0]*?\n\1[ \t]*(?:\n|\Z)")
 _UNCOUNTED: Mapping[str, float] = {}
 # The worth of a word whose frequency is unknown, such as the one meant by a mistyped word: a quarter hold it.
@@ -54,14 +55,17 @@ def snippet(
     worths: Mapping[str, float] = _UNCOUNTED,
     *,
     line: int | None = None,
+    answer: tuple[int, int] | None = None,
 ) -> Snippet:
     """Return the part of a text, `width` characters at most, that has most of the words closest together.
 
     Of several such parts it is the one with the word of the highest worth. Lines stay lines, edges fall
     between words, and an ellipsis stands where text was left out. Front matter is shown only if it has more
     of the words than what follows. If `line` is given, the part shows the line at that offset and most of
-    what follows.
+    what follows; `answer` stands in its middle.
     """
+    if answer is not None:
+        return Snippet(_window(text, _Span(1, *answer), width, 0, before=_MIDDLE), answer[0])
     if line is not None:
         end = text.find("\n", line)
         whole = _Span(1, line, min(line + width, len(text) if end < 0 else end))
@@ -179,19 +183,19 @@ def _best_span(found: Sequence[_Place], width: int, worths: Mapping[str, float],
     return best
 
 
-def _window(text: str, span: _Span, width: int, first: int) -> str:
+def _window(text: str, span: _Span, width: int, first: int, before: int = _BEFORE) -> str:
     """Return the text around a stretch, nothing before a place, whole words at its edges."""
     end = len(text.rstrip())
     first += len(text[first:]) - len(text[first:].lstrip())
-    left = span.start - (width - (span.end - span.start)) // _BEFORE
+    left = span.start - max(0, width - (span.end - span.start)) // before
     left = max(first, min(left, end - width))
     right = min(left + width, end)
     left = _left_edge(text, left, span.start) if left > first else left
     spare = width - len(_tidied(text[left:right])) - 1  # indents and empty lines leave room for more
     right = _right_edge(text, min(right + max(0, spare), end), span.end)
-    before = ELLIPSIS if text[:left].strip() else ""
-    after = ELLIPSIS if right < end else ""
-    return before + _tidied(text[left:right]) + after
+    opening = ELLIPSIS if text[:left].strip() else ""
+    closing = ELLIPSIS if right < end else ""
+    return opening + _tidied(text[left:right]) + closing
 
 
 def _tidied(text: str) -> str:

@@ -1,0 +1,154 @@
+"""Does a passage answer it? A small model reads the best passages with the question.
+
+It reads the first alone, and the others only if that does not settle the matter. What it has not read when
+its time is over stays unread: it is judged by other evidence. Source code is not read, nor is a question in
+another language than English, and nothing is missing from the answer then: of 130 web questions to Python
+functions fewer near misses are told apart by what the reader says (AUROC .55) than without it (.63).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from concord.core.errors import reason_of
+from concord.search.deadline import Deadline, Task, run_within
+from concord.search.tools import Tools
+from concord.text.document import header
+from concord.text.tokens import latin_share
+from concord.text.word_lists import shows_english
+from concord.types import Degraded, Passage, Query, Reading
+
+if TYPE_CHECKING:
+    from concord.search.judge import Judged, Verdict
+    from concord.search.reader_model import ReaderModel, Text
+
+NAME = "reader"  # as a strategy that had no part in an answer
+LATIN = 0.5  # share of a question's letters, from which on it may be English
+FIRST, WEIGHT = 10, 0.5  # for reranking: passages that are read, and the weight of a log-odds
+LEAST = 1e-6  # of a probability that becomes log-odds
+KNOWN = 0.42  # share of its longer words that the model has whole, from which on it is: of German 1 in 10
+
+
+def read_answers(
+    passages: Sequence[Passage], query: Query, tools: Tools, deadline: Deadline, *, reranks: bool = False
+) -> tuple[list[Passage], list[Degraded]]:
+    """Return the passages, the best with what the reader makes of them, and why that is missing if it is.
+
+    For reranking it reads the first ten, code too.
+    """
+    model, left = tools.reader, [*passages]
+    if not passages or latin_share(query.text) < LATIN or passages[0].document.type == "code" and not reranks:
+        return left, []
+    if model is None:
+        return left, [tools.unread] if tools.unread else []
+    try:
+        readings = _readings(model, passages, query, tools, deadline, reranks=reranks)
+    except Exception as error:  # whatever a model's runtime raises is reported in the answer
+        return left, [Degraded(NAME, reason_of(error))]
+    if isinstance(readings, Degraded):
+        return left, [readings]
+    read = [replace(passage, reading=reading) for passage, reading in zip(passages, readings, strict=False)]
+    return [*read, *passages[len(read) :]], []
+
+
+def by_reading(passages: Sequence[Passage], unread: Verdict) -> list[Passage]:
+    """Return the passages with those that were read in the order of score and reader together.
+
+    The score is that of a verdict without the reader, which alone orders worse than the order it gets. What
+    it makes of code counts for the order only.
+    """
+    read = [(row, one) for row, one in zip(unread.judged, passages, strict=True) if one.reading]
+    fused = sorted((one.ranked.score for _, one in read), reverse=True)
+    read.sort(key=lambda pair: -_worth(*pair))  # stable: what ties stays in its order
+    moved = [
+        replace(one, ranked=replace(one.ranked, score=score))
+        for (_, one), score in zip(read, fused, strict=True)
+    ]
+    if moved[0].document.type == "code":
+        moved = [replace(passage, reading=None) for passage in moved]
+    return [*moved, *passages[len(moved) :]]
+
+
+def _worth(row: Judged, passage: Passage) -> float:
+    score = min(max(row.score, LEAST), 1 - LEAST)
+    return math.log(score / (1 - score)) + WEIGHT * (passage.reading.logit if passage.reading else 0.0)
+
+
+def loading(query: Query, tools: Tools) -> None:
+    """Begin to load the model while others search, if it will be needed."""
+    if tools.reader and not tools.reader.is_warm and query.chunks and latin_share(query.text) >= LATIN:
+        Task(tools.reader.warm)
+
+
+def _readings(
+    model: ReaderModel,
+    passages: Sequence[Passage],
+    query: Query,
+    tools: Tools,
+    deadline: Deadline,
+    *,
+    reranks: bool,
+) -> list[Reading] | Degraded:
+    left_ms = deadline.left_ms()
+    is_read = run_within(lambda: _is_english(query.meaning, model), left_ms)  # loads it first
+    if is_read is None:
+        return Degraded(NAME, f"no answer within {deadline.ms:g} ms")
+    if not is_read:
+        return []
+    most = max(FIRST, tools.settings["reader.passages"]) if reranks else tools.settings["reader.passages"]
+    budget_ms = _budget_ms(tools.settings, deadline) * most / tools.settings["reader.passages"]
+    budget = Deadline(min(deadline.left_ms(), budget_ms))
+    settled = tools.calibration.reader.settled if tools.calibration and not reranks else None
+    few = passages[:most]
+    reading = _InTurn(model, query.meaning, [_text(passage) for passage in few], settled, budget)
+    Task(reading.run).result(budget.left_ms())
+    return [*reading.found] or Degraded(NAME, f"no answer within {budget.ms:.0f} ms")
+
+
+def _budget_ms(settings: Mapping[str, Any], deadline: Deadline) -> float:
+    """Return how long it may read: who has more patience than usual waits longer for it, too."""
+    budget: float = settings["reader.budget_ms"]
+    patience: float = deadline.ms / settings["search.deadline_ms"]
+    return budget * max(1.0, patience)
+
+
+def _is_english(question: str, model: ReaderModel) -> bool:
+    model.warm()
+    return shows_english(question.split()) or model.known_words(question) >= KNOWN
+
+
+def _text(passage: Passage) -> Text:
+    from concord.search.reader_model import Text  # late, as the model's runtime is
+
+    chunk = passage.chunk
+    return Text(header(passage.document.title, chunk.heading, chunk.text), chunk.text)
+
+
+class _InTurn:
+    """Reads passages in turn, the first alone; `found` grows: who waits no longer has what is there."""
+
+    def __init__(
+        self,
+        model: ReaderModel,
+        question: str,
+        texts: Sequence[Text],
+        settled: float | None,
+        budget: Deadline,
+    ) -> None:
+        self.found: list[Reading] = []
+        self._model, self._question, self._texts = model, question, texts
+        self._settled, self._budget = settled, budget
+
+    def run(self) -> None:
+        before = self._budget.left_ms()
+        self.found += self._model.read(self._question, self._texts[:1])
+        if self._settled is not None and self.found[0].logit >= self._settled:
+            return
+        left = self._budget.left_ms()
+        room = int(left / max(before - left, 1e-3))  # for so many like the first there is still time
+        if rest := self._texts[1 : 1 + room]:
+            self.found += self._model.read(self._question, rest)
