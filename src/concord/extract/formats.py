@@ -44,7 +44,6 @@ OPEN_DOCUMENT = Format("open_document", "office")
 BOOK = Format("book", "office")
 RICH_TEXT = Format("rich_text", "office")
 MAIL = Format("mail", "office")
-MAILBOX = Format("mailbox", "office")
 
 # Recognised by name alone, whatever the first bytes look like.
 _BINARY = (PDF, WORD, SHEETS, SLIDES, OPEN_DOCUMENT, BOOK)
@@ -70,7 +69,6 @@ _BY_FORMAT = {
     OPEN_DOCUMENT: "odt odp ott otp",
     BOOK: "epub",
     MAIL: "eml",
-    MAILBOX: "mbox mbx",
 }
 
 _BY_LANGUAGE = {
@@ -184,11 +182,6 @@ _MANUAL_START = re.compile(
 )
 _MANUAL_MACRO = re.compile(rb"^[.'][ \t]*+(?:TH|Dd|Dt|SH|Sh|so)[ \t]++\S", re.MULTILINE)
 _ALL_COMMENTS = re.compile(rb"(?:(?:[.']?[ \t\r]*+|(?:%b)[^\n]*+)\n)++" % _ROFF_COMMENT)
-# Mail programs keep mailboxes without a suffix: "From - Mon Mar  3 10:00:00 2025" or less, then two headers.
-_MAILBOX_HEAD = re.compile(
-    rb"From (?:[^\n]{1,300}:\d\d [^\n]{0,60}|\r?)\n"
-    rb"(?:[A-Za-z][!-9;-~]{0,75}:[^\n]*+\n(?:[ \t][^\n]*+\n)*+){2}"
-)
 _RICH_TEXT_HEAD = re.compile(rb"\s*+\{\\rtf[0-9]*[\\{}\s]")  # some leave out its version
 _PDF_HEAD = b"%PDF-"  # Acrobat, and so everybody, allows rubbish before it in the first kilobyte
 _PDF_HEAD_WITHIN = 1024
@@ -245,8 +238,6 @@ def _by_content(head: bytes) -> Format:
         return PDF
     if _HTML_HEAD.match(head):
         return HTML
-    if _MAILBOX_HEAD.match(head):
-        return MAILBOX
     return DATA if head.lstrip().startswith(b"<?xml") else TEXT
 
 
