@@ -18,7 +18,7 @@ from concord.embed.remote import OllamaEmbedder, OpenAIEmbedder
 from concord.extract.book import BookExtractor
 from concord.extract.cards import CardsExtractor, SubtitlesExtractor
 from concord.extract.html import HtmlExtractor
-from concord.extract.mail import MailboxExtractor, MailExtractor
+from concord.extract.mail import MailExtractor
 from concord.extract.manpage import ManualExtractor
 from concord.extract.notebook import NotebookExtractor
 from concord.extract.ooxml import SlidesExtractor, WordExtractor
@@ -70,7 +70,6 @@ EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     WordExtractor,
     SheetExtractor,
     MailExtractor,
-    MailboxExtractor,
     ManualExtractor,
 )
 READERS: Sequence[Callable[..., FileReader]] = (SandboxedReader,)

@@ -133,13 +133,13 @@ def test_links_are_not_followed_and_a_loop_ends(tmp_path: Path):
     (root / "self").symlink_to("self")
     assert found(root) == ["real/a.md"]
     assert skipped(root) == {
-        "loop": "link inside the source",
-        "real/up": "link inside the source",
-        "again.md": "link inside the source",
-        "out": "link outside the source",
-        "out.md": "link outside the source",
-        "gone.md": "broken link",
-        "self": "broken link",
+        "loop": "link",
+        "real/up": "link",
+        "again.md": "link",
+        "out": "link",
+        "out.md": "link",
+        "gone.md": "link",
+        "self": "link",
     }
 
 

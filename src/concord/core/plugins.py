@@ -50,7 +50,6 @@ TABLES: dict[str, dict[str, str]] = {
         "book": "concord.extract.book:BookExtractor",
         "rich_text": "concord.extract.open_document:RichTextExtractor",
         "mail": "concord.extract.mail:MailExtractor",
-        "mailbox": "concord.extract.mail:MailboxExtractor",
         "manual": "concord.extract.manpage:ManualExtractor",
     },
     "readers": {

@@ -56,15 +56,6 @@ class FileReader(Protocol):
         """
         ...
 
-    def read(self, data: bytes, name: str) -> Extracted:
-        """Return the text of a file.
-
-        Raises:
-            NotIndexable: there is no text in it.
-            ExtractionError: its text cannot be extracted.
-        """
-        ...
-
     def close(self) -> None:
         """End the worker process, if one was started."""
         ...

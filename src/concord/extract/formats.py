@@ -44,7 +44,6 @@ OPEN_DOCUMENT = Format("open_document", "office")
 BOOK = Format("book", "office")
 RICH_TEXT = Format("rich_text", "office")
 MAIL = Format("mail", "office")
-MAILBOX = Format("mailbox", "office")
 
 # Recognised by name alone, whatever the first bytes look like.
 _BINARY = (PDF, WORD, SHEETS, SLIDES, OPEN_DOCUMENT, BOOK)
@@ -70,7 +69,6 @@ _BY_FORMAT = {
     OPEN_DOCUMENT: "odt odp ott otp",
     BOOK: "epub",
     MAIL: "eml",
-    MAILBOX: "mbox mbx",
 }
 
 _BY_LANGUAGE = {
@@ -133,37 +131,25 @@ LOG = frozenset(("log", "out", "err"))  # what programs print: text without end
 _SETTINGS = frozenset(("sshd_config", "ssh_config", "gitconfig"))
 
 _BY_NAME = {
-    "dockerfile": "dockerfile",
-    "containerfile": "dockerfile",
-    "makefile": "make",
-    "gnumakefile": "make",
-    "cmakelists.txt": "cmake",
-    "rakefile": "ruby",
-    "gemfile": "ruby",
-    "vagrantfile": "ruby",
-    "jenkinsfile": "groovy",
-    "justfile": "make",
-    "build.bazel": "python",
-    "sconstruct": "python",
+    "dockerfile": "dockerfile containerfile",
+    "make": "makefile gnumakefile justfile",
+    "cmake": "cmakelists.txt",
+    "ruby": "rakefile gemfile vagrantfile",
+    "groovy": "jenkinsfile",
+    "python": "build.bazel sconstruct",
 }
 
 _BY_INTERPRETER = {
-    "python": "python",
-    "pypy": "python",
-    "node": "javascript",
-    "deno": "typescript",
-    "bun": "typescript",
-    "sh": "bash",
-    "bash": "bash",
-    "zsh": "bash",
-    "ksh": "bash",
-    "dash": "bash",
+    "python": "python pypy",
+    "javascript": "node",
+    "typescript": "deno bun",
+    "bash": "sh bash zsh ksh dash",
     "fish": "fish",
     "ruby": "ruby",
     "perl": "perl",
     "php": "php",
     "lua": "lua",
-    "rscript": "r",
+    "r": "rscript",
     "make": "make",
 }
 
@@ -172,8 +158,13 @@ def _code(language: str) -> Format:
     return Format("code", "code", language)
 
 
+def _languages(table: dict[str, str]) -> dict[str, str]:
+    return {name: language for language, row in table.items() for name in row.split()}
+
+
+_NAMES, _INTERPRETERS = _languages(_BY_NAME), _languages(_BY_INTERPRETER)
 _EXTENSIONS: dict[str, Format] = {
-    **{e: _code(language) for language, row in _BY_LANGUAGE.items() for e in row.split()},
+    **{e: _code(language) for e, language in _languages(_BY_LANGUAGE).items()},
     **{e: form for form, row in _BY_FORMAT.items() for e in row.split()},
 }
 
@@ -191,11 +182,6 @@ _MANUAL_START = re.compile(
 )
 _MANUAL_MACRO = re.compile(rb"^[.'][ \t]*+(?:TH|Dd|Dt|SH|Sh|so)[ \t]++\S", re.MULTILINE)
 _ALL_COMMENTS = re.compile(rb"(?:(?:[.']?[ \t\r]*+|(?:%b)[^\n]*+)\n)++" % _ROFF_COMMENT)
-# Mail programs keep mailboxes without a suffix: "From - Mon Mar  3 10:00:00 2025" or less, then two headers.
-_MAILBOX_HEAD = re.compile(
-    rb"From (?:[^\n]{1,300}:\d\d [^\n]{0,60}|\r?)\n"
-    rb"(?:[A-Za-z][!-9;-~]{0,75}:[^\n]*+\n(?:[ \t][^\n]*+\n)*+){2}"
-)
 _RICH_TEXT_HEAD = re.compile(rb"\s*+\{\\rtf[0-9]*[\\{}\s]")  # some leave out its version
 _PDF_HEAD = b"%PDF-"  # Acrobat, and so everybody, allows rubbish before it in the first kilobyte
 _PDF_HEAD_WITHIN = 1024
@@ -237,8 +223,8 @@ def by_name(name: str) -> Format | None:
     base = name.rpartition("/")[2].lower()
     if base in _SETTINGS:
         return DATA
-    if base in _BY_NAME:
-        return _code(_BY_NAME[base])
+    if base in _NAMES:
+        return _code(_NAMES[base])
     if base.startswith("dockerfile."):
         return _code("dockerfile")
     return _EXTENSIONS.get(extension(base))
@@ -252,8 +238,6 @@ def _by_content(head: bytes) -> Format:
         return PDF
     if _HTML_HEAD.match(head):
         return HTML
-    if _MAILBOX_HEAD.match(head):
-        return MAILBOX
     return DATA if head.lstrip().startswith(b"<?xml") else TEXT
 
 
@@ -267,4 +251,4 @@ def _is_manual(head: bytes) -> bool:
 def _interpreted(shebang: str) -> str | None:
     """Return the language of `#!/usr/bin/env -S python3.11 -u`: the first word that names an interpreter."""
     names = (word.rpartition("/")[2].rstrip("0123456789.").lower() for word in shebang[2:].split())
-    return next((_BY_INTERPRETER[name] for name in names if name in _BY_INTERPRETER), None)
+    return next((_INTERPRETERS[name] for name in names if name in _INTERPRETERS), None)

@@ -1,8 +1,7 @@
 """E-mail as it is read: who wrote to whom and when, the message, and the names of what was attached.
 
-The library's newer interface reads a header in a millisecond, which a mailbox of 20,000 messages has no time
-for: messages are taken apart by its older one, and which part is the message itself is decided here. Of a
-mailbox (mbox) each message is a section, headed by its subject; one that cannot be taken apart is text.
+Messages are taken apart by the library's older interface, which forgives more, and which part is the message
+itself is decided here.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ from email.header import decode_header
 from email.message import Message
 from email.parser import BytesParser
 
-from concord.core.errors import ExtractionError
 from concord.core.overriding import override
 from concord.core.protocols import Extractor
 from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.html import markdown_of
-from concord.extract.package import MAX_CHARACTERS, checked
+from concord.extract.package import checked
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean, without_encoded
 from concord.types import Extracted
@@ -113,55 +111,3 @@ def _is_attached(part: Message) -> bool:
 
 def _is_multipart(message: Message) -> bool:
     return message.get_content_maintype() == "multipart"
-
-
-# "From who Mon Mar  3 10:00:00 2025", or no more than "From" by Thunderbird, and then a header. Where a
-# message itself says so, it is written ">From".
-_SEPARATOR = re.compile(rb"^(From [^\n]*+)\n(?=>?[A-Za-z][!-9;-~]{0,75}:)", re.MULTILINE)
-_TIME = re.compile(rb"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.*\d:\d\d.*\b\d{4}\b")
-_QUOTED_FROM = re.compile(rb"^>(?=>*From )", re.MULTILINE)
-_MARKS = re.compile(r"^#+|[\\`*\[\]<>]")
-# What the library raises over messages that are damaged.
-_DAMAGED = (
-    ExtractionError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError,
-)  # fmt: skip
-
-
-class MailboxExtractor(Extractor):
-    """Reads .mbox: the messages in the order of the file."""
-
-    @override
-    def extract(self, data: bytes, name: str) -> Extracted:
-        parts: list[str] = []
-        room = MAX_CHARACTERS
-        for message in filter(bytes.strip, _messages(data)):
-            parts.append(clean(_section(_QUOTED_FROM.sub(b"", message))).strip())
-            room -= len(parts[-1])
-            if room < 0:
-                break
-        return Extracted(checked("\n\n".join(parts)), "office", language="mbox")
-
-
-def _messages(data: bytes) -> Iterator[bytes]:
-    """Yield what stands between the lines that part messages."""
-    start = 0
-    for line in _SEPARATOR.finditer(data):
-        if line[1].strip() == b"From" or _TIME.search(line[1]):
-            yield data[start : line.start()]
-            start = line.end()
-    yield data[start:]
-
-
-def _section(data: bytes) -> str:
-    """Return a message under its subject, with headings of its own one level deeper."""
-    try:
-        message = BytesParser().parsebytes(data)
-        headers = _headers(message)
-        subject = headers.pop("Subject", "")
-        text = f"{_head(headers, message)}\n\n{_HEADING.sub('#', _body(message))}"
-        is_message = bool(headers or subject)
-    except _DAMAGED:
-        is_message = False
-    if not is_message:
-        subject, text = "", without_encoded(with_plain_newlines(decode(data)))
-    return f"# {_MARKS.sub('', subject).strip()[:MAX_TITLE] or '(no subject)'}\n\n{text.strip()}"

@@ -92,8 +92,8 @@ class SandboxedReader(FileReader):
     def __init__(self, sandbox: Sandbox | None = None) -> None:
         self._sandbox = sandbox or Sandbox()
 
-    @override
     def read(self, data: bytes, name: str) -> Extracted:
+        """Return the text of a file."""
         return self.begin(data, name).result()
 
     @override

@@ -56,15 +56,7 @@ _REPLIES = msgspec.json.Decoder(Reply)
 _PIPE_BYTES = 1 << 20
 _FAULTS: dict[str, type[errors.KBError]] = {
     fault.__name__: fault
-    for fault in (
-        errors.NotIndexable,
-        errors.Unreadable,
-        errors.Encrypted,
-        errors.Damaged,
-        errors.TooLarge,
-        errors.MissingExtra,
-        errors.UnknownName,
-    )
+    for fault in (*errors.ExtractionError.__subclasses__(), errors.MissingExtra, errors.UnknownName)
 }
 
 

@@ -261,20 +261,13 @@ Podfile.lock gradle.lockfile .terraform.lock.hcl
 
 # Folders that are output only beside the file that says so: elsewhere they may be documentation about builds.
 GENERATED = {
-    "build": (
-        "setup.py",
-        "pyproject.toml",
-        "package.json",
-        "build.gradle",
-        "build.gradle.kts",
-        "CMakeLists.txt",
-    ),
-    "dist": ("setup.py", "pyproject.toml", "package.json"),
-    "target": ("Cargo.toml", "pom.xml", "build.sbt"),
-    "vendor": ("composer.json", "go.mod", "Gemfile"),
-    "deps": ("mix.exs",),
-    "_build": ("conf.py", "mix.exs", "dune-project"),
-    "_site": ("_config.yml",),
+    "build": "setup.py pyproject.toml package.json build.gradle build.gradle.kts CMakeLists.txt",
+    "dist": "setup.py pyproject.toml package.json",
+    "target": "Cargo.toml pom.xml build.sbt",
+    "vendor": "composer.json go.mod Gemfile",
+    "deps": "mix.exs",
+    "_build": "conf.py mix.exs dune-project",
+    "_site": "_config.yml",
 }
 
 SECRET_FOLDERS = """
@@ -317,7 +310,7 @@ def unwanted_rules(patterns: Sequence[str]) -> Rules:
 
 def generated_markers(patterns: Sequence[str]) -> dict[str, Collection[str]]:
     """Return which neighbours mark a folder as generated, but for folders that an include pattern names."""
-    return {name: markers for name, markers in GENERATED.items() if not _is_named(name, patterns)}
+    return {name: row.split() for name, row in GENERATED.items() if not _is_named(name, patterns)}
 
 
 def _is_named(name: str, patterns: Sequence[str]) -> bool:

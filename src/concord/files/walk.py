@@ -222,7 +222,8 @@ class _Tree:
             if not self._is_included(relative) or self._is_ignored(name, relative, False, rules):
                 return None
             if not entry.is_file(follow_symlinks=False):
-                return self._other(entry, relative)
+                # A pipe, a socket or a device is never opened.
+                return Skipped(relative, "link" if entry.is_symlink() else "special file")
             return self._skipped(name, relative) or self._judged(relative, entry.stat(follow_symlinks=False))
         except FileNotFoundError:  # deleted since the folder was listed
             return None
@@ -291,15 +292,6 @@ class _Tree:
         if status.st_size == 0:
             return Skipped(relative, "empty")
         return Found.of(self._root, relative, status)
-
-    def _other(self, entry: os.DirEntry[str], relative: str) -> Skipped:
-        if not entry.is_symlink():
-            return Skipped(relative, "special file")  # a pipe, a socket, a device: never opened
-        target = os.path.realpath(os.path.join(self._root, relative))
-        if not os.path.exists(target):
-            return Skipped(relative, "broken link")
-        inside = target == self._root or target.startswith(self._root.rstrip("/") + "/")
-        return Skipped(relative, "link inside the source" if inside else "link outside the source")
 
 
 def _included(patterns: Sequence[str]) -> Callable[[str], bool]:

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from concord.core.errors import BadValue
-from concord.core.reports import Failure, PartlyRead, SyncReport, partly_read
+from concord.core.reports import FILE_COUNTS, Failure, PartlyRead, SyncReport, partly_read
 from concord.store.contract import Catalog
 from concord.types import Document, Piece, Source
 
@@ -36,11 +38,7 @@ class Prepared(NamedTuple):
     kind: str  # added or changed
 
 
-class Stored(NamedTuple):
-    """The documents of a group that were stored, and those that could not be."""
-
-    documents: Sequence[Prepared]
-    failed: Sequence[Failure] = ()
+Stored = tuple[Sequence[Prepared], Sequence[Failure]]  # what was stored, and what could not be
 
 
 class Group:
@@ -68,7 +66,7 @@ class Group:
                 catalog.put_documents((one.document, one.pieces) for one in group)
         except BadValue:  # one of them cannot be stored, and must not keep the others out
             return _stored_one_by_one(group, catalog)
-        return Stored(group)
+        return group, []
 
 
 def _stored_one_by_one(group: Sequence[Prepared], catalog: Catalog) -> Stored:
@@ -79,7 +77,7 @@ def _stored_one_by_one(group: Sequence[Prepared], catalog: Catalog) -> Stored:
             documents.append(one)
         except BadValue as fault:
             failed.append(Failure(one.document.path, fault.message))
-    return Stored(documents, failed)
+    return documents, failed
 
 
 class Tally:
@@ -94,32 +92,24 @@ class Tally:
 
     def add_stored(self, stored: Stored) -> None:
         """Count documents that were stored, and those that could not be."""
-        self.counts.update(one.kind for one in stored.documents)
-        self.counts["chunks"] += sum(len(one.pieces) for one in stored.documents)
-        self.partly_read += partly_read(one.document for one in stored.documents)
-        self.failed += stored.failed
+        prepared, failed = stored
+        self.counts.update(one.kind for one in prepared)
+        self.counts["chunks"] += sum(len(one.pieces) for one in prepared)
+        self.partly_read += partly_read(one.document for one in prepared)
+        self.failed += failed
 
     def add_skipped(self, path: str, reason: str) -> None:
         """Count a file that is left out."""
         self.skipped[reason] += 1
         self.skipped_files.append(Failure(path, reason))
 
-    def add_failed(self, path: str, reason: str) -> None:
-        """Remember a file that could not be read or indexed."""
-        self.failed.append(Failure(path, reason))
-
     def report(self, source: Source) -> SyncReport:
         """Return what has been done."""
-        return SyncReport(
+        report = SyncReport(
             source,
-            added=self.counts["added"],
-            changed=self.counts["changed"],
-            removed=self.counts["removed"],
-            renamed=self.counts["renamed"],
-            unchanged=self.counts["unchanged"],
             skipped=dict(self.skipped),
             skipped_files=tuple(self.skipped_files),
             partly_read=tuple(self.partly_read),
             failed=tuple(self.failed),
-            chunks=self.counts["chunks"],
         )
+        return replace(report, **{name: self.counts[name] for name in (*FILE_COUNTS, "chunks")})

@@ -14,7 +14,7 @@ import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import replace
 
 from concord.core.batches import batched
@@ -32,6 +32,7 @@ from concord.text.document import NoteText, note_text
 from concord.types import Document, Extracted, Json, Piece, Source, silent
 
 _LISTS = ("tags", "highlights", "aliases")
+_FIELDS = ("content", "summary", "context", "highlights", "aliases")
 _OWN_ID = re.compile(r"[0-9a-f]{16}")
 _LONGEST_TITLE = 60  # characters of a title that is made of a note's first words
 
@@ -132,18 +133,9 @@ def remove_note(reference: str, store: Store) -> RemovedNote:
 
 def note_of(document: Document, catalog: Catalog) -> Note:
     """Return the fields of a kept note; if they are not stored, as in old stores, its text is its content."""
-    fields = document.fields
-    content = fields.get("content") if fields else joined(catalog.chunks(document.id))
-    return Note(
-        content=content or "",
-        title=document.title,
-        tags=document.tags,
-        details=document.details,
-        summary=fields.get("summary", ""),
-        context=fields.get("context", ""),
-        highlights=tuple(fields.get("highlights", ())),
-        aliases=tuple(fields.get("aliases", ())),
-    )
+    fields = document.fields or {"content": joined(catalog.chunks(document.id))}
+    given = {"content": "", **fields, "title": document.title, "tags": document.tags}
+    return convert({**given, "details": document.details}, Note)
 
 
 def kept_notes(catalog: Catalog) -> Iterator[KeptNote]:
@@ -251,13 +243,7 @@ def _described(kept: KeptNote, text: str, source: Source) -> Document:
 
 def _fields(note: Note) -> dict[str, Json]:
     """Return the given fields of a note that no other column of its document holds."""
-    given = {
-        "content": note.content,
-        "summary": note.summary,
-        "context": note.context,
-        "highlights": list(note.highlights),
-        "aliases": list(note.aliases),
-    }
+    given: dict[str, Json] = {name: to_builtins(getattr(note, name)) for name in _FIELDS}
     return {name: value for name, value in given.items() if value or name == "content"}
 
 

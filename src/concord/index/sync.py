@@ -28,7 +28,7 @@ from concord.core.errors import (
     UnknownName,
 )
 from concord.core.protocols import Embedder, FileReader, Progress
-from concord.core.reports import SyncReport
+from concord.core.reports import Failure, SyncReport
 from concord.files.opening import read_unchanging
 from concord.files.state import (
     Memo,
@@ -294,7 +294,7 @@ class _Run:
             self._treat_as_missing(state)
         except BAD_FILE as fault:
             self.finish_reading()
-            self.tally.add_failed(path, fault.message)
+            self.tally.failed.append(Failure(path, fault.message))
 
     def _read(self, path: str, found: Found, state: FileState | None, gone: _Gone) -> _New | None:
         """Return a file's content; None if it is unchanged, was only renamed, or is gone."""
@@ -368,7 +368,7 @@ class _Run:
     def _skip(self, skipped: Skipped) -> None:
         if skipped.failed:
             path = self.source.path_of(skipped.relative)
-            self.tally.add_failed(path, skipped.reason)
+            self.tally.failed.append(Failure(path, skipped.reason))
             self.unreadable_folders.append(path + "/")
             self.known.pop(path, None)
         else:

@@ -39,13 +39,6 @@ class DoctorTools(NamedTuple):
     max_bytes: int
 
 
-class Check(NamedTuple):
-    """One look at a knowledge base."""
-
-    name: CheckName
-    run: Callable[[DoctorTools], Iterator[Finding]]
-
-
 class Diagnosis(NamedTuple):
     """What was checked, what is wrong now, and what was wrong before it was repaired."""
 
@@ -56,7 +49,7 @@ class Diagnosis(NamedTuple):
 
 def diagnose(tools: DoctorTools, *, fix: bool, progress: Progress) -> Diagnosis:
     """Examine a knowledge base; with `fix`, repair it and examine it again."""
-    checks = ("open", *(check.name for check in CHECKS))
+    checks = ("open", *CHECKS)
     found = examine(tools)
     if not fix or not any(finding.is_repairable for finding in found):
         return Diagnosis(checks, found)
@@ -71,11 +64,11 @@ def examine(tools: DoctorTools) -> tuple[Finding, ...]:
     unopened = _open(tools)
     if unopened is not None:
         return (unopened, *_machine(tools))
-    storage, *others = CHECKS
-    found = tuple(_guarded(storage, tools))
+    found = tuple(_checked("storage", tools))
     if any(finding.fault == "integrity" for finding in found):
         return (*found, *_machine(tools))
-    return (*found, *(finding for check in others for finding in _guarded(check, tools)))
+    others = (name for name in CHECKS if name != "storage")
+    return (*found, *(finding for name in others for finding in _checked(name, tools)))
 
 
 def treat(findings: Sequence[Finding], tools: DoctorTools, progress: Progress) -> None:
@@ -102,12 +95,12 @@ def _open(tools: DoctorTools) -> Finding | None:
     return None
 
 
-def _guarded(check: Check, tools: DoctorTools) -> Iterator[Finding]:
+def _checked(name: CheckName, tools: DoctorTools) -> Iterator[Finding]:
     """Run a check; an error that stops it is a finding, too."""
     try:
-        yield from check.run(tools)
+        yield from CHECKS[name](tools)
     except KBError as fault:
-        yield Finding(check.name, fault.message, fault.hint or "")
+        yield Finding(name, fault.message, fault.hint or "")
 
 
 def _storage(tools: DoctorTools) -> Iterator[Finding]:
@@ -229,14 +222,14 @@ def _file(tools: DoctorTools) -> Path | None:
     return None if path is None else Path(path)
 
 
-CHECKS = (
-    Check("storage", _storage),
-    Check("sources", _sources),
-    Check("files", _files),
-    Check("vectors", _vectors),
-    Check("provider", _provider),
-    Check("machine", _machine),
-)
+CHECKS: dict[CheckName, Callable[[DoctorTools], Iterator[Finding]]] = {
+    "storage": _storage,
+    "sources": _sources,
+    "files": _files,
+    "vectors": _vectors,
+    "provider": _provider,
+    "machine": _machine,
+}
 
 
 def summary(catalog: Catalog, source: Source) -> SourceSummary:

@@ -124,13 +124,11 @@ class _Chunker:
 
     def groups(self, sections: Sequence[Section]) -> Iterable[list[Section]]:
         """Return runs of neighbouring sections, each of which is cut by itself."""
-        is_mailbox, is_cards = (self.extracted.language == name for name in ("mbox", "cards"))
         # So short that it is about one thing, whatever its headings.
         is_short = self.tokens.before(len(self.extracted.text)) <= self.size.target // 2
-        groups = self.joined(
-            sections, across_headings=self.is_code or self.is_json or is_short and not is_mailbox
-        )
-        if self.extracted.type not in _PAGES or is_cards:  # no two people or events are one
+        groups = self.joined(sections, across_headings=self.is_code or self.is_json or is_short)
+        is_cards = self.extracted.language == "cards"  # no two people or events are one
+        if self.extracted.type not in _PAGES or is_cards:
             return groups
         return self.without_scraps(self.without_scraps(groups, scrap=0), scrap=1)
 
