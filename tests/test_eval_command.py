@@ -77,14 +77,6 @@ def test_kb_eval_of_a_folder_that_is_not_there_is_an_error_with_a_hint(kb):
     assert "corpus.jsonl" in err
 
 
-def test_a_cache_that_cannot_be_written_is_said_to_be_the_cache(kb, tmp_path: Path):
-    things(tmp_path / "set")
-    (tmp_path / "home").mkdir(exist_ok=True)
-    (tmp_path / "home" / "cache").touch()  # where a folder has to be
-    status, _, err = kb("eval", "set")
-    assert (status, "cache directory" in err, "--store" in err) == (2, True, False)
-
-
 def test_a_report_that_cannot_be_written_is_an_error_and_no_traceback(kb, tmp_path: Path):
     things(tmp_path / "set")
     (tmp_path / "file").write_text("in the way")
