@@ -61,7 +61,7 @@ def test_kb_eval_writes_json_runs_and_a_page_that_needs_nothing_else(kb, tmp_pat
     page = (tmp_path / "out" / "page.html").read_text()
     assert page.count("<svg") == 2
     assert not re.search(r"(?:src|href)=", page)
-    assert page.count("<th>p95 ms</th>") == 1
+    assert page.count("<th>p95 ms</th>") == 2
     assert told["model"] in page
     assert f"Concord {__version__}, 20" in page
 
