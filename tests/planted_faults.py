@@ -51,7 +51,6 @@ FAULTS = (
     Fault("rareness of words", "search/blend.py", "COMMON = 0.3", "COMMON = 0.0"),
     Fault("smoothing", "search/blend.py", "SMOOTHING = 20 ", "SMOOTHING = 2000 "),
     Fault("few candidates", "search/blend.py", "FEW = 20 ", "FEW = 200 "),
-    Fault("weight of z-scores", "search/fuse.py", "ZSCORE_WEIGHT = 0.6", "ZSCORE_WEIGHT = 0.2"),
     Fault("agreement bonus", "search/fuse.py", "AGREEMENT_BONUS = 0.2", "AGREEMENT_BONUS = 0.0"),
     Fault("who leads", "search/fuse.py", "FOLLOWING = 0.7, 0.3", "FOLLOWING = 0.3, 0.7"),
     Fault("the k of RRF", "core/settings.py", '"search.rrf_k",\n        60', '"search.rrf_k",\n        1'),

@@ -61,7 +61,7 @@ cats dogs OR birds          ((cats & dogs) | birds)       (cats | dogs | birds)
 (cats OR dogs) AND food     ((cats | dogs) & food)        (cats | dogs | food)
 (cats -dogs) food           ((cats − dogs) & food)        ((cats | food) − dogs)   dogs
 (cats -dogs) OR birds       ((cats − dogs) | birds)       (cats | birds)
-the AND cat                 (the & cat)                   cat
+the AND cat                 cat                           cat
 how to feed cats -dogs      ((feed & cats) − dogs)        ((feed | cats) − dogs)   dogs
 in OR out                   (in | out)                    (in | out)
 C++ -C#                     ((C | cplusplus) − csharp)    ((C | cplusplus) − csharp)  C#

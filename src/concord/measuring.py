@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, EmbedderDown, Hint, joined
+from concord.core.errors import BadValue, EmbedderDown, joined
 from concord.parts import Parts
 from concord.search_parts import Searching
 from concord.types import Request, silent
@@ -106,36 +106,19 @@ class Measuring:
         identity, recipe = self._parts.model_identity, self._parts.recipe()
         apart = settings_apart(collection, self._parts.settings, identity, recipe)
         with closing(Parts(apart, apart["org"])) as other:
-            with _kept_in_the_cache():
-                index_collection(collection, other.store, other.tokenizer(), other.limits().chunk, progress)
-                searching = Searching(other)
-                tools = searching.for_words()
-                if other.embedder is not None:
-                    embedding = embed_pending(other.store, other.embedder, progress)
-                    if embedding.pending:  # what is measured would not be what is searched later
-                        raise EmbedderDown(
-                            joined(
-                                ": ",
-                                f"{embedding.pending:,} chunks of the collection could not be embedded",
-                                embedding.degraded or "",
-                            ),
-                            hint="try again: what has been embedded is kept",
-                        )
-                    tools = searching.with_meaning(tools)
+            index_collection(collection, other.store, other.tokenizer(), other.limits().chunk, progress)
+            searching = Searching(other)
+            tools = searching.for_words()
+            if other.embedder is not None:
+                embedding = embed_pending(other.store, other.embedder, progress)
+                if embedding.pending:  # what is measured would not be what is searched later
+                    told = f"{embedding.pending:,} chunks of the collection could not be embedded"
+                    raise EmbedderDown(
+                        joined(": ", told, embedding.degraded or ""),
+                        hint="try again: what has been embedded is kept",
+                    )
+                tools = searching.with_meaning(tools)
             yield searching.with_reader(replace(tools, reranker=searching.reranker))
-
-
-@contextmanager
-def _kept_in_the_cache() -> Iterator[None]:
-    """Make errors about a collection's own store say where that is: another store would not help."""
-    try:
-        yield
-    except (BackendDown, CorruptStore) as fault:
-        hint = Hint(
-            Action.HOME,
-            "it is in the cache directory: make that writable, or set XDG_CACHE_HOME or {home} elsewhere",
-        )
-        raise type(fault)(fault.message, hint=hint) from fault
 
 
 def _foreign(

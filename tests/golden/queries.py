@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 FILE = HERE / "queries.jsonl"
 BY_HAND = HERE / "by_hand.txt"
 JUDGED = HERE / "judged.txt"
-FUSIONS = ("rrf", "weighted", "adaptive", "dominant", "logodds", "blend", "zscores")
+FUSIONS = ("rrf", "weighted", "adaptive", "dominant", "logodds", "blend")
 _WORD = re.compile(r"[A-Za-z][a-z]{3,}")
 
 

@@ -14,7 +14,6 @@ from concord.cli.command import Flags, command, opened
 
 if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation, Review
-    from concord.quality.metrics import LabelPrecision, Promises
     from concord.quality.refit import Refit
 
 _folder = click.Path(path_type=Path)
@@ -72,7 +71,7 @@ def evaluate(
 
         output.emit_json({**report_to_json(found), "feedback": report_to_json(judged)})
     else:
-        output.emit("\n\n".join([*_sections(found), *_feedback(judged)]))
+        output.emit("\n\n".join([*_parts(found), *_feedback(judged)]))
 
 
 @command(
@@ -146,34 +145,10 @@ def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
         ) from fault
 
 
-def _sections(found: Evaluation) -> Iterator[str]:
-    from concord.quality.evaluate import SAMPLE
-    from concord.quality.report import LATENCY, milliseconds, missing_told, mode_table
+def _parts(found: Evaluation) -> Iterator[str]:
+    from concord.quality.report import parts
 
-    yield (
-        f"{found.name}: {found.documents:,} documents, {found.chunks:,} chunks, "
-        f"{found.queries:,} judged queries{missing_told(found.missing)}\n"
-        f"model: {found.model or 'none, words alone'}\n"
-        f"latency of auto, over all of them: p50 {found.latency_ms['p50']:.1f} ms, "
-        f"p95 {found.latency_ms['p95']:.1f} ms"
-    )
-    yield f"by mode; times are of at most {SAMPLE} queries, asked once more in each\n" + output.table(
-        *mode_table(found.measures, found.latency_by_mode)
-    )
-    modes = list(found.measures)
-    yield "nDCG@10 by query type, and how long auto takes\n" + output.table(
-        ("type", "queries", *modes, *LATENCY),
-        [
-            (
-                kind,
-                f"{count:,}",
-                *(f"{found.by_kind[kind][mode]['nDCG@10']:.4f}" for mode in modes),
-                *milliseconds(found.latency_by_kind[kind]),
-            )
-            for kind, count in found.kinds.items()
-        ],
-    )
-    yield from _confidence(found)
+    return (f"{part.said}\n{output.table(*part.table)}" if part.table else part.said for part in parts(found))
 
 
 def _feedback(judged: Review) -> Iterator[str]:
@@ -184,40 +159,6 @@ def _feedback(judged: Review) -> Iterator[str]:
             f"of {judged.queries:,} queries with a good result, {judged.found:,} have it in the first ten, "
             f"{judged.first:,} at the top"
         )
-
-
-def _confidence(found: Evaluation) -> Iterator[str]:
-    from concord.quality.report import answerability_table
-
-    uncalibrated = "" if found.calibrated else " (uncalibrated: scores are stand-ins, not probabilities)"
-    yield f"confidence{uncalibrated}\n" + output.table(
-        ("", "n", "ECE", "by chance", "Brier"), [*_reliability_rows(found.promises)]
-    )
-    yield output.table(
-        ("label", "hits", "relevant", "answers", "right in top 3"), [*_label_rows(found.promises)]
-    )
-    yield (
-        f"gibberish: best hit scores {found.gibberish.highest:.3f}; "
-        f"the median of own queries is {found.gibberish.own_median:.3f}"
-    )
-    if found.answerability:
-        yield "answerability\n" + output.table(*answerability_table(found.answerability))
-
-
-def _reliability_rows(promises: Promises) -> Iterator[tuple[str, ...]]:
-    for name, one in (("score", promises.score), ("confidence_score", promises.confidence_score)):
-        yield name, f"{one.n:,}", f"{one.ece:.3f}", f"{one.ece_by_chance:.3f}", f"{one.brier:.3f}"
-
-
-def _label_rows(promises: Promises) -> Iterator[tuple[str, ...]]:
-    hits = {one.label: one for one in promises.hit_labels}
-    answers = {one.label: one for one in promises.answer_labels}
-    for label in dict.fromkeys([*hits, *answers]):
-        yield label, *_share(hits.get(label)), *_share(answers.get(label))
-
-
-def _share(found: LabelPrecision | None) -> tuple[str, str]:
-    return (f"{found.n:,}", f"{found.precision:.3f}") if found else ("0", "-")
 
 
 def _before_and_after(found: Refit) -> str:

@@ -17,7 +17,7 @@ from concord.text.chunk import ChunkSize
 from concord.types import Document, Extracted, FileState, Source
 
 # Raise it when the same file would give another text or other chunks: the next sync reads all files again.
-READER_VERSION = 9
+READER_VERSION = 10
 
 
 class ReadLimits(Struct, frozen=True):

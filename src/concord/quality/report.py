@@ -5,12 +5,14 @@ The plots are SVG written here: two of circles on a line are not worth a plottin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import NamedTuple
 
 from concord.quality.evaluate import SAMPLE, Evaluation
-from concord.quality.metrics import Answerability, LabelPrecision, Latency, Reliability
+from concord.quality.metrics import TOP, Answerability, Latency, Promises, Reliability
+
+LATENCY = ("p50 ms", "p95 ms")
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
@@ -22,38 +24,56 @@ figure { display: inline-block; margin: 0 2rem 1rem 0 } figcaption { font-size: 
 """
 
 
+class Table(NamedTuple):
+    """What stands in a table."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class Part(NamedTuple):
+    """A part of a report: what is said, and the table below it."""
+
+    said: str
+    table: Table | None = None
+
+
 def page(evaluation: Evaluation, made: str) -> str:
     """Return an evaluation as an HTML page; `made` tells by which version, and when."""
-    e = evaluation
+    promises, title = evaluation.promises, f"Search quality on {escape(evaluation.name)}"
     body = [
-        f"<h1>Search quality on {escape(e.name)}</h1>",
-        f"<p>{e.documents:,} documents in {e.chunks:,} chunks, {e.queries:,} judged "
-        f"queries{missing_told(e.missing)}. A search takes {_took(e.latency_ms)}.</p>",
-        f"<p>Measured with the model {escape(e.model or 'none')} by {escape(made)}.</p>",
-        "<h2>Rankings</h2>",
-        _table(*mode_table(e.measures, e.latency_by_mode)),
-        f"<p>The times of the modes are those of at most {SAMPLE} queries, asked in each of them.</p>",
-        *(
-            f"<h3>{kind} queries ({count:,})</h3>{_table(*mode_table(e.by_kind[kind]))}"
-            f"<p>In auto, one takes {_took(e.latency_by_kind[kind])}.</p>"
-            for kind, count in e.kinds.items()
-        ),
-        "<h2>Confidence</h2>",
-        ""
-        if e.calibrated
-        else "<p>This model is not calibrated: scores are stand-ins, no probabilities.</p>",
-        _figure("score", "Is the hit's document relevant?", e.promises.score),
-        _figure("confidence_score", "Is a relevant document among the hits?", e.promises.confidence_score),
-        "<h3>How often a label is right</h3>",
-        _labels_table("hit", e.promises.hit_labels),
-        _labels_table("answer (in its first three hits)", e.promises.answer_labels),
-        "<h2>Knowing what is not there</h2>",
-        f"<p>Of {e.gibberish.n} queries of random letters the best hit scores {e.gibberish.highest:.3f}; "
-        f"the collection's own queries have {e.gibberish.own_median:.3f} at the median.</p>",
-        _table(*answerability_table(e.answerability)) if e.answerability else "",
+        f"<h1>{title}</h1>",
+        f"<p>Measured by {escape(made)}.</p>",
+        *(f"<p>{escape(part.said)}</p>{_html(part.table)}" for part in parts(evaluation)),
+        _figure("score", "Is the hit's document relevant?", promises.score),
+        _figure("confidence_score", "Is a relevant document among the hits?", promises.confidence_score),
     ]
-    head = f"<title>Search quality on {escape(e.name)}</title><style>{STYLE}</style>"
+    head = f"<title>{title}</title><style>{STYLE}</style>"
     return f'<!doctype html><html lang="en"><meta charset="utf-8">{head}{"".join(body)}</html>\n'
+
+
+def parts(found: Evaluation) -> Iterator[Part]:
+    """Yield what there is to say of an evaluation, at a terminal as on a page."""
+    missing = f"; {found.missing:,} of the relevant documents not in corpus.jsonl, counted as not found"
+    yield Part(
+        f"{found.name}: {found.documents:,} documents, {found.chunks:,} chunks, "
+        f"{found.queries:,} judged queries{missing if found.missing else ''}"
+    )
+    yield Part(f"model: {found.model or 'none, words alone'}")
+    took = found.latency_ms
+    yield Part(f"latency of auto, over all of them: p50 {took['p50']:.1f} ms, p95 {took['p95']:.1f} ms")
+    by_mode = f"by mode; times are of at most {SAMPLE} queries, asked once more in each"
+    yield Part(by_mode, mode_table(found.measures, found.latency_by_mode))
+    yield Part("nDCG@10 by query type, and how long auto takes", _type_table(found))
+    uncalibrated = "" if found.calibrated else " (uncalibrated: scores are stand-ins, not probabilities)"
+    yield Part(f"confidence{uncalibrated}", _reliability_table(found.promises))
+    yield Part("how often a label is right", _label_table(found.promises))
+    yield Part(
+        f"gibberish: best hit scores {found.gibberish.highest:.3f}; "
+        f"the median of own queries is {found.gibberish.own_median:.3f}"
+    )
+    if found.answerability:
+        yield Part("answerability", answerability_table(found.answerability))
 
 
 def reliability_plot(found: Reliability) -> str:
@@ -77,38 +97,50 @@ def _figure(name: str, question: str, kept: Reliability) -> str:
     return f"<figure>{reliability_plot(kept)}<figcaption>{caption}</figcaption></figure>"
 
 
-def _took(latency: Latency) -> str:
-    """Return how long a search takes, in words."""
-    return f"{latency['p50']:.1f} ms at the median and {latency['p95']:.1f} ms at the 95th percentile"
-
-
-def _labels_table(of: str, labels: Sequence[LabelPrecision]) -> str:
-    return _table(
-        [f"label of the {of}", "n", "right"],
-        ([row.label, f"{row.n:,}", f"{row.precision:.3f}"] for row in labels),
+def _html(table: Table | None) -> str:
+    if table is None:
+        return ""
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.heads)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
     )
+    return f"<table><tr>{head}</tr>{rows}</table>"
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
+def _type_table(found: Evaluation) -> Table:
+    modes = tuple(found.measures)
+    rows = (
+        (
+            kind,
+            f"{count:,}",
+            *(f"{found.by_kind[kind][mode]['nDCG@10']:.4f}" for mode in modes),
+            *milliseconds(found.latency_by_kind[kind]),
+        )
+        for kind, count in found.kinds.items()
+    )
+    return Table(("type", "queries", *modes, *LATENCY), tuple(rows))
 
 
-LATENCY = ("p50 ms", "p95 ms")
+def _reliability_table(promises: Promises) -> Table:
+    named = (("score", promises.score), ("confidence_score", promises.confidence_score))
+    rows = (
+        (name, f"{one.n:,}", f"{one.ece:.3f}", f"{one.ece_by_chance:.3f}", f"{one.brier:.3f}")
+        for name, one in named
+    )
+    return Table(("", "n", "ECE", "by chance", "Brier"), tuple(rows))
 
 
-class Table(NamedTuple):
-    """What stands in a table."""
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def missing_told(missing: int) -> str:
-    """Return what is to be said of relevant documents that the collection does not hold."""
-    note = f"; {missing:,} of the relevant documents not in corpus.jsonl, counted as not found"
-    return note if missing else ""
+def _label_table(promises: Promises) -> Table:
+    hits, answers = (
+        {one.label: (f"{one.n:,}", f"{one.precision:.3f}") for one in labels}
+        for labels in (promises.hit_labels, promises.answer_labels)
+    )
+    none = ("0", "-")
+    rows = (
+        (label, *hits.get(label, none), *answers.get(label, none))
+        for label in dict.fromkeys([*hits, *answers])
+    )
+    return Table(("label", "hits", "relevant", "answers", f"right in top {TOP}"), tuple(rows))
 
 
 def mode_table(

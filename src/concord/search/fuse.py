@@ -27,7 +27,6 @@ from concord.types import Candidate, ChunkId, Degraded, Mode, QueryType, Ranked,
 EQUAL = Weights(1.0, 1.0)
 AGREEMENT_BONUS = 0.2  # up to a fifth more where every strategy found the chunk (seed 003)
 LEADING, FOLLOWING = 0.7, 0.3  # the stronger signal leads, the weaker one boosts (seed 004)
-ZSCORE_WEIGHT = 0.6  # of meaning: the best fixed weight over the development sets
 FALLBACK_FLOOR = 0.0001  # where a fallback step has found something
 
 
@@ -191,25 +190,6 @@ def _softplus(odds: float) -> float:
     return max(odds, 0.0) + math.log1p(math.exp(-abs(odds)))
 
 
-def _zscores(rows: Sequence[Candidate]) -> Contributions:
-    words = _standardised({row.chunk_id: row.bm25 for row in rows})
-    meaning = _standardised({row.chunk_id: row.cosine for row in rows})
-    return {
-        row.chunk_id: Contribution(
-            (1 - ZSCORE_WEIGHT) * words[row.chunk_id], ZSCORE_WEIGHT * meaning[row.chunk_id]
-        )
-        for row in rows
-    }
-
-
-def _standardised(scores: Mapping[ChunkId, float | None]) -> dict[ChunkId, float]:
-    """Return z-scores over all chunks; an unknown score is the list's lowest, which it did not beat."""
-    lowest = min((score for score in scores.values() if score is not None), default=0.0)
-    known = {chunk_id: lowest if score is None else score for chunk_id, score in scores.items()}
-    mean, spread = moments([*known.values()])
-    return {chunk_id: (score - mean) / spread for chunk_id, score in known.items()}
-
-
 def _convex(semantic: float) -> Weights:
     return Weights(semantic=semantic, lexical=1 - semantic)
 
@@ -230,6 +210,5 @@ FUSIONS: Mapping[str, Fusion] = {
     "dominant": Fusion(lambda rows, c: _dominant(rows, c.max_bm25), lambda rows, c: None),
     "logodds": Fusion(lambda rows, c: _logodds(rows), lambda rows, c: EQUAL),
     "blend": Fusion(blend, lambda rows, c: _convex(semantic_weight(rows, c))),
-    "zscores": Fusion(lambda rows, c: _zscores(rows), lambda rows, c: _convex(ZSCORE_WEIGHT)),
 }
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}

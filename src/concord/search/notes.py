@@ -84,7 +84,8 @@ def _on_words(said: Said) -> Iterator[str | None]:
     if {ranked.strategy for ranked in said.candidates.lists} == {"semantic"}:
         return  # by meaning alone it does not matter which words there are
     for word, forms in query.changes.items():
-        yield f"searched for {' '.join(map(written, forms))} (typed {written(word)})"
+        typed = next((term for term in query.terms if word in term.split("-")), written(word))
+        yield f"searched for {' '.join(map(written, forms))} (typed {typed})"
     if query.absent_names:
         yield f"nothing is called {_enumerated(query.absent_names)}"
     elif not said.fallback.step and (words := [*filter(_says_something, unknown_words(query))]):

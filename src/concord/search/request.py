@@ -74,7 +74,7 @@ def checked(request: Request) -> Request:
     except ValidationError as fault:  # "Expected `int | null`, got `str` - at `$.top`"
         said, name = str(fault), str(fault).rpartition("$.")[2].rstrip("`")
         if name == "mode" and isinstance(given[name], str):
-            raise _unknown_mode(given[name]) from fault
+            raise _unknown("mode", given[name], MODES) from fault
         kinds = (word for kind, word in _KINDS.items() if f"`{kind}" in said)
         raise refused(name, given[name], next(kinds, "something else")) from fault
     for name in ("since", "until"):
@@ -91,11 +91,23 @@ def options_of(request: Request, settings: Mapping[str, Any]) -> Options:
     Raises:
         BadValue: a number is outside what is allowed, or there is no such mode, fusion or type.
     """
-    deadline_ms, mode = _deadline_ms(request, settings), mode_of(request, settings)
-    fusion, limit = _fusion(request, mode), _limit(request, settings)
+    from concord.search.fuse import FUSION_OF, FUSIONS  # late: who checks a list of texts needs no fusion
+
+    mode = mode_of(request, settings)
+    fusion: str = request.fusion or FUSION_OF[mode]
+    limit: int = settings["search.default_top"] if request.top is None else request.top
+    deadline_ms = settings["search.deadline_ms"] if request.deadline_ms is None else request.deadline_ms
+    if fusion not in FUSIONS:
+        raise _unknown("fusion", fusion, sorted(FUSIONS))
+    if request.type is not None and request.type not in DOCUMENT_TYPES:
+        raise _unknown("document type", request.type, DOCUMENT_TYPES)
+    if not 1 <= limit <= MAX_TOP:
+        raise BadValue(f"cannot return {limit} results", hint=f"ask for 1 to {MAX_TOP}")
+    if not deadline_ms > 0:
+        raise BadValue(f"cannot answer within {deadline_ms:g} ms", hint="give a deadline above 0")
     if request.threshold is not None and math.isnan(request.threshold):  # every comparison with it is false
         raise BadValue("the threshold is not a number", hint="give a fused score such as 0.02")
-    return Options(mode, fusion, limit, deadline_ms, _type(request))
+    return Options(mode, fusion, limit, deadline_ms, request.type)
 
 
 def mode_of(request: Request, settings: Mapping[str, Any]) -> Mode:
@@ -106,43 +118,12 @@ def mode_of(request: Request, settings: Mapping[str, Any]) -> Mode:
     """
     mode: Mode = request.mode or settings["search.mode"]
     if mode not in MODES:
-        raise _unknown_mode(mode)
+        raise _unknown("mode", mode, MODES)
     return mode
 
 
-def _unknown_mode(mode: str) -> BadValue:
-    return BadValue(f"there is no mode {mode!r}", hint="one of: " + ", ".join(MODES))
-
-
-def _fusion(request: Request, mode: Mode) -> str:
-    from concord.search.fuse import FUSION_OF, FUSIONS  # late: who checks a list of texts needs no fusion
-
-    fusion = request.fusion or FUSION_OF[mode]
-    if fusion not in FUSIONS:
-        raise BadValue(f"there is no fusion {fusion!r}", hint="one of: " + ", ".join(sorted(FUSIONS)))
-    return fusion
-
-
-def _limit(request: Request, settings: Mapping[str, Any]) -> int:
-    limit: int = settings["search.default_top"] if request.top is None else request.top
-    if not 1 <= limit <= MAX_TOP:
-        raise BadValue(f"cannot return {limit} results", hint=f"ask for 1 to {MAX_TOP}")
-    return limit
-
-
-def _deadline_ms(request: Request, settings: Mapping[str, Any]) -> float:
-    deadline: float = settings["search.deadline_ms"] if request.deadline_ms is None else request.deadline_ms
-    if not deadline > 0:
-        raise BadValue(f"cannot answer within {deadline:g} ms", hint="give a deadline above 0")
-    return deadline
-
-
-def _type(request: Request) -> DocumentType | None:
-    if request.type is not None and request.type not in DOCUMENT_TYPES:
-        raise BadValue(
-            f"there is no document type {request.type!r}", hint="one of: " + ", ".join(DOCUMENT_TYPES)
-        )
-    return request.type
+def _unknown(kind: str, name: str, known: Sequence[str]) -> BadValue:
+    return BadValue(f"there is no {kind} {name!r}", hint="one of: " + ", ".join(known))
 
 
 def filter_of(

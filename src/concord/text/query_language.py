@@ -68,7 +68,7 @@ class _Token(Struct, frozen=True):
     text: str = ""
     is_excluded: bool = False
     is_prefix: bool = False
-    is_stop_word: bool = False  # left out unless a written AND holds it, or nothing else is there
+    is_stop_word: bool = False  # left out unless nothing else is there
 
 
 class _Node(Struct, frozen=True):
@@ -79,12 +79,6 @@ class _Node(Struct, frozen=True):
     dropped: Match | None = None  # what no hit may match
     excluded: tuple[str, ...] = ()  # the same as texts, where it can be written so
     texts: tuple[str, ...] = ()  # where it matches any text with one of some words or phrases: these
-
-
-class _Operand(Struct, frozen=True):
-    node: _Node
-    is_negative: bool
-    is_joined: bool  # by a written AND to the operand before it
 
 
 class _DoesNotParse(Exception):
@@ -298,15 +292,15 @@ class _Parser:
         return _either(branches) if len(branches) > 1 else branches[0]
 
     def _conjunction(self) -> _Node:
-        operands: list[_Operand] = []
+        wanted: list[_Node] = []
+        unwanted: list[_Node] = []
         while self._kind() not in (")", "OR", "end"):
-            is_joined = self._takes("AND")
-            if is_joined and not operands:
+            if self._takes("AND") and not (wanted or unwanted):
                 raise _DoesNotParse
             is_negative = self._takes("NOT")
             is_negative |= self._kind() != "end" and self._tokens[self._at].is_excluded
-            operands.append(_Operand(self._operand(is_negative), is_negative, is_joined))
-        return _all(operands)
+            (unwanted if is_negative else wanted).append(self._operand(is_negative))
+        return _all(wanted, unwanted)
 
     def _operand(self, is_negative: bool) -> _Node:
         if self._depth < _MAX_DEPTH and self._takes("("):
@@ -333,11 +327,10 @@ def _either(branches: Sequence[_Node]) -> _Node:
     )
 
 
-def _all(operands: Sequence[_Operand]) -> _Node:
+def _all(wanted: Sequence[_Node], unwanted: Sequence[_Node]) -> _Node:
     """Join operands by AND; if all of them only exclude, there is nothing to find."""
-    wanted = [operand.node for operand in operands if not operand.is_negative]
-    unwanted = [operand.node for operand in operands if operand.is_negative]
-    match = all_of([node.match for node in _telling(operands) or wanted])
+    telling = [node for node in wanted if not all(token.is_stop_word for token in node.asked)]
+    match = all_of([node.match for node in telling or wanted])
     if match is None:
         raise _NothingWanted if unwanted else _DoesNotParse
     drop = any_of([node.match for node in unwanted])
@@ -347,19 +340,8 @@ def _all(operands: Sequence[_Operand]) -> _Node:
         tuple(token for node in wanted for token in node.asked),
         any_of([*inherited, *(node.match for node in unwanted)]),
         (*(text for node in wanted for text in node.excluded), *_texts(unwanted)),
-        wanted[0].texts if len(operands) == 1 else (),
+        wanted[0].texts if len(wanted) == 1 and not unwanted else (),
     )
-
-
-def _telling(operands: Sequence[_Operand]) -> list[_Node]:
-    """Return the wanted operands without stop words, except those that stand next to an AND."""
-    joined = [*(operand.is_joined for operand in operands), False]
-    return [
-        operand.node
-        for number, operand in enumerate(operands)
-        if not operand.is_negative
-        if joined[number] or joined[number + 1] or not all(token.is_stop_word for token in operand.node.asked)
-    ]
 
 
 def _texts(nodes: Iterable[_Node]) -> tuple[str, ...]:
