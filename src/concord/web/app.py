@@ -141,6 +141,7 @@ def _told(server: KnowledgeServer, keys: Keys, org: str | None) -> Response:
     """Return what the page has to know before it asks anything."""
     bases = server.state.bases
     name = bases.name_of(org)
+    bases.warm_in_background(org)  # whoever opens the page is about to search
     return as_json({
         "org": name,
         "needs_token": not keys.is_open,
