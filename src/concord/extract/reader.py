@@ -17,7 +17,7 @@ from concord.core.errors import Damaged, NotIndexable
 from concord.extract.decode import HEAD_BYTES
 from concord.extract.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
 from concord.extract.sandbox import FileInWorker, Sandbox
-from concord.types import Drawing, Extracted
+from concord.types import Extracted
 
 MAX_UNPACKED = 20_000_000  # bytes; the manual page of bash, a long one, has 400,000
 _ENDING = ".gz"
@@ -118,7 +118,7 @@ class SandboxedReader:
             raise NotIndexable(form.reason)
         return FileBeingRead(self._sandbox.begin(form.extractor, data, name))
 
-    def image(self, data: bytes, name: str, drawing: Drawing) -> bytes:
+    def image(self, data: bytes, name: str, page: int, width: int) -> bytes:
         """Return a page of a file as PNG.
 
         Raises:
@@ -128,7 +128,7 @@ class SandboxedReader:
         form = detect(name, data[:HEAD_BYTES])
         if isinstance(form, Refusal):
             raise NotIndexable(form.reason)
-        return self._sandbox.begin(form.extractor, data, name, image=drawing).image()
+        return self._sandbox.begin(form.extractor, data, name, image=(page, width)).image()
 
     def close(self) -> None:
         """End the worker process, if one was started."""
