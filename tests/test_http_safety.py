@@ -220,6 +220,7 @@ def test_a_cookie_is_for_browsers_and_changes_things_from_its_own_page_alone(pri
     cookie = answer.headers["set-cookie"].partition(";")[0]
     for headers, status in (({}, 403), ({"Origin": OTHER}, 403), ({"Origin": private}, 202)):
         assert ask(private, f"POST {API}/sync", {}, Cookie=cookie, **headers).status == status
+        assert (ask(private, "POST /mcp", {}, Cookie=cookie, **headers).status == 403) == (status == 403)
 
 
 def opened(home: Path, *args: str, **more: str) -> Any:

@@ -137,7 +137,7 @@ class Guard:
             raise Refused(refusal.status_code, "Forbidden", f"this {name} is not one of the server's", hint)
         path = request.scope["path"]
         grant, is_by_cookie = self._keys.grant_of(request)
-        if path.startswith("/api/"):
+        if path.startswith("/api/") or is_by_cookie:
             self._check_origin(request, is_by_cookie)
         if grant is None and not self._keys.is_open and path not in PUBLIC and not path.startswith(PAGE):
             hint = "send the header Authorization: Bearer TOKEN"
