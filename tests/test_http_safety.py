@@ -153,6 +153,7 @@ OWN, OTHER, EVIL = "http://{}", "http://127.0.0.1:1", "http://evil.example"
         ("POST /sync", {"Sec-Fetch-Site": "same-origin"}, 202),
         ("POST /sync", {}, 202),  # a program, not a page
         ("POST /sync", {"Origin": OTHER}, 403),
+        ("POST /sync", {"Origin": "http://127.0.0.1"}, 403),
         ("POST /sync", {"Origin": EVIL}, 403),
         ("POST /sync", {"Origin": "null"}, 403),
         ("POST /sync", {"Origin": "http://[::1]:[x"}, 403),

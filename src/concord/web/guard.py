@@ -95,13 +95,18 @@ class Guard:
     """Lets a request in only with a good Host, Origin and token, and ties it to the token's organisation."""
 
     def __init__(
-        self, app: ASGIApp, keys: Keys, security: TransportSecuritySettings, limits: HttpLimits
+        self,
+        app: ASGIApp,
+        keys: Keys,
+        security: TransportSecuritySettings,
+        limits: HttpLimits,
+        origins: Sequence[str],
     ) -> None:
         self._app = app
         self._keys = keys
         self._security = TransportSecurityMiddleware(security)
-        self._origins = security.allowed_origins
         self._limits = limits
+        self._origins = origins  # of other pages that may ask
         self.places = Places(limits.max_per_token)
         self._talks = Talks(limits.max_per_token * SESSIONS_EACH)
 
