@@ -10,6 +10,7 @@ import signal
 import socket
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -61,6 +62,16 @@ def test_a_body_that_comes_too_slowly_is_answered_with_408_and_no_traceback(
             assert (answer.status, json.loads(answer.read())["error"]) == (408, "DeadlinePassed")
         assert ask(url, "GET /health").status == 200
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+@pytest.mark.promise("http.bounds")
+def test_a_head_that_is_too_long_is_refused_and_the_server_lives_on(tmp_path: Path):
+    with serving(tmp_path / "home") as url:
+        assert ask(url, f"GET {API}/search?query={'x' * 10_000}").status == 200
+        for line, headers in ((f"GET /?{'x' * 300_000}", {}), ("GET /", {"Cookie": "x" * 300_000})):
+            with suppress(ConnectionError):  # it is hung up on while it goes on talking
+                assert ask(url, line, **headers).status == 400
+        assert ask(url, "GET /health").status == 200
 
 
 @pytest.mark.promise("http.bounds")
@@ -142,6 +153,7 @@ OWN, OTHER, EVIL = "http://{}", "http://127.0.0.1:1", "http://evil.example"
         ("POST /sync", {"Sec-Fetch-Site": "same-origin"}, 202),
         ("POST /sync", {}, 202),  # a program, not a page
         ("POST /sync", {"Origin": OTHER}, 403),
+        ("POST /sync", {"Origin": "http://127.0.0.1"}, 403),
         ("POST /sync", {"Origin": EVIL}, 403),
         ("POST /sync", {"Origin": "null"}, 403),
         ("POST /sync", {"Origin": "http://[::1]:[x"}, 403),
@@ -209,6 +221,7 @@ def test_a_cookie_is_for_browsers_and_changes_things_from_its_own_page_alone(pri
     cookie = answer.headers["set-cookie"].partition(";")[0]
     for headers, status in (({}, 403), ({"Origin": OTHER}, 403), ({"Origin": private}, 202)):
         assert ask(private, f"POST {API}/sync", {}, Cookie=cookie, **headers).status == status
+        assert (ask(private, "POST /mcp", {}, Cookie=cookie, **headers).status == 403) == (status == 403)
 
 
 def opened(home: Path, *args: str, **more: str) -> Any:

@@ -17,7 +17,7 @@ from concord.core.config import Settings, load_settings
 from concord.core.errors import BadValue, KBError, NotFound
 from concord.parts import Parts, check_lasting
 from concord.store.contract import Select, document_by_id
-from concord.types import Answer, Document, Drawing, Feedback, Opinion, Request, Source, Trust, silent
+from concord.types import Answer, Document, Feedback, Opinion, Request, Source, Trust, silent
 
 if TYPE_CHECKING:
     from concord.core.protocols import Embedder, Progress
@@ -339,8 +339,8 @@ class KnowledgeBase:
 
         return outline_of(locate(reference, self.store.catalog, whole=True))
 
-    def page_image(self, reference: str, page: int, *, width: int = 900, mark: str = "") -> bytes:
-        """Draw a page of a PDF as PNG, from the file as it is now, with the lines of `mark` marked.
+    def page_image(self, reference: str, page: int, *, width: int = 900) -> bytes:
+        """Draw a page of a PDF, as PNG, from the file as it is now.
 
         Raises:
             NotFound: nothing of that name is indexed, or its file is not there.
@@ -356,7 +356,7 @@ class KnowledgeBase:
         data = read_unchanging(found, self.settings["ingest.max_bytes"]) if source.path else None
         if data is None:
             raise NotFound(f"the file of {document.path} is not there")
-        return self.parts.reader.image(data, document.path, Drawing(page, width, mark))
+        return self.parts.reader.image(data, document.path, page, width)
 
     def _count_reading(self, document: Document) -> None:
         if self.settings["usage.enabled"]:

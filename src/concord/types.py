@@ -136,14 +136,6 @@ class FileState(Struct, frozen=True):
     indexed_at: float
 
 
-class Drawing(NamedTuple):
-    """Which page to draw, and how."""
-
-    page: int  # from 1
-    width: int  # in pixels
-    mark: str = ""  # lines of text to mark, as far as they are there
-
-
 class Pending(Struct, frozen=True):
     """A chunk that has no vector yet, with everything that goes into its embeddable text."""
 

@@ -114,7 +114,6 @@ class PageImage(Arguments, frozen=True):
     document_id: Annotated[FilledText, doc("A document_id, a path or a citation.")]
     page: Annotated[int, Meta(ge=1, le=100_000), doc("The number of the page, from 1.")]
     width: Annotated[int, Meta(ge=200, le=2_000), doc("How wide the image is, in pixels.")] = 900
-    mark: Annotated[Text, doc("Mark these lines of text, as far as they are there.")] = ""
 
 
 class Add(Arguments, frozen=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from concord.types import ChunkId, Drawing, Extracted, Identity, Leg, Query, Ranked, RankedList, Vector
+from concord.types import ChunkId, Extracted, Identity, Leg, Query, Ranked, RankedList, Vector
 
 Progress = Callable[[str, int, int | None], None]  # stage, done so far, total when it is known
 WAITING = "waiting"  # the stage of work that waits for other work; "done" is then in seconds
@@ -64,7 +64,7 @@ class FileReader(Protocol):
 class PageReader(FileReader, Protocol):
     """A reader that can also show what a page looks like."""
 
-    def image(self, data: bytes, name: str, drawing: Drawing) -> bytes:
+    def image(self, data: bytes, name: str, page: int, width: int) -> bytes:
         """Return a page of a file as PNG.
 
         Raises:

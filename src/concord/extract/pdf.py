@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -20,11 +19,8 @@ from concord.core.protocols import Extractor
 from concord.extract.decode import with_plain_newlines
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean_pages
-from concord.types import Drawing, Extracted, Json
+from concord.types import Extracted, Json
 
-_LESS = bytes(value // 3 for value in range(256))
-MOST_MARKED = 200  # lines
-LEAST_MARKED = 6  # characters: fewer are in other words, too
 MAX_IMAGE_HEIGHT = 4_000  # pixels: a page may be a strip
 MAX_PAGES = 5_000
 _PAGE_MS = 50
@@ -61,7 +57,7 @@ class PdfExtractor(Extractor):
         text, starts = clean_pages([page.text for page in pages])
         return Extracted(text, "pdf", title=title, details=details, page_starts=starts)
 
-    def image(self, data: bytes, drawing: Drawing) -> bytes:
+    def image(self, data: bytes, page: int, width: int) -> bytes:
         """Return a page as PNG.
 
         Raises:
@@ -69,48 +65,16 @@ class PdfExtractor(Extractor):
             Damaged: it cannot be drawn.
         """
         with closing(_open(data)) as document:
-            if not 0 < drawing.page <= len(document):
-                raise NotIndexable(f"has {len(document)} pages, and none numbered {drawing.page}")
+            if not 0 < page <= len(document):
+                raise NotIndexable(f"has {len(document)} pages, and none numbered {page}")
             try:
-                with closing(document.get_page(drawing.page - 1)) as page:
-                    across, down = page.get_size()
-                    scale = min(drawing.width / across, MAX_IMAGE_HEIGHT / down)
-                    bitmap = page.render(scale=scale, rev_byteorder=True, prefer_bgrx=False)
-                    for box in _boxes(page, bitmap, drawing.mark):
-                        _mark(bitmap, *box)
+                with closing(document.get_page(page - 1)) as drawn:
+                    across, down = drawn.get_size()
+                    scale = min(width / across, MAX_IMAGE_HEIGHT / down)
+                    bitmap = drawn.render(scale=scale, rev_byteorder=True, prefer_bgrx=False)
                     return _png(bitmap)
             except (pypdfium2.PdfiumError, ZeroDivisionError) as fault:
-                raise Damaged(f"page {drawing.page} cannot be drawn") from fault
-
-
-def _boxes(page: Any, bitmap: Any, text: str) -> Iterator[tuple[int, int, int, int]]:
-    """Yield where lines of a text are on a page, in pixels: left, top, right, bottom."""
-    with closing(page.get_textpage()) as text_page:
-        for line in {line.strip() for line in text.splitlines()[:MOST_MARKED]}:
-            if len(line) < LEAST_MARKED:
-                continue
-            with closing(text_page.search(line)) as searcher:
-                if found := searcher.get_next():
-                    for number in range(text_page.count_rects(*found)):
-                        left, bottom, right, top = text_page.get_rect(number)
-                        corners = _pixel(page, bitmap, left, top), _pixel(page, bitmap, right, bottom)
-                        (x0, x1), (y0, y1) = map(sorted, zip(*corners, strict=True))
-                        yield max(0, x0), max(0, y0), min(bitmap.width, x1), min(bitmap.height, y1)
-
-
-def _pixel(page: Any, bitmap: Any, x: float, y: float) -> tuple[int, int]:
-    right, down = ctypes.c_int(), ctypes.c_int()
-    whole = (0, 0, bitmap.width, bitmap.height, 0)
-    raw.FPDF_PageToDevice(page, *whole, x, y, ctypes.byref(right), ctypes.byref(down))
-    return right.value, down.value
-
-
-def _mark(bitmap: Any, left: int, top: int, right: int, bottom: int) -> None:
-    """Paint over a part of a bitmap as a yellow marker does: there is less blue."""
-    pixels = memoryview(bitmap.buffer).cast("B")
-    for y in range(top, bottom):
-        blue = slice(y * bitmap.stride + left * 3 + 2, y * bitmap.stride + right * 3 + 2, 3)
-        pixels[blue] = bytes(pixels[blue]).translate(_LESS)
+                raise Damaged(f"page {page} cannot be drawn") from fault
 
 
 def _png(bitmap: Any) -> bytes:

@@ -19,7 +19,7 @@ from concord.core.protocols import FileReader
 from concord.extract.decode import HEAD_BYTES
 from concord.extract.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
 from concord.extract.sandbox import FileInWorker, Sandbox
-from concord.types import Drawing, Extracted
+from concord.types import Extracted
 
 MAX_UNPACKED = 20_000_000  # bytes; the manual page of bash, a long one, has 400,000
 _ENDING = ".gz"
@@ -106,7 +106,7 @@ class SandboxedReader(FileReader):
             raise NotIndexable(form.reason)
         return self._sandbox.begin(form.extractor, data, name)
 
-    def image(self, data: bytes, name: str, drawing: Drawing) -> bytes:
+    def image(self, data: bytes, name: str, page: int, width: int) -> bytes:
         """Return a page of a file as PNG.
 
         Raises:
@@ -116,7 +116,7 @@ class SandboxedReader(FileReader):
         form = detect(name, data[:HEAD_BYTES])
         if isinstance(form, Refusal):
             raise NotIndexable(form.reason)
-        return self._sandbox.begin(form.extractor, data, name, image=drawing).image()
+        return self._sandbox.begin(form.extractor, data, name, image=(page, width)).image()
 
     @override
     def close(self) -> None:

@@ -26,7 +26,7 @@ import msgspec
 
 from concord.core import errors
 from concord.extract.worker import IS_UNIX, LENGTH, LENGTHS, Reply, Request
-from concord.types import Drawing, Extracted
+from concord.types import Extracted
 
 
 class WorkerLimits(NamedTuple):
@@ -88,11 +88,11 @@ class Sandbox:
         return self.begin(extractor, data, name).result()
 
     def begin(
-        self, extractor: str, data: bytes, name: str, *, plain: str = "", image: Drawing | None = None
+        self, extractor: str, data: bytes, name: str, *, plain: str = "", image: tuple[int, int] | None = None
     ) -> FileInWorker:
         """Have a file read while the caller goes on; as plain lines, if there is a reason for that.
 
-        With `image`, a page of it is drawn instead.
+        With `image`, a page of it is drawn instead: its number, and how wide.
         """
         limits = self._limits
         cpu_s = limits.cpu_s_of(len(data))

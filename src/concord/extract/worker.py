@@ -29,7 +29,7 @@ except ImportError:  # then the clock is the only limit, and the end of its inpu
 
 from concord.core import errors, plugins
 from concord.core.protocols import Extractor
-from concord.types import Drawing, Extracted
+from concord.types import Extracted
 
 LENGTHS = struct.Struct(">IQ")  # of the request and of the file, which follow
 LENGTH = struct.Struct(">Q")  # of the answer, which follows; 0 says that the text is there, its structure not
@@ -47,7 +47,7 @@ class Request(Struct, frozen=True):
     cpu_s: int
     max_cpu_s: int  # for formats that take their time by the page
     plain: str = ""  # why only lines are wanted, not the structure
-    image: Drawing | None = None  # what to draw instead
+    image: tuple[int, int] | None = None  # the page to draw instead, and how wide
 
 
 class Reply(Struct, frozen=True):
@@ -120,7 +120,7 @@ def _reply(request: Request, data: bytes, loaded: dict[str, Extractor], replies:
         if seconds := getattr(loaded[name], "cpu_s", None):
             _limit_processor(min(seconds(data), request.max_cpu_s))
         if request.image:
-            return Reply(image=_drawn(loaded[name], data, request.image))
+            return Reply(image=_drawn(loaded[name], data, *request.image))
         extracted = _with_text(loaded[name].extract(data, request.name))
         _send(b"", replies)
         return _structured(extracted, len(data), request)
@@ -140,12 +140,12 @@ def _with_text(extracted: Extracted) -> Extracted:
     return extracted
 
 
-def _drawn(extractor: Extractor, data: bytes, drawing: Drawing) -> bytes:
+def _drawn(extractor: Extractor, data: bytes, page: int, width: int) -> bytes:
     """Return a page as PNG, if files of this kind have pages that can be drawn."""
     draw = getattr(extractor, "image", None)
     if draw is None:
         raise errors.NotIndexable("has no pages that can be drawn")
-    image: bytes = draw(data, drawing)
+    image: bytes = draw(data, page, width)
     return image
 
 

@@ -95,13 +95,18 @@ class Guard:
     """Lets a request in only with a good Host, Origin and token, and ties it to the token's organisation."""
 
     def __init__(
-        self, app: ASGIApp, keys: Keys, security: TransportSecuritySettings, limits: HttpLimits
+        self,
+        app: ASGIApp,
+        keys: Keys,
+        security: TransportSecuritySettings,
+        limits: HttpLimits,
+        origins: Sequence[str],
     ) -> None:
         self._app = app
         self._keys = keys
         self._security = TransportSecurityMiddleware(security)
-        self._origins = security.allowed_origins
         self._limits = limits
+        self._origins = origins  # of other pages that may ask
         self.places = Places(limits.max_per_token)
         self._talks = Talks(limits.max_per_token * SESSIONS_EACH)
 
@@ -137,7 +142,7 @@ class Guard:
             raise Refused(refusal.status_code, "Forbidden", f"this {name} is not one of the server's", hint)
         path = request.scope["path"]
         grant, is_by_cookie = self._keys.grant_of(request)
-        if path.startswith("/api/"):
+        if path.startswith("/api/") or is_by_cookie:
             self._check_origin(request, is_by_cookie)
         if grant is None and not self._keys.is_open and path not in PUBLIC and not path.startswith(PAGE):
             hint = "send the header Authorization: Bearer TOKEN"
