@@ -261,6 +261,17 @@ def test_an_engine_that_hangs_or_was_killed_keeps_nobody_from_an_answer(kb: Kb, 
     assert running(tmp_path) != [process]
 
 
+@pytest.mark.promise("I.engine.fallback")
+def test_a_store_that_is_deleted_under_an_engine_is_a_new_one_for_its_clients(kb: Kb, tmp_path: Path):
+    process = begun(tmp_path)
+    assert kb("search", "otters")[0] == 0
+    shutil.rmtree(tmp_path / "home" / "data")
+    assert "the knowledge base is empty" in kb("search", "otters")[2]
+    assert kb("add", "docs")[0] == 0
+    assert kb("search", "otters")[0] == 0
+    assert running(tmp_path) == [process]
+
+
 def many(tmp_path: Path, count: int = 400) -> None:
     for number in range(count):
         (tmp_path / "docs" / f"{number}.md").write_text(f"# Page {number}\n\nStep {number}.\n" * 20)
