@@ -11,6 +11,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,6 +30,13 @@ from support.kb_process import KB, environment
 pytestmark = pytest.mark.slow
 
 Kb = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder whose name is short enough for a socket in it."""
+    with tempfile.TemporaryDirectory() as short:
+        yield Path(short)
 
 
 @pytest.fixture
