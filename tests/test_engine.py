@@ -11,6 +11,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,6 +30,13 @@ from support.kb_process import KB, environment
 pytestmark = pytest.mark.slow
 
 Kb = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder whose name is short enough for a socket in it."""
+    with tempfile.TemporaryDirectory() as short:
+        yield Path(short)
 
 
 @pytest.fixture
@@ -259,6 +267,17 @@ def test_an_engine_that_hangs_or_was_killed_keeps_nobody_from_an_answer(kb: Kb, 
     assert kb("search", "otters")[0] == 0  # beside the socket that nobody listens at
     assert wait_until(lambda: kb("engine", "status")[0] == 0)
     assert running(tmp_path) != [process]
+
+
+@pytest.mark.promise("I.engine.fallback")
+def test_a_store_that_is_deleted_under_an_engine_is_a_new_one_for_its_clients(kb: Kb, tmp_path: Path):
+    process = begun(tmp_path)
+    assert kb("search", "otters")[0] == 0
+    shutil.rmtree(tmp_path / "home" / "data")
+    assert "the knowledge base is empty" in kb("search", "otters")[2]
+    assert kb("add", "docs")[0] == 0
+    assert kb("search", "otters")[0] == 0
+    assert running(tmp_path) == [process]
 
 
 def many(tmp_path: Path, count: int = 400) -> None:

@@ -11,8 +11,6 @@ from msgspec import Struct
 
 from concord.cli import output
 from concord.cli.words import in_words
-from concord.text.scripts import MARKS
-from concord.text.tokens import pattern
 from concord.visible import one_line
 
 if TYPE_CHECKING:
@@ -23,7 +21,6 @@ MAX_WIDTH = 100  # longer lines are hard to read
 MOST_LINES = 6  # of a snippet
 LEAST_TITLE = 12  # characters to which a title may be shortened to make room for headings
 INDENT = "    "
-_WORD = pattern(rf"[\w{MARKS}]+")
 
 
 class Dress(Struct, frozen=True):
@@ -120,11 +117,9 @@ def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
 
 
 def _family(strategy: str) -> str:
-    from concord.search.legs import is_built_in  # late, as a search has loaded it
-
     if strategy == "semantic":
         return "meaning"
-    return "words" if is_built_in(strategy) else "others"
+    return "words" if strategy == "names" or strategy.startswith("fts_") else "others"
 
 
 def _snippet(snippet: str, width: int | None) -> list[str]:
@@ -153,8 +148,10 @@ def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Callable[
     """Return a function that highlights the words of the query in a line, or those found in their place."""
     if dress.match is str:
         return str
+    import re
+
     from concord.text.held import contains
-    from concord.text.scripts import has_marks
+    from concord.text.scripts import MARKS, has_marks
     from concord.text.terms import index_terms
     from concord.text.tokens import tokenize
     from concord.text.word_lists import significant
@@ -163,12 +160,13 @@ def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Callable[
         parts = () if has_marks(word) else tokenize(word)
         return {*parts, *tokenize(index_terms(word))}
 
-    wanted = {token for word in significant(_WORD.findall(query)) for token in tokens(word)}
+    words = re.compile(rf"[\w{MARKS}]+")
+    wanted = {token for word in significant(words.findall(query)) for token in tokens(word)}
 
     def is_wanted(word: str) -> bool:
         return not wanted.isdisjoint(tokens(word)) or any(contains(word, one) for one in searched)
 
-    return lambda line: _WORD.sub(
+    return lambda line: words.sub(
         lambda found: dress.match(found[0]) if is_wanted(found[0]) else found[0], line
     )
 

@@ -11,8 +11,8 @@ import click
 from click.core import ParameterSource
 
 from concord.cli import output
-from concord.cli.command import Flags, command, opened, refuse, tags_option
-from concord.core.arguments import RemoveNote
+from concord.cli.command import Flags, command, opened, refuse, run_with, settings_of, tags_option
+from concord.core.arguments import Note, NoteFields, RemoveNote
 from concord.core.errors import BadValue
 from concord.operations import OPERATIONS
 from concord.types import silent
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
     from concord.types import Document
 
-_FIELDS = ("title", "tags", "details", "summary", "context", "highlights", "aliases")
+_FIELDS = ("title", "tags", "details", *NoteFields.__struct_fields__)
 
 
 @command(
@@ -69,7 +69,10 @@ def note(flags: Flags, text: tuple[str, ...], as_json: bool, no_embed: bool, **g
         refuse("--import, --export, --remove, --edit and --supersedes exclude each other")
     if (source or target or gone) and (text or _given()):
         refuse("--import, --export and --remove take no text and no fields")
-    is_new = source is not None or (target is None and gone is None and given["edit"] is None)
+    if (source, target, gone, given["edit"], given["supersedes"]) == (None,) * 5:
+        _keep(flags, text, _fields(given), embed=not no_embed, as_json=as_json)
+        return
+    is_new = source is not None or given["supersedes"] is not None
     with opened(flags, must_exist=not is_new) as knowledge:
         if source is not None:
             _import(knowledge, source, embed=not no_embed, as_json=as_json)
@@ -84,6 +87,19 @@ def note(flags: Flags, text: tuple[str, ...], as_json: bool, no_embed: bool, **g
             _tell_what_is_newer(knowledge, kept, old)
 
 
+def _keep(flags: Flags, text: tuple[str, ...], fields: dict[str, Any], *, embed: bool, as_json: bool) -> None:
+    """Keep a note that has nothing to do with those that there are."""
+    more = NoteFields(**{name: fields.pop(name) for name in NoteFields.__struct_fields__ if name in fields})
+    asked = Note(_content(text), **fields, fields=more, embed=embed)
+    kept = run_with(settings_of(flags), "note", asked, must_exist=False)
+    del kept["generation"]
+    if as_json:
+        output.emit_json(kept)
+        return
+    output.emit(kept["document_id"])
+    output.talk(f"kept as {kept['path']}")
+
+
 def _kept(
     knowledge: KnowledgeBase,
     text: tuple[str, ...],
@@ -92,18 +108,22 @@ def _kept(
     *,
     embed: bool,
 ) -> Document:
-    from concord.index.notes import Note
+    from concord.index.notes import Note as NoteText
 
-    fields = {name: given[name] for name in _given()}
-    if "details" in fields:
-        fields["details"] = _details(fields["details"])
+    fields = _fields(given)
     if given["edit"] is None:
         supersedes = old.id if old else None
-        return knowledge.note(Note(_content(text), **fields), supersedes=supersedes, embed=embed)
+        return knowledge.note(NoteText(_content(text), **fields), supersedes=supersedes, embed=embed)
     changes = {**fields, "content": _content(text)} if text else fields
     if not changes:
         refuse("there is nothing to change: give a text or a field")
     return knowledge.edit_note(given["edit"], embed=embed, **changes)
+
+
+def _fields(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what was said of a note beside its content."""
+    fields = {name: given[name] for name in _given()}
+    return {**fields, "details": _details(fields["details"])} if "details" in fields else fields
 
 
 def _given() -> list[str]:

@@ -15,12 +15,12 @@ from concord.cli import output
 from concord.cli.command import NOTHING_FOUND, SOME_FAILED, Flags, command, refuse, run, settings_of
 from concord.cli.words import in_words
 from concord.core.arguments import Backup, Doctor, Migrate, Nothing
-from concord.operations import JsonObject
 from concord.visible import one_line
 
 if TYPE_CHECKING:
     from concord.core.config import Settings
     from concord.core.settings import Setting
+    from concord.operations import JsonObject
 
 UNWELL = NOTHING_FOUND  # 1: what it found is for the user to see to, and no error of the command's own
 

@@ -115,14 +115,17 @@ def fingerprint(settings: Settings, environment: Mapping[str, str] | None = None
 
     Left out is what a caller says with each call. PostgreSQL's library reads variables of its own.
     """
-    from hashlib import sha256
+    try:
+        from _blake2 import blake2b  # hashlib loads OpenSSL, which takes longer than all the rest of this
+    except ImportError:
+        from hashlib import blake2b
 
     environment = os.environ if environment is None else environment
     values = {key: settings[key] for key in settings if key not in _OF_A_CALL}
     servers = {name: value for name, value in environment.items() if name.startswith("PG")}
     program = (sys.executable, os.path.dirname(__file__), time.tzname, os.path.expanduser("~"))
     parts = (sorted(values.items()), settings.paths, sorted(servers.items()), program)
-    return sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _implied(values: Mapping[str, Resolved]) -> dict[str, Resolved]:

@@ -101,13 +101,14 @@ def _reply(channel: Channel, progress: Progress) -> Any:
 
 
 def fault_of(error: dict[str, Any]) -> errors.KBError:
-    """Return the fault that the engine met, of the same class; a mistake of ours is left to the client.
+    """Return the fault that the engine met, of the same class.
 
     Raises:
-        NoEngine: it was such a mistake, and the client will meet it in its own process.
+        NoEngine: it was a mistake of ours, which the client will meet in its own process; or the store has
+            been deleted or damaged under the engine, and whoever opens it anew knows more.
     """
     kind = getattr(errors, error["type"], None)
-    if kind is None:
+    if kind is None or issubclass(kind, (errors.BackendDown, errors.CorruptStore)):
         raise NoEngine
     fault: errors.KBError = kind(error["message"], hint=error["hint"])
     return fault

@@ -22,6 +22,7 @@ from concord.leaving import leave
 STDIN, STDOUT = 0, 1
 INTERNAL_ERROR = -32603
 HELLO, READY = "initialize", "notifications/initialized"
+MOST_SILENT = 3  # engines that end without a word: another one would, too
 ENDED = "the engine ended before it had answered; what it had stored stays: send the request again"
 NONE_STARTS = "the engine has ended and no other can be started: start the server again"
 
@@ -111,17 +112,20 @@ class Relay:
 
     def from_engine(self) -> None:
         """Pass on what one engine after the other sends, until the client has gone."""
+        silent = 0  # how many engines in turn have said nothing at all
         while channel := self._next():
+            silent += 1
             for line in _lines(channel):
+                silent = 0
                 if self._is_for_client(line):
                     self._write(line)
             with self._changed:
                 channel.close()
                 self._channel = None
-                greets = HELLO in self._open.values() and not self._has_ended
-                if not (greets and self._reconnected()):  # else the client waits, and sends no line before
-                    greets = False
-                lost = [number for number, method in self._open.items() if not (greets and method == HELLO)]
+                # A client that has not been greeted sends nothing before: it gets another engine at once.
+                waits = HELLO in self._open.values() and not self._has_ended and silent < MOST_SILENT
+                is_greeted = not (waits and self._reconnected())
+                lost = [number for number, method in self._open.items() if is_greeted or method != HELLO]
                 self._open = {number: HELLO for number in self._open if number not in lost}
             for number in lost:
                 self._fail(number, ENDED)

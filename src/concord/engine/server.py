@@ -34,7 +34,7 @@ from concord.parts import check_places
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 1.0  # whether it is time to end
+LOOK_EVERY_S = 0.5  # whether it is time to end
 PROGRESS_EVERY_S = 0.1  # a client is told no more often
 CLOSING_S = 2.0  # how long work may take to stop when the engine ends
 
@@ -185,12 +185,7 @@ class Engine:
             "running_s": round(time.monotonic() - self._began, 1),
             "clients": len(services),
             "jobs": [
-                {
-                    "label": job.plan.label,
-                    "stage": job.step.stage,
-                    "done": job.step.done,
-                    "total": job.step.total,
-                }
+                {"label": job.plan.label, "stage": job.step.stage, "done": job.step.done}
                 for job in self._jobs.running()
             ],
         }
