@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from concord.core.errors import Action, BadValue, Hint, NotFound
+from concord.core.errors import BadValue
 from concord.core.protocols import Progress
 from concord.core.reports import Backup
 from concord.store.contract import Store
@@ -23,11 +23,6 @@ def back_up(store: Store, path: str | os.PathLike[str], progress: Progress) -> B
     """
     started = time.monotonic()
     place = store.place
-    if not place.is_begun:
-        raise NotFound(
-            "there is nothing to copy: nothing was ever kept here",
-            hint=Hint(Action.STORE, "check {store} and {org}"),
-        )
     target = os.path.realpath(os.path.expanduser(path))  # a link stays one
     if os.path.isdir(target):
         raise BadValue(f"{target} is a folder", hint=f"name a file: {os.path.join(target, 'kb-backup.db')}")

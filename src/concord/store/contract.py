@@ -360,6 +360,7 @@ class Store(Protocol):
 
         Raises:
             UsageError: this store is no file.
+            NotFound: nothing was ever kept here.
             BadValue: something else is there.
             StoreError: the store is damaged, or the disk refuses; the older copy stays.
         """

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from concord.core.errors import BackendDown, StoreBusy
+from concord.core.errors import Action, BackendDown, Hint, NotFound, StoreBusy
 from concord.store.contract import Place, Store, WordIndex
 from concord.store.sql import Database, override
 from concord.store.sqlite.connections import Connection, Readers, Writer
@@ -164,6 +164,11 @@ class SQLiteStore(SqlStore, Store):
 
     @override
     def backup(self, path: str, progress: Progress) -> None:
+        if not self.place.is_begun:
+            raise NotFound(
+                "there is nothing to copy: nothing was ever kept here",
+                hint=Hint(Action.STORE, "check {store} and {org}"),
+            )
         from concord.store.sqlite.backups import write_backup
 
         write_backup(self._file.readers, path, progress)
