@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from contextlib import suppress
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+try:
+    import fcntl
+except ModuleNotFoundError:  # not a Unix
+    HAS_LOCKS = False
+else:
+    HAS_LOCKS = True
+
+CLOSED_IN_CHILDREN = getattr(os, "O_CLOEXEC", 0)  # elsewhere no child inherits a file unasked
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOSED_IN_CHILDREN
 _LONGEST = 200  # bytes of a name; a system allows 255
 _DRAFT = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.draft", re.DOTALL)
 
@@ -27,7 +36,7 @@ def replace_file(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666
     try:
         with open(os.open(draft, _NEW, mode if known is None else known), "wb") as file:
             if known is not None:
-                with suppress(OSError):  # a disk that knows no modes
+                with suppress(OSError, AttributeError):  # a disk, or a system, that knows no modes
                     os.fchmod(file.fileno(), known)
             file.write(data)
             file.flush()
@@ -38,8 +47,7 @@ def replace_file(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666
         with suppress(OSError):
             os.unlink(draft)  # which is not there any more, unless something failed
     if wait:
-        with suppress(OSError):  # it is in its place; not every disk, or everybody, can ask for more
-            sync_to_disk(folder)  # where the name leads to the new file now
+        sync_names(folder)  # where the name leads to the new file now
 
 
 def sweep_drafts(path: str | os.PathLike[str]) -> None:
@@ -51,13 +59,29 @@ def sweep_drafts(path: str | os.PathLike[str]) -> None:
                 os.unlink(os.path.join(folder, one))
 
 
-def sync_to_disk(path: str | os.PathLike[str]) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
-    opened = os.open(path, os.O_RDONLY)
+def sync_names(folder: str) -> None:
+    """Wait until the names in a folder are on the disk, if anybody can."""
+    with suppress(OSError):  # they are in their places; not every system, disk or user can ask for more
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+def try_lock(opened: int) -> bool:
+    """Lock an open file until it is closed; return whether nobody else holds the lock.
+
+    Raises:
+        OSError: the disk or the system knows no locks.
+    """
+    if not HAS_LOCKS:
+        raise OSError(errno.ENOTSUP, "no locks on this system")
     try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _brief(name: str) -> str:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from concord.core.errors import NotIndexable, Unreadable
@@ -13,8 +17,13 @@ if TYPE_CHECKING:
     from concord.files.walk import Found
 
 TRIES = 3
+# Where a system has none of these (Windows), paths are looked at before they are opened: a link that is put
+# there in between is followed.
+HAS_FOLDERS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_SAFELY = reduce(or_, (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY")))
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 # O_PATH: who may open a file may not list every folder above it.
-_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+_FOLDER = getattr(os, "O_DIRECTORY", 0) | _SAFELY | getattr(os, "O_PATH", os.O_RDONLY)
 
 
 def open_regular(path: str, flags: int) -> int:
@@ -23,7 +32,9 @@ def open_regular(path: str, flags: int) -> int:
     Raises:
         OSError: it cannot be opened, or is something else.
     """
-    return _checked(os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), path)
+    if not HAS_FOLDERS and os.path.islink(path):
+        raise OSError(errno.ELOOP, "it is a link", path)
+    return _checked(os.open(path, flags | _SAFELY | _AT_ONCE), path)
 
 
 def open_of_source(path: str, flags: int) -> int:
@@ -32,7 +43,7 @@ def open_of_source(path: str, flags: int) -> int:
     Raises:
         OSError: it cannot be opened, is something else, or a link leads there.
     """
-    return _checked(open_unlinked(path, flags | os.O_NONBLOCK), path)
+    return _checked(open_unlinked(path, flags | _AT_ONCE), path)
 
 
 def open_unlinked(path: str, flags: int) -> int:
@@ -44,6 +55,9 @@ def open_unlinked(path: str, flags: int) -> int:
     Raises:
         OSError: it cannot be opened, or a link leads there.
     """
+    if not HAS_FOLDERS:
+        _check_unlinked(path)
+        return os.open(path, flags | _SAFELY)
     path = "/" + path.strip("/")
     *folders, name = path[1:].split("/")
     at = os.open("/", _FOLDER)
@@ -51,13 +65,36 @@ def open_unlinked(path: str, flags: int) -> int:
         for folder in folders:
             above, at = at, os.open(folder, _FOLDER, dir_fd=at)
             os.close(above)
-        return os.open(name or ".", flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+        return os.open(name or ".", flags | _SAFELY, dir_fd=at)
     except OSError as fault:
         if fault.errno in (errno.ELOOP, errno.ENOTDIR) and os.path.realpath(path) != path:
             raise OSError(errno.ELOOP, "a link leads there now", path) from fault
         raise
     finally:
         os.close(at)
+
+
+@contextmanager
+def unlinked_folder(path: str) -> Iterator[int | str]:
+    """Lend what `os.scandir` takes for a folder, if no part of its path is a link.
+
+    Raises:
+        OSError: it cannot be opened, or a link leads there.
+    """
+    if not HAS_FOLDERS:
+        _check_unlinked(path)
+        yield path
+        return
+    opened = open_unlinked(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _check_unlinked(path: str) -> None:
+    if os.path.realpath(path) != os.path.abspath(path):
+        raise OSError(errno.ELOOP, "a link leads there now", path)
 
 
 def _checked(descriptor: int, path: str) -> int:

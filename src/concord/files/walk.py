@@ -29,7 +29,7 @@ from concord.files.ignore import (
     rules_in,
     unwanted_rules,
 )
-from concord.files.opening import open_unlinked
+from concord.files.opening import unlinked_folder
 from concord.types import Source
 
 
@@ -308,12 +308,8 @@ def _included(patterns: Sequence[str]) -> Callable[[str], bool]:
 @contextmanager
 def _listing(folder: str) -> Iterator[list[os.DirEntry[str]]]:
     """Open a folder for the block and return what is in it, by name; a link to one is not followed."""
-    opened = open_unlinked(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        with os.scandir(opened) as scan:
-            yield sorted(scan, key=_by_name)
-    finally:
-        os.close(opened)
+    with unlinked_folder(folder) as opened, os.scandir(opened) as scan:
+        yield sorted(scan, key=_by_name)
 
 
 def _place(folder: str) -> tuple[int, int] | None:

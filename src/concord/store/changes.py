@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from concord.store.rows import (
@@ -57,9 +58,8 @@ RETURNING id"""
 _MOVE_CHUNK = f"UPDATE kb_chunks SET {_assigned((*_PLACE_FIELDS, *_LABEL_FIELDS))} WHERE id = :id"
 _RELABEL_CHUNK = f"UPDATE kb_chunks SET {_assigned(_LABEL_FIELDS)} WHERE id = :id"
 _KEY_OF_SOURCE = "SELECT key FROM kb_sources WHERE id = :source_id"
-_STORED = f"""
-SELECT s.key, d.type, d.path, d.title, {TAGS}
-FROM kb_sources AS s LEFT JOIN kb_documents AS d ON d.id = :id WHERE s.id = :source"""
+_KEYS_OF_SOURCES = "SELECT id, key FROM kb_sources WHERE id IN (:sources...)"
+_STORED = f"SELECT d.id, d.type, d.path, d.title, {TAGS} FROM kb_documents AS d WHERE d.id IN (:ids...)"
 _CHUNK_TEXTS = "SELECT id, heading, content FROM kb_chunks WHERE document = :key ORDER BY position"
 _INDEXED = f"""
 SELECT c.id, d.type, d.path, d.title, {TAGS}, c.heading, c.content, c.title, c.tags, c.terms
@@ -69,9 +69,13 @@ DELETE FROM kb_chunk_vectors
 WHERE chunk IN (SELECT id FROM kb_chunks WHERE document = :key) AND embedding IS NOT NULL"""
 _SUPERSEDED = "SELECT id, superseded_by FROM kb_documents WHERE superseded_by IS NOT NULL"
 _SUPERSEDE = "UPDATE kb_documents SET superseded_by = :new WHERE id = :old"
+_DELETE_TAGS = """
+DELETE FROM kb_document_tags WHERE document = (SELECT key FROM kb_documents WHERE id = :id)"""
 _PUT_TAG = "INSERT INTO kb_document_tags (document, tag, position) VALUES (:document, :tag, :position)"
 COUNT_CHANGE = "UPDATE kb_meta SET value = value + 1 WHERE key = 'generation'"
 
+_Given = Sequence[tuple[Document, Sequence[Piece]]]
+_Stored = tuple[str, str, str, tuple[str, ...]]  # type, path, title and tags
 _Kept = dict[tuple[str, str], deque[ChunkId]]  # heading and text → chunks that have them, in order
 
 
@@ -112,7 +116,10 @@ class Changes:
         """Store documents and their chunks, keeping those that did not change; return the ids of each."""
         with self._database.transaction() as session:
             names: dict[ChunkId, Sequence[str]] = {}
-            ids = [self._put(session, document, pieces, names) for document, pieces in batch]
+            given = list(batch)
+            is_each_once = len({document.id for document, _ in given}) == len(given)
+            groups = [given] if is_each_once else [[pair] for pair in given]
+            ids = [ids for group in groups for ids in self._put(session, group, names)]
             put_names(session, names)
             if ids:
                 session.run(COUNT_CHANGE)
@@ -150,23 +157,47 @@ class Changes:
             return deleted
 
     def _put(
+        self, session: Session, given: _Given, names: dict[ChunkId, Sequence[str]]
+    ) -> list[list[ChunkId]]:
+        """Store documents and their chunks, but for their names, which are put down; return their chunks.
+
+        New documents are written together, after the others: one of these may have left a path to them.
+        """
+        sources, stored = _stored(session, [document for document, _ in given])
+        ids: dict[str, list[ChunkId]] = {}
+        for document, pieces in given:
+            if before := stored.get(document.id):
+                ids[document.id] = self._replace(session, document, pieces, before, sources, names)
+        new = [pair for pair in given if pair[0].id not in stored]
+        keys = _write_documents(session, [document for document, _ in new], sources)
+        rows = [_rows(document, key, pieces) for (document, pieces), key in zip(new, keys, strict=True)]
+        made = iter(session.insert_many(_INSERT_CHUNK, [*chain.from_iterable(rows)]))
+        ids |= {document.id: [*islice(made, len(pieces))] for document, pieces in new}
+        self._words.index(session, [*chain.from_iterable(ids[document.id] for document, _ in new)])
+        for document, pieces in given:
+            for id, piece in zip(ids[document.id], pieces, strict=True):
+                names[id] = chunk_names(document, piece.heading, piece.text)
+        return [ids[document.id] for document, _ in given]
+
+    def _replace(
         self,
         session: Session,
         document: Document,
         pieces: Sequence[Piece],
+        before: _Stored,
+        sources: Mapping[str, int],
         names: dict[ChunkId, Sequence[str]],
     ) -> list[ChunkId]:
-        """Store a document and its chunks, but for their names, which are put down; return its chunks."""
-        source, stored = _stored(session, document)
-        key = _write_document(session, document, source, is_new=stored is None)
-        old = _chunks_by_text(session, key) if stored else {}
-        is_embedded_alike = stored is not None and _embedded(*stored) == _embedded_of(document)
+        """Store a document anew, with those of its chunks that stay; return its chunks."""
+        key = _rewrite_document(session, document, sources)
+        old = _chunks_by_text(session, key)
+        is_embedded_alike = _embedded(*before) == _embedded_of(document)
         kept = [_claim(old, piece) if is_embedded_alike else None for piece in pieces]
         doomed = [chunk_id for left in old.values() for chunk_id in left]
         for chunk_id in doomed:
             names.pop(chunk_id, None)
         self._delete_chunks(session, doomed)
-        rows = [{"document": key, **chunk_values(document, at, piece)} for at, piece in enumerate(pieces)]
+        rows = _rows(document, key, pieces)
         moved = [{"id": id, **row} for id, row in zip(kept, rows, strict=True) if id is not None]
         self._words.forget(session, [row["id"] for row in moved])
         session.run_many(_MOVE_CHUNK, moved)
@@ -174,16 +205,14 @@ class Changes:
         made = iter(session.insert_many(_INSERT_CHUNK, new))
         ids = [next(made) if id is None else id for id in kept]
         self._words.index(session, ids)
-        for id, piece in zip(ids, pieces, strict=True):
-            names[id] = chunk_names(document, piece.heading, piece.text)
         return ids
 
     def _update(self, session: Session, document: Document) -> None:
-        source, stored = _stored(session, document)
-        if stored is None:
+        sources, stored = _stored(session, [document])
+        if document.id not in stored:
             raise no_document(document.id)
-        key = _write_document(session, document, source, is_new=False)
-        type, path, title, tags = stored
+        key = _rewrite_document(session, document, sources)
+        type, path, title, tags = before = stored[document.id]
         rows = session.rows(_CHUNK_TEXTS, {"key": key})
         texts = [(chunk_id, list_of(heading), text) for chunk_id, heading, text in rows]
         if (type, path, title) != (document.type, document.path, document.title):
@@ -194,7 +223,7 @@ class Changes:
                 for id, heading, text in texts
             }
             self._relabel(session, labels)
-        if _embedded(*stored) != _embedded_of(document):
+        if _embedded(*before) != _embedded_of(document):
             session.run(_UNLINK, {"key": key})  # their vectors are those of other texts now
         session.run(COUNT_CHANGE)
 
@@ -222,16 +251,15 @@ class Changes:
             self._words.delete_chunks(session, chunk_ids)
 
 
-_Stored = tuple[str, str, str, tuple[str, ...]]  # type, path, title and tags
-
-
-def _stored(session: Session, document: Document) -> tuple[int, _Stored | None]:
-    """Return the key of a document's source, and what is stored of the document; None if nothing is."""
-    rows = session.rows(_STORED, {"id": document.id, "source": document.source_id})
-    if not rows:
-        raise no_source(document.source_id)
-    source, type, path, title, tags = rows[0]
-    return source, None if type is None else (type, path, title, list_of(tags))
+def _stored(session: Session, documents: Sequence[Document]) -> tuple[dict[str, int], dict[str, _Stored]]:
+    """Return the keys of documents' sources, and what is stored of those documents that are there."""
+    wanted = list(dict.fromkeys(document.source_id for document in documents))
+    sources = dict(session.rows(_KEYS_OF_SOURCES, {"sources": wanted}))
+    for source_id in wanted:
+        if source_id not in sources:
+            raise no_source(source_id)
+    rows = session.rows(_STORED, {"ids": [document.id for document in documents]})
+    return sources, {id: (type, path, title, list_of(tags)) for id, type, path, title, tags in rows}
 
 
 def _embedded(type: str, path: str, title: str, tags: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -243,20 +271,37 @@ def _embedded_of(document: Document) -> tuple[str, tuple[str, ...]]:
     return document.title, tuple(dict.fromkeys(embedded_tags(document)))
 
 
-def _write_document(session: Session, document: Document, source: int, *, is_new: bool) -> int:
-    """Write a document's row and tags; return its key."""
-    values = document_values(document)
-    del values["source_id"]
-    values["source"] = source
+def _write_documents(
+    session: Session, documents: Sequence[Document], sources: Mapping[str, int]
+) -> list[int]:
+    """Write the rows and tags of documents; return their keys."""
+    rows = [document_values(document) for document in documents]
+    for row in rows:
+        row["source"] = sources[row.pop("source_id")]
     try:
-        key = int(session.value(_PUT_DOCUMENT, values))
+        keys: list[int] = session.insert_many(_PUT_DOCUMENT, rows)
     except Duplicate as fault:
-        raise path_taken(document.path) from fault
-    if not is_new:
-        session.run("DELETE FROM kb_document_tags WHERE document = :key", {"key": key})
-    tags = enumerate(dict.fromkeys(document.tags))
-    session.run_many(_PUT_TAG, ({"document": key, "tag": tag, "position": at} for at, tag in tags))
+        raise path_taken(*(document.path for document in documents)) from fault
+    session.run_many(
+        _PUT_TAG,
+        (
+            {"document": key, "tag": tag, "position": at}
+            for document, key in zip(documents, keys, strict=True)
+            for at, tag in enumerate(dict.fromkeys(document.tags))
+        ),
+    )
+    return keys
+
+
+def _rewrite_document(session: Session, document: Document, sources: Mapping[str, int]) -> int:
+    """Write the row and the tags of a document that is there; return its key."""
+    session.run(_DELETE_TAGS, {"id": document.id})
+    (key,) = _write_documents(session, [document], sources)
     return key
+
+
+def _rows(document: Document, key: int, pieces: Sequence[Piece]) -> list[dict[str, Any]]:
+    return [{"document": key, **chunk_values(document, at, piece)} for at, piece in enumerate(pieces)]
 
 
 def _chunks_by_text(session: Session, document: int) -> _Kept:

@@ -6,16 +6,16 @@ Links, mounts and spelling give one file many paths. Each organisation has a fil
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 
 from concord.core.errors import BackendDown
+from concord.core.filesystem import CLOSED_IN_CHILDREN, HAS_LOCKS, try_lock
 from concord.store.store_errors import locked, read_only
 
 
@@ -57,41 +57,57 @@ def file_lock(store: str, name: str, doing: str, wait_s: float) -> Iterator[None
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
     path = f"{store}-{digest[:16]}.lock"
     try:
-        held = _acquired(path, time.monotonic() + wait_s)
+        free = _acquired(path, time.monotonic() + wait_s)
     except OSError as fault:
         if fault.errno in _FORBIDDEN:
             raise read_only(store) from fault
         raise BackendDown(
             f"{path} cannot be made: {fault.strerror}", hint="check the disk and its permissions"
         ) from fault
-    if held is None:
+    if free is None:
         raise locked(doing)
     try:
         yield
     finally:
-        if _is_still_there(path, held):  # not where the store was deleted or replaced meanwhile
-            os.unlink(path)  # before the lock is released: whoever waits sees this and makes a new file
-        os.close(held)
+        free()
 
 
-def _acquired(path: str, deadline: float) -> int | None:
-    """Try until the deadline; return the open file that holds the lock."""
-    while (held := _try(path)) is None and time.monotonic() < deadline:
+_Free = Callable[[], object]  # what ends a lock
+
+
+def _acquired(path: str, deadline: float) -> _Free | None:
+    """Try until the deadline; return what frees the lock."""
+    attempt = _try if HAS_LOCKS else _try_by_database
+    while (free := attempt(path)) is None and time.monotonic() < deadline:
         time.sleep(_POLL_S)
-    return held
+    return free
 
 
-def _try(path: str) -> int | None:
-    """Return the open file when the lock was free, else None."""
-    opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is_still_there(path, opened):
-            return opened
-    except BlockingIOError:
-        pass
+def _try(path: str) -> _Free | None:
+    opened = os.open(path, os.O_RDWR | os.O_CREAT | CLOSED_IN_CHILDREN, 0o644)
+    if try_lock(opened) and _is_still_there(path, opened):
+        return partial(_free, path, opened)
     os.close(opened)
     return None
+
+
+def _free(path: str, opened: int) -> None:
+    if _is_still_there(path, opened):  # not where the store was deleted or replaced meanwhile
+        os.unlink(path)  # before the lock is released: whoever waits sees this and makes a new file
+    os.close(opened)
+
+
+def _try_by_database(path: str) -> _Free | None:
+    """Lock an empty database instead: SQLite knows the locks of every system. Its file stays."""
+    import apsw
+
+    database = apsw.Connection(path)
+    try:
+        database.execute("BEGIN EXCLUSIVE")
+    except apsw.BusyError:
+        database.close()
+        return None
+    return database.close
 
 
 def _is_still_there(path: str, opened: int) -> bool:

@@ -59,7 +59,11 @@ class Session(Protocol):
         """Run a statement once for each of several values."""
 
     def insert_many(self, statement: str, values: Sequence[Values]) -> list[Any]:
-        """Insert several rows; return what the statement returns of each."""
+        """Insert several rows; return what the statement returns of each.
+
+        Raises:
+            Duplicate: a value that must be unique is there already.
+        """
 
 
 class Database(Protocol):

@@ -184,7 +184,10 @@ class PostgresSession(Session):
             return None
         insert, columns = together
         rows = [{column: _in_json(row[name]) for column, name in columns.items()} for row in values]
-        return self.connection.execute(insert, (json.encode(rows),))
+        try:
+            return self.connection.execute(insert, (json.encode(rows),))
+        except UniqueViolation as error:
+            raise Duplicate from error
 
     def execute(self, statement: str, values: Values, *, binary: bool = False) -> Rows:
         """Run a shared statement; several statements may be one text if they have no values."""

@@ -6,7 +6,6 @@ by page what one moment held, and the copy takes the place of an older one only 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from contextlib import contextmanager, suppress
 import apsw
 
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint
-from concord.core.filesystem import sync_to_disk
+from concord.core.filesystem import CLOSED_IN_CHILDREN, HAS_LOCKS, sync_names, try_lock
 from concord.core.protocols import Progress
 from concord.store.files import file_birthplace
 from concord.store.outbox import part_from_original
@@ -86,22 +85,27 @@ def _unfinished(path: str) -> Iterator[str]:
         yield copy
         with _explained(path):
             os.replace(copy, path)
-            sync_to_disk(os.path.dirname(path))
+            sync_names(os.path.dirname(path))
     finally:
         _delete(copy)
-        os.close(held)  # not before: SQLite's own locks on a file end when any handle of it is closed
+        if held is not None:
+            os.close(held)  # not before: SQLite's own locks on a file end when any handle of it is closed
 
 
-def _new_part(path: str) -> tuple[str, int]:
+def _new_part(path: str) -> tuple[str, int | None]:
     """Return a new file that only its owner may read, as the store is, and the handle that locks it."""
     import secrets  # late, as all that only a backup needs
 
     while True:
         part = f"{path}.{secrets.token_hex(4)}.part"
-        held = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        held = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR | CLOSED_IN_CHILDREN, 0o600)
+        if not HAS_LOCKS:  # nor are files replaced there that anybody has open
+            os.close(held)
+            return part, None
+        is_ours = True
         with suppress(OSError):  # a disk that knows no locks keeps parts for ever
-            fcntl.flock(held, fcntl.LOCK_EX)
-        if os.path.exists(part):  # another backup may have swept it before it was locked
+            is_ours = try_lock(held)
+        if is_ours and os.path.exists(part):  # another backup may have swept it before it was locked
             return part, held
         os.close(held)
 
@@ -116,10 +120,10 @@ def _sweep(path: str) -> None:
         return
     for part in filter(is_part, found):
         with suppress(OSError):  # it is locked, somebody else's, or gone by now
-            held = os.open(os.path.join(folder, part), os.O_RDWR | os.O_CLOEXEC)
+            held = os.open(os.path.join(folder, part), os.O_RDWR | CLOSED_IN_CHILDREN)
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _delete(os.path.join(folder, part))
+                if try_lock(held):
+                    _delete(os.path.join(folder, part))
             finally:
                 os.close(held)
 

@@ -49,9 +49,7 @@ class Connection(apsw.Connection):
         try:
             return self.execute(dialect.translated(statement), bound(values))
         except apsw.ConstraintError as fault:
-            if getattr(fault, "extendedresult", None) in _NOT_UNIQUE:
-                raise Duplicate(str(fault)) from fault
-            raise
+            raise _explained(fault) from fault
 
     def value(self, statement: str, values: Values = NOTHING) -> Any:
         """Return the first column of the first row; None if there is no row."""
@@ -68,7 +66,10 @@ class Connection(apsw.Connection):
 
     def insert_many(self, statement: str, values: Sequence[Values]) -> list[Any]:
         """Insert several rows; return what the statement returns of each."""
-        return [row[0] for row in self.executemany(dialect.translated(statement), map(bound, values))]
+        try:
+            return [row[0] for row in self.executemany(dialect.translated(statement), map(bound, values))]
+        except apsw.ConstraintError as fault:
+            raise _explained(fault) from fault
 
     def load_vec0(self) -> None:
         """Make `vec0` tables usable; does nothing the second time."""
@@ -82,6 +83,10 @@ class Connection(apsw.Connection):
         """Close, whatever goes wrong: a log that cannot be written back stays for whoever opens it next."""
         with suppress(apsw.Error):
             self.close(force=True)
+
+
+def _explained(fault: apsw.ConstraintError) -> Exception:
+    return Duplicate(str(fault)) if getattr(fault, "extendedresult", None) in _NOT_UNIQUE else fault
 
 
 class Readers:

@@ -164,6 +164,11 @@ class SQLiteStore(SqlStore, Store):
 
     @override
     def backup(self, path: str, progress: Progress) -> None:
+        if not self.place.is_begun:
+            raise NotFound(
+                "there is nothing to copy: nothing was ever kept here",
+                hint=Hint(Action.STORE, "check {store} and {org}"),
+            )
         from concord.store.sqlite.backups import write_backup
 
         if not self.place.is_begun:
