@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
 import pytest
 
 from concord.core.errors import StoreBusy
-from contract.stored import document, embed, faults, keyed, put, source, unit, vectors_of
+from contract.stored import put, source
 from support.postgres_server import fresh_org, server_url
 from support.stores import postgres_store
 
@@ -47,52 +45,6 @@ def test_two_processes_may_write_to_one_organisation():
     )
     for each in stores:
         each.close()
-
-
-def writers_lock(store: PostgresStore) -> str:
-    """Return the statement that keeps writers waiting."""
-    schema = store._connections.location.schema
-    return f"SELECT FROM \"{schema}\".kb_meta WHERE key = 'generation' FOR UPDATE"
-
-
-def waiters(administrator: Any, wanted: int) -> None:
-    """Return once so many wait for somebody's lock."""
-    waiting = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted"
-    deadline = time.monotonic() + 30
-    while administrator.execute(waiting).fetchone() != (wanted,):
-        assert time.monotonic() < deadline, "nobody waits"
-
-
-@pytest.mark.parametrize("is_deleted_first", [False, True])
-def test_chunks_that_are_deleted_while_their_vectors_come_have_none(
-    store: PostgresStore, administrator: Any, is_deleted_first: bool
-):
-    a, b = put(store, "docs/a.md", "first", "second")
-    embed(store, [(b, unit(1, 0, 0, 0))])  # one waits for its first vector, one gets another
-    failures: list[BaseException] = []
-
-    def tried(work: Callable[[], object]) -> None:
-        try:
-            work()
-        except BaseException as fault:
-            failures.append(fault)
-
-    works = [
-        lambda: vectors_of(store).put(keyed([(a, unit(0, 1, 0, 0)), (b, unit(0, 0, 1, 0))])),
-        lambda: store.catalog.delete_documents([document("docs/a.md").id]),
-    ]
-    ordered = works[::-1] if is_deleted_first else works
-    threads = [threading.Thread(target=tried, args=(work,)) for work in ordered]
-    with administrator.transaction():
-        administrator.execute(writers_lock(store))
-        for number, thread in enumerate(threads, 1):
-            thread.start()
-            waiters(administrator, number)
-    for thread in threads:
-        thread.join(60)
-    assert failures == []
-    assert vectors_of(store).fetch([a, b]) == {}
-    assert faults(store) == []
 
 
 def test_the_lock_of_a_sync_is_freed_when_its_holder_dies(store: PostgresStore, administrator: Any):

@@ -245,7 +245,7 @@ hits = store.words.search(Word("text"), Filter(), 5)
 store.catalog.read([hit.chunk_id for hit in hits])
 store.catalog.count()
 store.words.frequencies(["text"])
-assert active_model(store)
+assert store.catalog.snapshot().active
 assert store.catalog.snapshot().generation
 heavy = {"numpy", "sqlite_vec", "sqlite3", "apsw.fts5"} & sys.modules.keys()
 with open("/proc/self/maps", encoding="utf-8") as maps:
