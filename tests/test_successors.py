@@ -138,6 +138,14 @@ def test_a_status_may_say_which_record_it_replaces(status: str):
 
 
 @pytest.mark.parametrize(
+    "status", ["Supersedes ADR-3 and ADR-4", "Supersedes: [3](0003.md), [4](0004.md)", "Replaces 3, 4 & 0004"]
+)
+def test_a_status_may_say_that_it_replaces_several_records(status: str):
+    documents = [record("0003.md"), record("0004.md"), record("0007.md", status=status)]
+    assert successors(documents, "adr") == {"0003.md": "0007.md", "0004.md": "0007.md"}
+
+
+@pytest.mark.parametrize(
     "status",
     [
         "Partially supersedes ADR-3",
