@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from concord.cli.main import main
 from concord.core import plugins
 from concord.core.errors import EmbedderDown
-from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
 from concord.ops.backfill import Backfill, backfill
 from concord.types import Answer, Word, silent
@@ -99,20 +98,6 @@ def test_words_are_indexed_as_they_are_extracted_now(tmp_path: Path):
         check = apsw.Connection(str(tmp_path / "store" / "default.db"))
         check.execute("INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)")
         check.close()
-
-
-@pytest.mark.promise("004.backfill.words")
-def test_notes_are_put_together_again_from_their_fields(tmp_path: Path):
-    with opened(tmp_path) as kb:
-        kb.note(Note("A board.", title="Board", tags=("ops",), details={"cpu": {"model": "386DX33"}}))
-        assert did(kb.backfill()) == {"unchanged": 1}
-        older = apsw.Connection(str(tmp_path / "store" / "default.db"))
-        older.execute("UPDATE kb_chunks SET content = 'A board.', terms = ''")  # as before details were read
-        older.execute("UPDATE kb_documents SET content_hash = 'of another text'")
-        older.close()
-        done = kb.backfill()
-        assert (done.notes, done.pending) == (1, 0)
-        assert kb.search("386DX33", mode="fts5").hits[0].document.title == "Board"
 
 
 @pytest.mark.promise("E.backfill.resumable")

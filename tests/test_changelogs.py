@@ -19,20 +19,6 @@ def pieces(text: str, kind: DocumentType = "markdown") -> list[Piece]:
     return chunk(Extracted(text, kind), lambda whole: range(0, len(whole), 4), size)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "# Guide\n\na\n\n## 1.1 Setup\n\nb\n\n## 1.2 Use\n\nc\n\n## Notes\n\nd",
-        "# Tool\n\na\n\n## v1.2\n\nb\n\n## Licence\n\nc",
-        "# Tool\n\na\n\n## v1.2\n\nb\n\n## v1.1\n\nc\n\n## Licence\n\nd",
-        "# Tool\n\na\n\n## v1.2\n\nb\n\n## Breaking\n\nc\n\n## v1.1\n\nd\n\n## 20250801\n\ne\n\n## 20250702",
-    ],
-)
-def test_other_texts_are_read_by_their_levels(text: str):
-    assert [path for path in paths(text) if len(path) > 2] == []
-    assert paths(text)[-1][0] in ("Guide", "Tool")
-
-
 def test_no_passage_has_two_releases():
     entries = [
         f"## 1.0.{n} (2026-01-02)\n\n### Fixed\n\n- knot {n}\n\n### Added\n\n- lamp {n}" for n in range(9)

@@ -140,19 +140,6 @@ def test_a_file_with_comments_is_left_alone_and_the_hint_says_what_to_do_by_hand
     assert path.read_text(encoding="utf-8") == COMMENTED
 
 
-def test_a_toml_file_keeps_its_tables_and_comments(machine: Path):
-    path = machine / ".codex" / "config.toml"
-    path.parent.mkdir()
-    before = '# mine\nmodel = "o"\n\n[mcp_servers.other] # keep\ncommand = "x"\n\n# about b\n[b]\nc = "d"\n'
-    path.write_text(before, encoding="utf-8")
-    assert run("codex").exit_code == 0
-    after = path.read_text(encoding="utf-8")
-    assert [line for line in before.splitlines() if line not in after.splitlines()] == []
-    assert tomllib.loads(after)["mcp_servers"]["concord"]["args"] == ["mcp"]
-    assert run("codex", "--uninstall").exit_code == 0
-    assert path.read_text(encoding="utf-8").split() == before.split()
-
-
 @pytest.mark.parametrize("scope_file", [("claude", ".mcp.json"), ("vscode", ".vscode/mcp.json")])
 def test_a_project_has_its_own_file_without_this_machine_in_it(
     machine: Path, scope_file: tuple[str, str], monkeypatch: pytest.MonkeyPatch

@@ -151,17 +151,6 @@ def test_small_neighbours_are_one_chunk_and_large_ones_are_not():
     assert [piece.heading for piece in pieces] == [("f0",), ("f1",), ("f2",)]
 
 
-def test_what_a_class_begins_with_stays_with_its_first_method():
-    methods = "".join(f"    def m{n}(self):\n" + "        call(a, b)\n" * 20 for n in range(2))
-    text = "".join(f'class C{n}:\n    """Does {n}."""\n\n{methods}\n' for n in range(3))
-    pieces = code(text, size=ChunkSize(target=260, maximum=364, overlap=0))
-    heads = [piece for piece in pieces if "class" in piece.text]
-    assert [(piece.text.split(":")[0], piece.heading) for piece in heads] == [
-        (f"class C{n}", (f"C{n}",)) for n in range(3)
-    ]
-    assert all("def m0" in piece.text for piece in heads)
-
-
 def test_a_long_definition_is_cut_between_lines_and_keeps_its_name():
     text = "def long():\n" + "".join(f"    step{n}(a, b)\n" for n in range(60))
     pieces = code(text)

@@ -13,16 +13,6 @@ from support.judged import things, write_collection
 pytestmark = pytest.mark.slow
 
 
-def test_a_sample_is_the_same_each_time_and_keeps_the_order(tmp_path: Path):
-    collection = read_collection(things(tmp_path))
-    some = collection.sampled(7).judged
-    assert len(some) == 7
-    assert some == collection.sampled(7).judged
-    assert list(some) == [query for query in collection.judged if query in some]
-    assert collection.sampled(7).judged.items() <= collection.sampled(20).judged.items()
-    assert collection.sampled(None) is collection
-
-
 def test_a_split_is_chosen_by_name_and_a_wrong_name_lists_the_right_ones(tmp_path: Path):
     for split, query in (("train", "a"), ("test", "b")):
         write_collection(tmp_path, {"d": "text"}, {"a": "one", "b": "two"}, [(query, "d", 1)], split)

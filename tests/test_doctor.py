@@ -19,7 +19,7 @@ from concord.ops import doctor
 from support import kb_process
 from support.recorders import write
 from support.small_library import opened
-from test_damage import FORGET_WORDS, harm
+from test_damage import harm
 
 
 @pytest.fixture
@@ -114,23 +114,6 @@ def test_chunks_without_vectors_get_them(kb: KnowledgeBase):
     assert (finding.fault, "1 of 5 chunks" in finding.message) == ("embedding", True)
     assert checks(kb.doctor(fix=True).fixed) == ["embedding"]
     assert kb.stats().pending == 0
-
-
-@pytest.mark.promise("doctor.fixes")
-def test_damage_behind_its_back_is_put_right_and_searches_answer_as_before(kb: KnowledgeBase, tmp_path: Path):
-    before = [(hit.citation, hit.found_by) for hit in kb.search("heron waits").hits]
-    kb.close()
-    harm(
-        tmp_path / "store" / "default.db",
-        FORGET_WORDS,
-        "DELETE FROM kb_vectors_1 WHERE rowid IN (1, 3)",
-        "INSERT INTO kb_vectors_1 (rowid, embedding) SELECT 99, embedding FROM kb_vectors_1 LIMIT 1",
-    )
-    with opened(tmp_path) as damaged:
-        found = damaged.doctor(fix=True)
-        assert (checks(found.findings), checks(found.fixed)) == ([], ["words", "vectors", "lost-vectors"])
-        assert sorted((h.citation, h.found_by) for h in damaged.search("heron waits").hits) == sorted(before)
-        assert damaged.stats().pending == 0
 
 
 _OTHER_MODEL = "UPDATE kb_models SET identity = json_set(identity, '$[1]', 'other')"

@@ -92,13 +92,6 @@ def test_an_answer_that_lost_everything_says_why(kb: KnowledgeBase, docs: Path):
     assert "deleted since: sync" in answer.note
 
 
-def test_a_source_that_is_out_of_reach_hides_nothing_and_claims_nothing(kb: KnowledgeBase, docs: Path):
-    docs.rename(docs.with_name("elsewhere"))
-    answer = kb.search("heron stands")
-    assert set(states(answer).values()) == {None}
-    assert (len(answer.hits), answer.omitted["deleted"]) == (6, 0)
-
-
 def test_explaining_a_passage_of_a_deleted_file_names_the_reason(kb: KnowledgeBase, docs: Path):
     (docs / "0.md").unlink()
     told = kb.explain("heron stands", "docs/0.md")

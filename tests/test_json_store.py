@@ -84,26 +84,6 @@ def test_many_writers_lose_nothing(folder: Path):
     assert (counts.documents, counts.chunks) == (40, 40)
 
 
-def test_a_reader_is_not_disturbed_by_a_writer(folder: Path):
-    reader, stop = opened(folder), threading.Event()
-    put(reader, "docs/a.md", "a")
-
-    def change() -> None:
-        writer = opened(folder)
-        while not stop.is_set():
-            put(writer, "docs/b.md", "b", "c")
-            writer.catalog.delete_documents(["docs/b.md"])
-
-    changing = threading.Thread(target=change)
-    changing.start()
-    try:
-        seen = {reader.catalog.count() for _ in range(300)}
-    finally:
-        stop.set()
-        changing.join()
-    assert {(counts.documents, counts.chunks) for counts in seen} <= {(1, 1), (2, 3)}
-
-
 def test_a_disk_that_fails_leaves_the_old_file_and_the_old_answers(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):

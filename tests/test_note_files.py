@@ -99,15 +99,6 @@ def test_another_knowledge_base_keeps_exported_notes_as_they_were(
         assert other.import_notes(tmp_path / name) == (0, 0, 2)
 
 
-def test_importing_again_changes_only_what_changed(kb: KnowledgeBase, tmp_path: Path):
-    kept = kb.note(Note("one", title="first"))
-    kb.note(Note("two", title="second"))
-    kb.export_notes(tmp_path / "notes.jsonl")
-    kb.edit_note(kept.id, content="changed meanwhile")
-    assert kb.import_notes(tmp_path / "notes.jsonl") == (0, 1, 1)
-    assert kb.get(kept.id).text == "one"
-
-
 def test_markdown_that_others_wrote_is_a_note_with_its_keys_as_details(kb: KnowledgeBase, tmp_path: Path):
     head = "title: Key rotation\ntags: [ops, red]\naliases: rotation\ncpu:\n  model: 386DX33\n"
     text = f"---\n{head}---\n\nOn Mondays.\n"

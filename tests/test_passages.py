@@ -55,14 +55,6 @@ def test_texts_that_differ_in_a_number_or_a_negation_are_not_the_same(said: str,
     assert collapsed(f"{more} {said}", f"{more} {turned}") == [(1, 0), (2, 0)]
 
 
-@pytest.mark.promise("000.mmr.near-duplicates")
-def test_texts_that_differ_in_what_was_asked_for_are_not_the_same():
-    more = " ".join(f"word{letter}{other}" for letter in "abcdefgh" for other in "abcdefgh")
-    tokyo, oregon = f"{more} tokyo", f"{more} oregon"
-    assert collapsed(tokyo, oregon, query="a region") == [(1, 1)]
-    assert collapsed(tokyo, oregon, query="the region oregon") == [(1, 0), (2, 0)]
-
-
 def spread(
     scores: tuple[float, ...], *texts: str, limit: int = 100, per_document: int = 0
 ) -> list[tuple[int, int | None]]:

@@ -38,7 +38,6 @@ from concord.store.postgres.store import PostgresStore
 from concord.store.qdrant.store import QdrantStore
 from concord.store.sqlite.file import locate as locate_sqlite
 from concord.store.sqlite.store import SQLiteStore
-from concord.types import Mode
 from contract.stored import active_model
 from support.recorders import write
 from support.small_library import library
@@ -184,27 +183,6 @@ def test_an_installed_package_adds_parts_without_a_line_of_ours(outsider: Path, 
         assert {"fts_exact", "semantic"} <= set(answer.hits[0].found_by)
         assert active_model(kb.store).provider == "outsider"  # type: ignore[union-attr]
     assert "loud" in plugins.names("embedders")
-
-
-@pytest.mark.promise("A.parts.entry-points")
-@pytest.mark.parametrize(
-    ("mode", "asked"),
-    [
-        ("auto", ["daggers", "blades"]),
-        ("hybrid", ["daggers", "blades"]),
-        ("fts5", ["daggers"]),
-        ("semantic", ["blades"]),
-    ],
-)
-def test_a_strategy_of_an_installed_package_is_asked_in_the_modes_of_its_leg(
-    outsider: Path, mode: Mode, asked: list[str]
-):
-    with library({"Arms": "A text about daggers."}, search__strategies="daggers, blades") as kb:
-        answer = kb.search("zzyzx", mode=mode)
-        (hit,) = answer.hits
-        assert [name for name in hit.found_by if name in ("daggers", "blades")] == sorted(asked)
-        assert [name for name in answer.strategies_matched if name in ("daggers", "blades")] == asked
-        assert hit.confidence not in (None, "no_results")
 
 
 @pytest.mark.parametrize("named", ["nonsense", "semantic", "fts_exact"])

@@ -97,14 +97,6 @@ def test_a_search_that_meets_a_locked_table_ends_with_an_error_and_so_do_its_sta
     assert answer.degraded == ()
 
 
-def test_locked_vectors_leave_the_answer_to_words_and_no_statement_behind(kb: KnowledgeBase, org: str):
-    with locked(org, "kb_vectors_1") as other:
-        answer = outcome(lambda: kb.search("login", deadline_ms=DEADLINE_MS))
-        assert answer.hits
-        assert [one.strategy for one in answer.degraded] == ["semantic"]
-        assert nobody_waits(other)
-
-
 @contextmanager
 def frozen(connection: Any) -> Iterator[None]:
     """Stop all processes of the server that work for us, as a disk that hangs does."""

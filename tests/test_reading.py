@@ -91,16 +91,6 @@ def test_a_citation_reads_exactly_what_was_found_there(kb: KnowledgeBase, guide:
         assert there.split() == passage.text.split()
 
 
-def test_a_page_of_a_pdf_is_read_by_its_number(kb: KnowledgeBase):
-    hit = kb.search("pears", mode="fts5").hits[0]
-    assert hit.citation == "docs/book.pdf:p2"
-    passage = kb.get(hit.citation)
-    assert (passage.pages, "about pears" in passage.text) == ((2, 2), True)
-    both = kb.get("docs/book.pdf:p1-2")
-    assert both.citation == "docs/book.pdf:p1-2"
-    assert "about apples" in both.text
-
-
 @pytest.mark.parametrize(
     "reference",
     ["docs/guide.md", "guide.md", "docs/guide.md:1-99", "id", "file", "relative"],
@@ -247,24 +237,6 @@ def test_lines_may_be_written_as_links_to_code_and_compilers_do(kb: KnowledgeBas
     assert passage.document.path == "docs/guide.md"
     assert "Install with one command." in passage.text
     assert "Use it every day." not in passage.text
-
-
-@pytest.mark.parametrize(
-    ("reference", "message", "hint"),
-    [
-        ("docs/giude.md:3-4", "nothing indexed is called 'docs/giude.md'", "did you mean docs/guide.md?"),
-        ("docs/sub/OTHERS.md", "nothing indexed is called", "did you mean docs/sub/other.md?"),
-        ("docs/sub", "'docs/sub' is a folder", "name a document of it, such as docs/sub/other.md"),
-        ("sub/", "'sub/' is a folder", "name a document of it, such as docs/sub/other.md"),
-        ("docs/payroll.xlsx", "nothing indexed is called", "list shows what is indexed"),
-    ],
-)
-def test_who_names_a_folder_or_mistypes_a_name_is_told_what_may_be_meant(
-    kb: KnowledgeBase, reference: str, message: str, hint: str
-):
-    with pytest.raises(NotFound, match=message) as failure:
-        kb.get(reference)
-    assert failure.value.hint == hint
 
 
 def test_freshness_tells_what_has_happened_to_the_file(own: KnowledgeBase, tmp_path: Path):

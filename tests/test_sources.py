@@ -127,18 +127,6 @@ def test_whoever_adds_the_same_folder_at_the_same_time_gets_the_same_source(docs
     assert [source.name for source in catalog.snapshot().sources] == ["docs", "notes"]
 
 
-def test_one_source_that_is_gone_does_not_stop_the_others(kb: KnowledgeBase, docs: Path, tmp_path: Path):
-    write(tmp_path / "gone" / "a.md", "# A\n\nPears.\n")
-    kb.add(docs)
-    kb.add(tmp_path / "gone")
-    (tmp_path / "gone").rename(tmp_path / "elsewhere")
-    write(docs / "new.md", "# New\n\nPlums.\n")
-    reports = {report.source.name: report for report in kb.sync()}
-    assert reports["docs"].added == 1
-    assert "not there any more" in reports["gone"].failed[0].reason
-    assert citations(kb, "pears") == {"gone/a.md:1-3"}
-
-
 def test_one_source_that_is_removed_meanwhile_does_not_stop_the_others(
     kb: KnowledgeBase, docs: Path, tmp_path: Path
 ):

@@ -157,14 +157,6 @@ def near(word: str, **vocabulary: int) -> list[str]:
     return [known.token for known in nearest(asked, vocabulary.items())]
 
 
-def test_nearer_words_come_first_then_more_frequent_ones_then_longer_ones_that_hold_the_word():
-    assert near("takens", taken=1, taker=2, takeoff=9, tokens=5) == ["taken", "tokens", "taker"]
-    assert near("authenticatoin", authent=1) == ["authent"]  # one swap away from authentication
-    assert near("base", bass=1, baseline=4, databas=9) == ["bass", "baseline", "databas"]
-    assert near("tkn", token=1) == []
-    assert near("error404", error403=1, error4=1) == []
-
-
 def test_a_stem_is_near_by_the_words_that_it_stands_for():
     asked, capital = typed("implmentaton"), typed("capital")
     assert asked is not None
