@@ -44,7 +44,7 @@ Array = npt.NDArray[np.float64]
 
 # Chosen leave-one-set-out on the development sets: few, and such that mean the same from one collection to
 # the next. The number of chunks helped on known sets and failed on strange ones.
-# `asked_reader` of the first hit is none of an answer's: with it, a set that was left out answered .15 more of
+# `asked_reader` of the first hit is none of an answer's: with it, a left-out set answered .15 more of
 # the foreign questions.
 OF_HIT, OF_ANSWER = ("reader", "asked_reader"), ("reader", "best_reader", "best_asked_reader")
 FITTED: Mapping[Evidence, tuple[tuple[str, ...], tuple[str, ...]]] = {  # features of the hit and answer heads
