@@ -137,7 +137,7 @@ def _by_hand(knowledge: KnowledgeBase) -> Iterator[Told]:
     """Yield what is said of the articles that no reader was trained on, and print how it answers them."""
     whole = read_collection(folder() / BY_HAND)
     answered, near = (
-        [row for row in rows(BY_HAND, name) if row["kept_from_training"]]
+        [row for row in rows(BY_HAND, name) if row.get("kept_from_training")]
         for name in ("queries.jsonl", "unanswerable.jsonl")
     )
     own = replace(whole, queries={row["_id"]: row["text"] for row in answered}).sampled(2 * QUERIES)
@@ -149,7 +149,7 @@ def _by_hand(knowledge: KnowledgeBase) -> Iterator[Told]:
     right = [
         id for id, one in found.items() if not judged[id].isdisjoint(h.document.id for h in one.answer.hits)
     ]
-    _print_spans(own, found, missed, {row["_id"]: row["answers"] for row in answered})
+    _print_spans(own, found, missed, {row["_id"]: row.get("answers", ()) for row in answered})
     yield Told(f"{BY_HAND}, kept", [found[id].shown for id in right], [one.shown for one in missed])
 
 
@@ -176,7 +176,7 @@ def _print_spans(
 
 def _f1(said: str, answers: Sequence[str]) -> float:
     """Return the F1 of words with the answer that is most alike, as SQuAD measures it."""
-    return max(_overlap(_words(said), _words(answer)) for answer in answers)
+    return max((_overlap(_words(said), _words(answer)) for answer in answers), default=0.0)
 
 
 def _words(text: str) -> Counter[str]:

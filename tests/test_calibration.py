@@ -150,7 +150,7 @@ def found(identity: Identity, knowledge: KnowledgeBase) -> Calibration | None:
 def test_without_a_fit_for_its_model_a_knowledge_base_judges_by_words(knowledge: KnowledgeBase):
     words = found(MODEL, knowledge)
     assert words is not None
-    assert (words.model, [*words.heads], words.cuts.strong) == ("", ["words"], None)
+    assert (words.model, [*words.heads], words.cuts.strong) == ("", ["words", "words+reader"], None)
     assert for_words(parsed(DATA)) is None
 
 

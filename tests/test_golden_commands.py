@@ -179,7 +179,12 @@ def environment(scene: Scene) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         for name in set(our_variables()) - {RENEW}:
             patched.delenv(name)
-        for name, text in {**homes, "KB_EMBED_PROVIDER": "hashing", **unhurried}.items():
+        for name, text in {
+            **homes,
+            "KB_EMBED_PROVIDER": "hashing",
+            "KB_READER_ENABLED": "false",
+            **unhurried,
+        }.items():
             patched.setenv(name, text)
         patched.setitem(plugins.TABLES["embedders"], "turned", TABLE["turned"])
         patched.chdir(scene.folder)
@@ -199,7 +204,11 @@ def called(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """File → what its tool replied; they are called one after the other in one session."""
     scene = Scene(tmp_path_factory.mktemp("called"))
     replies: dict[str, Any] = {}
-    settings: dict[str, Any] = {**UNHURRIED, "limits_s": {row.name: BOUND_S for row in TOOLS}}
+    settings: dict[str, Any] = {
+        **UNHURRIED,
+        "reader__enabled": False,
+        "limits_s": {row.name: BOUND_S for row in TOOLS},
+    }
 
     async def session() -> None:
         async with in_process(scene.folder / "home", **settings) as client:

@@ -36,6 +36,13 @@ SCHEMA = json.loads((Path(__file__).parents[1] / "docs/answer.schema.json").read
 Ask = Callable[..., Answer]
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KB_READER_ENABLED", "true")
+    monkeypatch.setenv("KB_READER_BUDGET_MS", "20000")
+    monkeypatch.setenv("KB_SEARCH_DEADLINE_MS", "60000")
+
+
 @pytest.fixture
 def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     """Ask a question of the guide, with settings."""

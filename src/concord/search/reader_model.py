@@ -71,7 +71,8 @@ class ReaderModel:
         Raises:
             Unavailable: it cannot be loaded.
         """
-        self._model()
+        with native_code():
+            self._model()
 
     def read(self, question: str, texts: Sequence[Text]) -> list[Reading]:
         """Return what the model makes of each passage; of a long one, of the part most like the question.
