@@ -2,18 +2,17 @@
 
 const BASE = "/api/v1";
 const RETRY_MS = 1500;
-const { signal: never } = new AbortController();
 
 export class Fault extends Error {
-  constructor(status, { error = "Fault", message = "the server answered with nothing that can be read", hint = null } = {}) {
+  constructor(status, { error = "", message = "The server answered with nothing that can be read.", hint = "" } = {}) {
     super(message);
-    Object.assign(this, { status, kind: error, hint });
+    Object.assign(this, { status, error, hint, told: [message, hint].filter(Boolean).join(" – ") });
   }
 }
 
 let away = false;
 
-/** Whether the server answers is told to the page by the events `server-away` and `server-back` of window. */
+/** Whether the server answers: the events `server-away` and `server-back` of window tell. */
 function isAway(value) {
   if (away === value) return;
   away = value;
@@ -27,59 +26,48 @@ async function look() {
   else setTimeout(look, RETRY_MS);
 }
 
-function address(path, parameters) {
+function address(path, options) {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters))
-    for (const one of [value].flat()) if (one !== null && one !== undefined && one !== "") query.append(name, one);
+  for (const [name, value] of Object.entries(options ?? {})) for (const one of [value].flat()) if (one) query.append(name, one);
   return `${BASE}${path}${query.size ? `?${query}` : ""}`;
 }
 
-async function request(method, path, { parameters = {}, body, accept = "application/json", signal = never } = {}) {
-  const headers = { accept, ...(body !== undefined && { "content-type": "application/json" }) };
+async function request(method, url, { body, accept = "application/json", signal } = {}) {
+  const headers = { accept, ...(body && { "content-type": "application/json" }) };
   let answer;
   try {
-    answer = await fetch(address(path, parameters), { method, headers, signal, body: body && JSON.stringify(body) });
+    answer = await fetch(url, { method, headers, signal, body: body && JSON.stringify(body) });
   } catch (fault) {
     if (fault.name === "AbortError") throw fault;
     isAway(true);
-    throw new Fault(0, { error: "Away", message: "The server does not answer.", hint: "It may have been stopped: kb ui starts it." });
+    throw new Fault(0, { message: "The server does not answer." });
   }
   isAway(false);
-  if (answer.ok) return answer;
-  const fault = await answer.json().catch(() => ({}));
-  throw new Fault(answer.status, fault);
+  if (!answer.ok) throw new Fault(answer.status, await answer.json().catch(() => ({})));
+  return answer;
 }
 
-const json = async (answer) => (answer.status === 204 ? null : answer.json());
-
-export const get = async (path, parameters, signal) => json(await request("GET", path, { parameters, signal }));
-export const post = async (path, body = {}, signal) => json(await request("POST", path, { body, signal }));
-export const remove = async (path, parameters) => json(await request("DELETE", path, { parameters }));
+export const get = async (path, options, signal) => (await request("GET", address(path, options), { signal })).json();
+export const post = async (path, body = {}) => (await request("POST", BASE + path, { body })).json();
+export const remove = async (path) => (await request("DELETE", BASE + path)).json();
+export const pageImage = (id, page, width) => address(`/documents/${id}/pages/${page}.png`, { width });
 
 /** Yield [event, data] of a stream of server-sent events until it ends. */
-export async function* events(path, parameters, signal) {
-  const answer = await request("GET", path, { parameters, signal, accept: "text/event-stream" });
+export async function* events(path, options, signal) {
+  const answer = await request("GET", address(path, options), { signal, accept: "text/event-stream" });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  for (let rest = "", told = await next(reader); told !== null; told = await next(reader)) {
-    const blocks = (rest + told).replaceAll("\r\n", "\n").split("\n\n");
-    rest = blocks.pop();
-    for (const block of blocks) {
-      const lines = block.split("\n");
-      const of = (name) => lines.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).trimStart());
-      if (of("data").length) yield [of("event")[0] ?? "message", JSON.parse(of("data").join("\n"))];
-    }
-  }
-}
-
-async function next(reader) {
+  let rest = "";
   try {
-    const { done, value } = await reader.read();
-    return done ? null : value;
+    for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+      const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
+      rest = blocks.pop();
+      for (const block of blocks) {
+        const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: ?(.*)/s)));
+        if (fields.data) yield [fields.event, JSON.parse(fields.data)];
+      }
+    }
   } catch (fault) {
-    if (fault.name !== "AbortError") isAway(true);
+    if (fault instanceof TypeError) isAway(true); // the connection broke
     throw fault;
   }
 }
-
-export const encoded = encodeURIComponent;
-export const pageImage = (id, page, width) => address(`/documents/${encoded(id)}/pages/${page}.png`, { width });

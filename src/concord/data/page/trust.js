@@ -4,46 +4,36 @@ import { bar, h, icon, percent } from "./dom.js";
 
 const SURE = 0.8; // from here on an answer is called answered, below it probably
 
-function kind({ answerable, confidence_score: sure, returned }, isPreliminary) {
-  if (isPreliminary) return ["unknown", "Still looking", "These were found by their words. Meaning is being asked."];
+function judged({ answerable, confidence_score: sure, returned, confidence }) {
+  if (confidence === "preliminary") return ["unknown", "Still looking", "Found by words. Meaning is being asked."];
   if (!returned) return ["absent", "Not in here", "Nothing that is indexed matches."];
-  if (answerable === null || sure === null)
-    return ["unknown", "Not judged", "How far to trust these is not known for this way of searching."];
-  if (!answerable) return ["absent", "Not in here", "The answer is probably not in what is indexed. This is the nearest."];
-  const told = `Of answers like this, ${percent(sure)} hold what was asked for.`;
-  return sure >= SURE ? ["answered", "Answered", told] : ["probably", "Probably", told];
+  if (answerable === null || sure === null) return ["unknown", "Not judged", "How far to trust these is not known."];
+  if (!answerable) return ["absent", "Not in here", "The answer is probably not in what is indexed. This is nearest.", sure];
+  const told = `Of answers like this, ${percent(sure).replace(">", "more than")} hold what was asked for.`;
+  return sure >= SURE ? ["answered", "Answered", told, sure] : ["probably", "Probably", told, sure];
 }
 
-export function verdict(answer, isPreliminary = false) {
-  const [symbol, name, told] = kind(answer, isPreliminary);
-  const number = !isPreliminary && answer.returned > 0 && answer.confidence_score !== null;
-  const element = h("p", { class: `verdict ${symbol}` },
-    h("span.badge", icon(symbol), name, number && h("span.number", percent(answer.confidence_score))),
-    h("span.told", told));
-  return { name, element };
+export function verdict(answer) {
+  const [look, name, told, sure] = judged(answer);
+  const number = sure !== undefined && h("span.number", percent(sure));
+  return { name, element: h(`p.verdict.${look}`, h("span.badge", icon(look), name, number), h("span.soft", told)) };
 }
 
-const WORDS = { very_high: "almost certainly", high: "very likely", medium_high: "likely", medium: "perhaps", low: "hardly", speculative: "a guess" };
+/** How likely a hit is relevant, as a bar and a number. */
+export const odds = (hit) =>
+  h("span.odds", { title: `${percent(hit.score)} of hits like this one are relevant` },
+    bar(hit.score), h("span.number", percent(hit.score)), h("span.hidden", " likely to be relevant"));
 
-/** How likely a hit is relevant: a bar, the number and words for it. */
-export function odds(hit, isCalibrated) {
-  if (!isCalibrated) return null;
-  const told = WORDS[hit.confidence] ?? "not judged";
-  return h("span.odds", { title: `${percent(hit.score)} of hits like this one are relevant: ${told}` },
-    bar(hit.score), h("span.number", percent(hit.score)), h("span.hidden", ` relevant, ${told}`));
-}
-
-const LEGS = [[/^fts_exact/, "exact words"], [/^fts|words/, "words"], [/semantic|meaning/, "meaning"]];
-
-/** Who found a hit; loose words are not told of where exact ones found it too. */
+/** Who found a hit, in two words. */
 export function finders(strategies) {
-  const names = strategies.map((name) => LEGS.find(([pattern]) => pattern.test(name))?.[1] ?? name.replaceAll("_", " "));
-  return [...new Set(names)].filter((name) => name !== "words" || !names.includes("exact words")).join(" + ");
+  const names = strategies.map((name) => (name === "semantic" ? "meaning" : name.startsWith("fts") ? "words" : name));
+  const isLoose = strategies.includes("fts_relaxed") && !strategies.includes("fts_exact");
+  return [...new Set(names)].join(" + ").replace("words", isLoose ? "some words" : "words");
 }
 
-const FRESH = { fresh: "up to date", changed: "changed since it was indexed", deleted: "its file is gone" };
+const STATES = { fresh: "up to date", changed: "changed since it was indexed", deleted: "its file is gone" };
 
-export function freshness(state, replacedBy) {
-  if (replacedBy) return h("span.warned", "superseded");
-  return state && h("span", { class: state === "fresh" ? "fresh" : "warned" }, FRESH[state] ?? state);
+export function freshness({ freshness: state, superseded_by: newer }) {
+  if (newer) return h("span.warned", "superseded");
+  return state && h(state === "fresh" ? "span" : "span.warned", STATES[state]);
 }
