@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from concord.core.config import Settings, load_settings
-from concord.core.errors import BadValue, KBError
+from concord.core.errors import BadValue, KBError, NotFound
 from concord.parts import Parts, check_lasting
 from concord.store.contract import Select, document_by_id
 from concord.types import Answer, Document, Feedback, Opinion, Request, Source, Trust, silent
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from concord.ops.migrate import Migration
     from concord.ops.models import Models
     from concord.ops.vector_move import VectorMove
+    from concord.reading.outline import Outline
     from concord.reading.pages import Page
     from concord.search.explain import Explanation
     from concord.search.pipeline import Progressive
@@ -316,6 +317,36 @@ class KnowledgeBase:
         page = pages.first_page(reference, self.store.catalog, max_bytes=max_bytes, context=context)
         self._count_reading(page.slice.document)
         return page
+
+    def outline(self, reference: str) -> Outline:
+        """Return the headings of a document, with where each begins and how long it is.
+
+        Raises:
+            NotFound: nothing of that name is indexed.
+        """
+        from concord.reading.locate import locate
+        from concord.reading.outline import outline_of
+
+        return outline_of(locate(reference, self.store.catalog, whole=True))
+
+    def page_image(self, reference: str, page: int, *, width: int = 900) -> bytes:
+        """Draw a page of a PDF, as PNG, from the file as it is now.
+
+        Raises:
+            NotFound: nothing of that name is indexed, or its file is not there.
+            ExtractionError: it has no such page, or cannot be drawn.
+        """
+        from concord.files.opening import read_unchanging
+        from concord.files.walk import Found
+        from concord.reading.locate import find_document
+
+        document = find_document(reference, self.store.catalog)
+        source = next(s for s in self.store.catalog.snapshot().sources if s.id == document.source_id)
+        found = Found(source.file_of(document.path) or "", "", 0, 0, 0)
+        data = read_unchanging(found, self.settings["ingest.max_bytes"]) if source.path else None
+        if data is None:
+            raise NotFound(f"the file of {document.path} is not there")
+        return self.parts.reader.image(data, document.path, page, width)
 
     def _count_reading(self, document: Document) -> None:
         if self.settings["usage.enabled"]:

@@ -18,6 +18,7 @@ from concord.core.arguments import (
     Arguments,
     Backup,
     Doctor,
+    EditNote,
     Explain,
     Feedback,
     Get,
@@ -26,7 +27,9 @@ from concord.core.arguments import (
     Note,
     NoteFields,
     Nothing,
+    Outline,
     Remove,
+    RemoveNote,
     Search,
     Sync,
 )
@@ -137,6 +140,12 @@ def _reference(kb: KnowledgeBase, args: Get) -> str:
     return args.citation or args.document_id or ""
 
 
+def _outline(kb: KnowledgeBase, args: Outline, progress: Progress) -> JsonObject:
+    from concord.wire import outline_to_json
+
+    return outline_to_json(kb.outline(args.document_id))
+
+
 def _list(kb: KnowledgeBase, args: List, progress: Progress) -> JsonObject:
     """Return all sources, or a source and a page of its documents."""
     from concord.wire import document_to_json
@@ -184,6 +193,30 @@ def _note(kb: KnowledgeBase, args: Note, progress: Progress) -> JsonObject:
     return {**document_to_json(keep_note(kb, args)), "generation": kb.generation}
 
 
+def _edit_note(kb: KnowledgeBase, args: EditNote, progress: Progress) -> JsonObject:
+    from concord.wire import document_to_json
+
+    changes = {name: value for name, value in asdict(args).items() if value is not None}
+    reference, embed = changes.pop("document_id"), changes.pop("embed")
+    if not changes:
+        raise BadValue("there is nothing to change", hint="give a content, a title or tags")
+    document = kb.edit_note(reference, embed=embed, **changes)
+    return {**document_to_json(document), "generation": kb.generation}
+
+
+def _remove_note(kb: KnowledgeBase, args: RemoveNote, progress: Progress) -> JsonObject:
+    from concord.wire import json_object
+
+    document, brought_back = kb.remove_note(args.document_id)
+    wire = {"document_id": document.id, "path": document.path, "title": document.title}
+    back = [other.path for other in brought_back]
+    return json_object({**wire, "brought_back": back, "generation": kb.generation})
+
+
+def _models(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
+    return {"models": [_wire(state) for state in kb.models.list()]}
+
+
 def _remove(kb: KnowledgeBase, args: Remove, progress: Progress) -> JsonObject:
     return _wire(kb.remove(args.source, force=args.force, progress=progress))
 
@@ -227,12 +260,16 @@ def _rows() -> Iterator[Operation]:
     yield Operation("search", Search, _search, "read", "Search by words and by meaning.")
     yield Operation("explain", Explain, _explain, "read", "Tell why a passage ranks where it does.")
     yield Operation("get", Get, _get, "read", "Read a passage or a document.")
+    yield Operation("outline", Outline, _outline, "read", "List the headings of a document.")
     yield Operation("list", List, _list, "read", "List the sources, or the documents of one.")
     yield Operation("add", Add, _add, "write", "Index a folder or a file.", is_long=True)
     yield Operation("sync", Sync, _sync, "write", "Bring sources up to date.", is_long=True)
     yield Operation("remove", Remove, _remove, "destroy", "Remove a source from the index.", is_long=True)
     yield Operation("stats", Nothing, _stats, "read", "Show how much is stored, and where.")
     yield Operation("note", Note, _note, "write", "Keep a note.")
+    yield Operation("edit_note", EditNote, _edit_note, "write", "Change a note in place.")
+    yield Operation("remove_note", RemoveNote, _remove_note, "destroy", "Delete a note for good.")
+    yield Operation("models", Nothing, _models, "read", "List the models whose vectors are kept.")
     yield Operation("feedback", Feedback, _feedback, "write", "Record whether a result was good or bad.")
     yield Operation(
         "doctor", Doctor, _doctor, "write", "Look for what is wrong, and repair it.", is_long=True

@@ -21,6 +21,7 @@ from concord.visible import json_text
 
 if TYPE_CHECKING:
     from concord.core.reports import DocumentSlice
+    from concord.reading.outline import Outline
     from concord.search.explain import Explanation
     from concord.types import Answer, Document, Hit, Source
 
@@ -70,6 +71,19 @@ def slice_to_json(read: DocumentSlice) -> JsonObject:
         **_same(read, *_LINES, "pages", "heading", "freshness"),
         "superseded_by": document.superseded_by,
         **_same(read, "before", "after", "text"),
+    }
+    return json_object(wire)
+
+
+def outline_to_json(outline: Outline) -> JsonObject:
+    """Return a document's headings, with where each begins and how long it is."""
+    document = outline.document
+    wire = {
+        "document_id": document.id,
+        **_same(document, "path", "title", "type"),
+        "pages": document.details.get("pages"),
+        **_same(outline, "start_line", "end_line", "tokens"),
+        "sections": [{"level": section.level, **asdict(section)} for section in outline.sections],
     }
     return json_object(wire)
 

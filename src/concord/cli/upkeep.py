@@ -324,13 +324,13 @@ def serve(flags: Flags, host: str | None, port: int | None, new_token: str | Non
     sees the knowledge base of the token's organisation alone. With --json, the address is printed as soon as
     it is served.
     """
-    from concord.mcp import start
+    from concord.web import start, tokens
 
     settings = settings_of(flags)
     if new_token is not None:
-        token = start.new_token(settings, new_token)
+        token = tokens.new_token(settings, new_token)
         output.emit_json({"org": new_token, "token": token}) if as_json else output.emit(token)
-        output.talk(f"stored in {start.token_file(settings)}; a running server takes it after a restart")
+        output.talk(f"stored in {tokens.token_file(settings)}; a running server takes it after a restart")
         return
     port = settings["serve.port"] if port is None else port
     try:

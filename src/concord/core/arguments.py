@@ -101,6 +101,20 @@ class Get(Arguments, frozen=True):
     whole: bool = False
 
 
+class Outline(Arguments, frozen=True):
+    """Which document's headings to list."""
+
+    document_id: Annotated[FilledText, doc("A document_id, a path or a citation.")]
+
+
+class PageImage(Arguments, frozen=True):
+    """Which page of a PDF to draw."""
+
+    document_id: Annotated[FilledText, doc("A document_id, a path or a citation.")]
+    page: Annotated[int, Meta(ge=1, le=100_000), doc("The number of the page, from 1.")]
+    width: Annotated[int, Meta(ge=200, le=2_000), doc("How wide the image is, in pixels.")] = 900
+
+
 class Add(Arguments, frozen=True):
     """What to index, and how."""
 
@@ -165,6 +179,22 @@ class Note(Arguments, frozen=True):
         Text | None, doc("The note or document that this replaces: a citation, a path or a document_id.")
     ] = None
     embed: bool = True
+
+
+class EditNote(Arguments, frozen=True):
+    """What to change of a note; what is null stays."""
+
+    document_id: Annotated[FilledText, doc("The note's document_id.")]
+    content: Annotated[str, Meta(min_length=1, max_length=MAX_NOTE)] | None = None
+    title: Annotated[str, Meta(max_length=500)] | None = None
+    tags: tuple[str, ...] | None = None
+    embed: bool = True
+
+
+class RemoveNote(Arguments, frozen=True):
+    """Which note to delete for good."""
+
+    document_id: Annotated[FilledText, doc("The note's document_id.")]
 
 
 class Nothing(Arguments, frozen=True):

@@ -5,6 +5,7 @@ A hint that names something to do is a Hint: each interface has its own words fo
 KBError
 ├─ UsageError                   the request cannot be carried out as asked
 │  ├─ BadValue                  a value outside what is allowed
+│  │  └─ NotAllowed             a path outside the folders that may be indexed
 │  ├─ UnknownSetting            a configuration key that does not exist
 │  ├─ UnknownName               no embedder, backend, extractor … of that name
 │  └─ NotFound                  no such source, document, citation or path
@@ -145,6 +146,10 @@ class UsageError(KBError):
 
 class BadValue(UsageError):
     """A value outside what is allowed."""
+
+
+class NotAllowed(BadValue):
+    """A path outside the folders that may be indexed."""
 
 
 class UnknownSetting(UsageError):

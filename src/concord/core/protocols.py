@@ -65,6 +65,14 @@ class FileReader(Protocol):
         """
         ...
 
+    def image(self, data: bytes, name: str, page: int, width: int) -> bytes:
+        """Return a page of a file as PNG.
+
+        Raises:
+            ExtractionError: such files have no pages, it has no such page, or it cannot be drawn.
+        """
+        ...
+
     def close(self) -> None:
         """End the worker process, if one was started."""
         ...

@@ -397,5 +397,25 @@ SETTINGS: tuple[Setting, ...] = (
         "each agent holds one or two",
         minimum=1,
     ),
+    Setting(
+        "serve.max_per_token",
+        40,
+        "how many requests of one token the HTTP server answers at once",
+        "one program that asks too much leaves room for others",
+        minimum=1,
+    ),
+    Setting(
+        "serve.origins",
+        "",
+        "web pages, separated by commas, whose scripts may use the API, such as https://wiki.example.com",
+        "none: a browser lets only the server's own page read its answers",
+    ),
+    Setting(
+        "serve.editor",
+        "",
+        "the address with which the page opens a file in an editor: {file} and {line} are filled in, "
+        "as in vscode://file{file}:{line}",
+        "editors differ; without it the page has no such button",
+    ),
 )
 TABLE: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import struct
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
@@ -12,12 +14,13 @@ from typing import Any, NamedTuple
 import pypdfium2
 from pypdfium2 import raw
 
-from concord.core.errors import Damaged, Encrypted, TooLarge
+from concord.core.errors import Damaged, Encrypted, NotIndexable, TooLarge
 from concord.extract.decode import with_plain_newlines
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean_pages
 from concord.types import Extracted, Json
 
+MAX_IMAGE_HEIGHT = 4_000  # pixels: a page may be a strip
 MAX_PAGES = 5_000
 _PAGE_MS = 50
 MAX_CHARACTERS = 20_000_000  # ten times the longest books
@@ -59,6 +62,39 @@ class PdfExtractor:
             return Extracted("", "pdf", title=title, details={**details, "no_text_layer": True})
         text, starts = clean_pages([page.text for page in pages])
         return Extracted(text, "pdf", title=title, details=details, page_starts=starts)
+
+    def image(self, data: bytes, page: int, width: int) -> bytes:
+        """Return a page as PNG.
+
+        Raises:
+            NotIndexable: there is no such page.
+            Damaged: it cannot be drawn.
+        """
+        with closing(_open(data)) as document:
+            if not 0 < page <= len(document):
+                raise NotIndexable(f"has {len(document)} pages, and none numbered {page}")
+            try:
+                with closing(document.get_page(page - 1)) as drawn:
+                    across, down = drawn.get_size()
+                    scale = min(width / across, MAX_IMAGE_HEIGHT / down)
+                    bitmap = drawn.render(scale=scale, rev_byteorder=True, prefer_bgrx=False)
+                    return _png(bitmap)
+            except (pypdfium2.PdfiumError, ZeroDivisionError) as fault:
+                raise Damaged(f"page {page} cannot be drawn") from fault
+
+
+def _png(bitmap: Any) -> bytes:
+    """Return a bitmap as PNG: lines of pixels, deflated."""
+    wide, high, samples = bitmap.width, bitmap.height, bitmap.n_channels
+    pixels, stride = bytes(bitmap.buffer), bitmap.stride
+    lines = (b"\0" + pixels[y * stride : y * stride + wide * samples] for y in range(high))
+    head = struct.pack(">IIBBBBB", wide, high, 8, {1: 0, 3: 2, 4: 6}[samples], 0, 0, 0)
+    body = zlib.compress(b"".join(lines), 6)
+    return b"\x89PNG\r\n\x1a\n" + _part(b"IHDR", head) + _part(b"IDAT", body) + _part(b"IEND", b"")
+
+
+def _part(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def _open(data: bytes) -> Any:

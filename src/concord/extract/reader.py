@@ -118,6 +118,18 @@ class SandboxedReader:
             raise NotIndexable(form.reason)
         return FileBeingRead(self._sandbox.begin(form.extractor, data, name))
 
+    def image(self, data: bytes, name: str, page: int, width: int) -> bytes:
+        """Return a page of a file as PNG.
+
+        Raises:
+            NotIndexable: such files have no pages to draw.
+            ExtractionError: it has no such page, is damaged, or over a limit.
+        """
+        form = detect(name, data[:HEAD_BYTES])
+        if isinstance(form, Refusal):
+            raise NotIndexable(form.reason)
+        return self._sandbox.begin(form.extractor, data, name, image=(page, width)).image()
+
     def close(self) -> None:
         """End the worker process, if one was started."""
         self._sandbox.close()

@@ -51,6 +51,7 @@ DEFAULT_LIMITS = WorkerLimits()
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from concord.extract.worker import main; main()"
 _PACKAGE_HOME = str(Path(__file__).parents[2])
 
+PNG = b"\x89PNG\r\n\x1a\n"  # how an image begins
 _NONSENSE = Reply(message="its reader answered nonsense", is_last=True)
 _REPLIES = msgspec.json.Decoder(Reply)
 _PIPE_BYTES = 1 << 20
@@ -95,11 +96,16 @@ class Sandbox:
         """
         return self.begin(extractor, data, name).result()
 
-    def begin(self, extractor: str, data: bytes, name: str, *, plain: str = "") -> FileInWorker:
-        """Have a file read while the caller goes on; as plain lines, if there is a reason for that."""
+    def begin(
+        self, extractor: str, data: bytes, name: str, *, plain: str = "", image: tuple[int, int] | None = None
+    ) -> FileInWorker:
+        """Have a file read while the caller goes on; as plain lines, if there is a reason for that.
+
+        With `image`, a page of it is drawn instead: its number, and how wide.
+        """
         limits = self._limits
         cpu_s = limits.cpu_s_of(len(data))
-        request = Request(extractor, name, limits.memory_bytes, cpu_s, limits.cpu_s, plain)
+        request = Request(extractor, name, limits.memory_bytes, cpu_s, limits.cpu_s, plain, image)
         worker = self._take()
         try:
             worker.send(request, data)
@@ -157,6 +163,7 @@ class FileInWorker:
     def __init__(self, sandbox: Sandbox, worker: _Worker, request: Request, data: bytes) -> None:
         self._sandbox, self._worker = sandbox, worker
         self._request, self._data = request, data
+        self._is_dead = False
 
     def result(self) -> Extracted:
         """Wait for the text of the file; if the worker died of its structure, read it as plain lines.
@@ -165,22 +172,37 @@ class FileInWorker:
             ExtractionError: what the extractor said of the file, or what the file did to the worker.
         """
         try:
-            body = self._worker.receive()
-        except BaseException as fault:  # Ctrl-C too
-            self.abandon()
-            is_structure = isinstance(fault, errors.ExtractionError) and self._worker.has_text
-            if not is_structure or self._request.plain:
+            return _checked(self._received())
+        except errors.ExtractionError as fault:
+            if not self._is_dead or not self._worker.has_text or self._request.plain:
                 raise
             reason = str(fault)
-        else:
-            reply = _decoded(body)
-            self._sandbox.release(self._worker, kill=reply.is_last)
-            return _checked(reply)
         request = self._request
         return self._sandbox.begin(request.extractor, self._data, request.name, plain=reason).result()
 
+    def image(self) -> bytes:
+        """Wait for the image that was asked for.
+
+        Raises:
+            ExtractionError: what the extractor said of the file, or what the file did to the worker.
+        """
+        reply = self._received()
+        if reply.image is None or not reply.image.startswith(PNG):
+            raise _fault_of(_NONSENSE if reply.image else reply)
+        return reply.image
+
+    def _received(self) -> Reply:
+        try:
+            reply = _decoded(self._worker.receive())
+        except BaseException:  # Ctrl-C too
+            self.abandon()
+            raise
+        self._sandbox.release(self._worker, kill=reply.is_last)
+        return reply
+
     def abandon(self) -> None:
         """End the worker: an answer that nobody reads must not be taken for the next file's."""
+        self._is_dead = True
         self._sandbox.release(self._worker, kill=True)
 
 
@@ -349,8 +371,12 @@ def _checked(reply: Reply) -> Extracted:
     """Return the document of an answer, if it makes sense."""
     if reply.extracted is None or not _makes_sense(reply.extracted):
         reply = reply if reply.extracted is None else _NONSENSE
-        raise _FAULTS.get(reply.fault, errors.Damaged)(reply.message, hint=reply.hint)
+        raise _fault_of(reply)
     return reply.extracted
+
+
+def _fault_of(reply: Reply) -> errors.KBError:
+    return _FAULTS.get(reply.fault, errors.Damaged)(reply.message, hint=reply.hint)
 
 
 def _makes_sense(extracted: Extracted) -> bool:

@@ -47,12 +47,14 @@ class Request(Struct, frozen=True):
     cpu_s: int
     max_cpu_s: int  # for formats that take their time by the page
     plain: str = ""  # why only lines are wanted, not the structure
+    image: tuple[int, int] | None = None  # the page to draw instead, and how wide
 
 
 class Reply(Struct, frozen=True):
-    """What came of it: a document, or the name of a fault and its words."""
+    """What came of it: a document, an image, or the name of a fault and its words."""
 
     extracted: Extracted | None = None
+    image: bytes | None = None
     fault: str = ""
     message: str = ""
     hint: str | None = None
@@ -117,6 +119,8 @@ def _reply(request: Request, data: bytes, loaded: dict[str, Extractor], replies:
         _limit_processor(request.cpu_s)
         if seconds := getattr(loaded[name], "cpu_s", None):
             _limit_processor(min(seconds(data), request.max_cpu_s))
+        if request.image:
+            return Reply(image=_drawn(loaded[name], data, *request.image))
         extracted = loaded[name].extract(data, request.name)
         _send(b"", replies)
         return _structured(extracted, len(data), request)
@@ -126,6 +130,15 @@ def _reply(request: Request, data: bytes, loaded: dict[str, Extractor], replies:
         return Reply(fault="TooLarge", message=f"{_too_much(request)} to read", is_last=True)
     except Exception as fault:  # the outermost line of this process: the parent reports it with the file
         return Reply(fault="Damaged", message=f"cannot be read ({type(fault).__name__}: {fault})"[:300])
+
+
+def _drawn(extractor: Extractor, data: bytes, page: int, width: int) -> bytes:
+    """Return a page as PNG, if files of this kind have pages that can be drawn."""
+    draw = getattr(extractor, "image", None)
+    if draw is None:
+        raise errors.NotIndexable("has no pages that can be drawn")
+    image: bytes = draw(data, page, width)
+    return image
 
 
 def _structured(extracted: Extracted, size: int, request: Request) -> Reply:

@@ -9,6 +9,7 @@ one goes on from there.
 from __future__ import annotations
 
 import asyncio
+import secrets
 import threading
 import time
 from collections.abc import Awaitable, Callable, Hashable
@@ -17,10 +18,12 @@ from concurrent.futures import wait as wait_for_futures
 from contextlib import suppress
 from typing import NamedTuple
 
+from concord.core.errors import Action, Hint
 from concord.core.protocols import WAITING, Progress
 from concord.wire import JsonObject
 
 ENDING = "the server is ending"
+MOST_ENDED = 50  # jobs that are remembered after their end, for those who ask what came of them
 REPORT_EVERY_S = 0.25  # often enough to be seen moving, seldom enough to cost nothing
 
 
@@ -66,7 +69,7 @@ class Plan(NamedTuple):
     extent: Extent
     doing: str = "indexing"
     is_once: bool = False  # a repeated call joins work that has begun: doing it again would change nothing
-    if_stopped: str = "nothing that was stored is lost; kb_sync goes on from there"
+    if_stopped: str = Hint(Action.SYNC, "nothing that was stored is lost; {sync} goes on from there")
 
 
 class Job:
@@ -74,6 +77,7 @@ class Job:
 
     def __init__(self, plan: Plan, behind: Job | None = None) -> None:
         self.plan = plan
+        self.id = secrets.token_hex(8)
         self.step = Step()
         self.result: Future[JsonObject] = Future()
         self.waiting = 0  # how many calls wait for the result
@@ -144,7 +148,7 @@ Report = Callable[[int, Job], Awaitable[None]]  # takes a growing number, and th
 
 
 class Jobs:
-    """The work that is running or waits for its turn."""
+    """The work that is running or waits for its turn, and what ended last."""
 
     def __init__(self) -> None:
         self._jobs: list[Job] = []
@@ -156,12 +160,19 @@ class Jobs:
         If the plan is to be done only once (`is_once`), a job that has begun is joined, too.
         """
         with self._lock:
-            self._jobs = [job for job in self._jobs if job.is_running]
-            last = next((job for job in reversed(self._jobs) if job.plan.key == plan.key), None)
+            ended = [job for job in self._jobs if not job.is_running][-MOST_ENDED:]
+            self._jobs = [job for job in self._jobs if job.is_running or job in ended]
+            alike = (job for job in reversed(self._jobs) if job.is_running and job.plan.key == plan.key)
+            last = next(alike, None)
             if last and (last.is_yet_to_begin or (plan.is_once and not last.is_cancelled)):
                 return last
             self._jobs.append(Job(plan, last))
             return self._jobs[-1]
+
+    def known_to(self, org: str) -> list[Job]:
+        """Return an organisation's work, oldest first: what is running and what ended last."""
+        with self._lock:
+            return [job for job in self._jobs if job.plan.extent.org == org]
 
     def running(self) -> list[Job]:
         """Return what has not ended, oldest first."""

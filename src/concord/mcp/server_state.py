@@ -27,7 +27,7 @@ from msgspec import Struct, field
 # is loaded, waits for no import.
 import concord.search.pipeline  # noqa: F401
 from concord.core.config import Settings
-from concord.core.errors import BadValue, DeadlinePassed, KBError, NotFound
+from concord.core.errors import BadValue, DeadlinePassed, KBError, NotAllowed, NotFound
 from concord.core.values import without_org
 from concord.index.sources import absolute_path
 from concord.knowledge import KnowledgeBase
@@ -50,15 +50,29 @@ REPEATED_S = 60.0  # the same note again within this time is the same call, sent
 CLOSING_S = 2.0  # how long running work may take to stop when the server ends
 
 
+class Total(Struct):
+    """How many calls there were, and how long they took together."""
+
+    calls: int = 0
+    ms: float = 0.0
+
+
 class Latencies:
     """How long recent calls of each organisation took."""
 
     def __init__(self) -> None:
+        self._totals: dict[tuple[str, str], Total] = defaultdict(Total)
         self._took_ms: dict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
 
     def add(self, org: str, tool: str, took_ms: float) -> None:
         """Remember a call."""
         self._took_ms[org, tool].append(took_ms)
+        total = self._totals[org, tool]
+        total.calls, total.ms = total.calls + 1, total.ms + took_ms
+
+    def total(self, org: str, tool: str) -> Total:
+        """Return what all calls of a tool came to."""
+        return self._totals[org, tool]
 
     def summary(self, org: str) -> dict[str, dict[str, float]]:
         """Return for each tool how many calls are remembered, the median and the 95th percentile."""
@@ -282,7 +296,7 @@ def permitted(path: str, roots: Sequence[Path]) -> Path:
     """Return a path that may be indexed, without links; a relative one is looked for under each root in turn.
 
     Raises:
-        BadValue: it lies outside.
+        NotAllowed: it lies outside.
         NotFound: there is nothing there.
     """
     if "\0" in path:
@@ -307,14 +321,14 @@ def _existing(candidates: Iterable[Path]) -> Iterator[Path]:
             continue
 
 
-def _refusal(path: str, given: Path, roots: Sequence[Path]) -> BadValue | NotFound:
+def _refusal(path: str, given: Path, roots: Sequence[Path]) -> NotAllowed | NotFound:
     """Say that it is not there, or outside; nobody learns whether something outside is there."""
     allowed = ", ".join(map(str, roots)) or "none"
     if any(Path(os.path.normpath(root / given)).is_relative_to(root) for root in roots):
         return NotFound(
             f"there is no {path!r} in the folders that may be indexed", hint=f"they are: {allowed}"
         )
-    return BadValue(f"{path!r} is outside the folders that may be indexed ({allowed})", hint=SET_ROOTS)
+    return NotAllowed(f"{path!r} is outside the folders that may be indexed ({allowed})", hint=SET_ROOTS)
 
 
 def _working_folder(started_in: Path | None) -> Iterator[Path]:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from concord.core.arguments import DEFAULT_TOKENS, Add, Get, List, Note, Nothing, Remove, Search, Sync
-from concord.core.errors import BadValue, KBError
+from concord.core.errors import Action, BadValue, Hint, KBError
 from concord.mcp import render
 from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, pack_answer
@@ -80,14 +80,19 @@ def _size(reply: Reply) -> int:
 
 def note(state: ServerState, kb: KnowledgeBase, asked: Note) -> Reply:
     """Keep a note; its vectors follow in the background, briefly waited for if the model is loaded."""
+    old = kb.document_named(asked.supersedes) if asked.supersedes else None
+    return _kept(kb, remember(state, kb, asked, old), old)
+
+
+def remember(state: ServerState, kb: KnowledgeBase, asked: Note, old: Document | None) -> Document:
+    """Keep a note that supersedes another one or none; the same call sent again keeps no second one."""
     with state.notes.turn((kb.org, msgspec.json.encode(asked))) as recent:
-        old = kb.document_named(asked.supersedes) if asked.supersedes else None
         if recent.document is None or not _still_says(kb, recent.document):
             recent.document = keep_note(kb, replace(asked, supersedes=old and old.id, embed=False))
             embedding = state.jobs.start_or_join(_plan_embedding(kb, recent.document.source_id))
             if kb.is_warm:
                 embedding.wait(EMBED_S)
-        return _kept(kb, recent.document, old)
+        return recent.document
 
 
 def _still_says(kb: KnowledgeBase, kept: Document) -> bool:
@@ -130,19 +135,20 @@ def plan_remove(state: ServerState, kb: KnowledgeBase, asked: Remove) -> Plan:
     source = kb.source(asked.source).source
 
     def work(progress: Progress) -> JsonObject:
-        done = OPERATIONS["remove"].run(kb, Remove(source.id), progress)
-        return {"state": "done", **done, "note": None}
+        return OPERATIONS["remove"].run(kb, Remove(source.id, asked.force), progress)
 
     extent = Extent(kb.org, source.path or source.id)
     state.jobs.stop(extent, "its source is being removed")
-    key, again = ("remove", kb.org, source.id), "nothing was removed: call kb_remove_source again"
+    key = ("remove", kb.org, source.id, asked.force)
+    again = Hint(Action.REMOVE, "nothing was removed; again: {remove}", source=source.name)
     return Plan(key, source.name, work, extent, "removing", is_once=True, if_stopped=again)
 
 
 def removed(wire: JsonObject) -> Reply:
     """Return the reply for a source that is gone."""
     counts = f"{wire['documents_deleted']} documents, {wire['vectors_deleted']} vectors"
-    return Reply(wire, one_line(f"removed source {wire['source']} ({counts}); its files are untouched"))
+    said = f"removed source {wire['source']} ({counts}); its files are untouched"
+    return Reply({"state": "done", **wire, "note": None}, one_line(said))
 
 
 def still_removing(job: Job, moving: Job) -> Reply:
@@ -154,9 +160,15 @@ def still_removing(job: Job, moving: Job) -> Reply:
 
 def stats(state: ServerState, kb: KnowledgeBase, asked: Nothing) -> Reply:
     """Tell how much is stored and whether all is well."""
-    stored = in_words(OPERATIONS["stats"].run(kb, asked, silent))
+    wire = in_words(state_of(state, kb))
+    return Reply(wire, render.stats(wire))
+
+
+def state_of(state: ServerState, kb: KnowledgeBase) -> JsonObject:
+    """Return how much is stored, whether all is well, what runs and how fast calls were."""
+    stored = OPERATIONS["stats"].run(kb, Nothing(), silent)
     problems = stored.pop("problems")
-    wire = {
+    return {
         **stored,
         "health": {
             "status": "ok" if not problems else "needs attention",
@@ -166,7 +178,6 @@ def stats(state: ServerState, kb: KnowledgeBase, asked: Nothing) -> Reply:
         "latencies_ms": state.latencies.summary(kb.org),
         "jobs": [{"label": job.plan.label, **_progress(job.step)} for job in state.jobs.running_for(kb.org)],
     }
-    return Reply(wire, render.stats(wire))
 
 
 def plan_add(state: ServerState, kb: KnowledgeBase, asked: Add) -> Plan:
@@ -174,8 +185,7 @@ def plan_add(state: ServerState, kb: KnowledgeBase, asked: Add) -> Plan:
     asked = replace(asked, path=str(permitted(asked.path, roots_of(kb.org, state.roots))))
 
     def work(progress: Progress) -> JsonObject:
-        report = OPERATIONS["add"].run(kb, asked, progress)
-        return _report(report, [report])
+        return OPERATIONS["add"].run(kb, asked, progress)
 
     return Plan(("add", kb.org, asked), asked.path, work, Extent(kb.org, asked.path))
 
@@ -186,16 +196,16 @@ def plan_sync(state: ServerState, kb: KnowledgeBase, asked: Sync) -> Plan:
     name = source.name if source else None
 
     def work(progress: Progress) -> JsonObject:
-        done = OPERATIONS["sync"].run(kb, Sync(name), progress)
-        return _report({**done, "source": asked.source}, done["sources"])
+        return {**OPERATIONS["sync"].run(kb, Sync(name, embed=asked.embed), progress), "source": name}
 
     extent = Extent(kb.org, (source.path or source.id) if source else None)
-    return Plan(("sync", kb.org, name), asked.source or "all sources", work, extent)
+    return Plan(("sync", kb.org, name, asked.embed), asked.source or "all sources", work, extent)
 
 
 def synced(report: JsonObject) -> Reply:
-    """Return the reply for indexing that is done."""
-    return Reply(report, render.sync(report))
+    """Return the reply for indexing that is done, of one source or of several."""
+    wire = _report(report, report.get("sources", [report]))
+    return Reply(wire, render.sync(wire))
 
 
 def still_syncing(job: Job, moving: Job) -> Reply:

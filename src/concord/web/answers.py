@@ -1,0 +1,236 @@
+"""What each kind of request does: an operation in a thread, a job, a stream of events, an image."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import asdict
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from concord.core.arguments import Add, Doctor, PageImage, Remove, Search, Sync
+from concord.core.arguments import Note as NoteArguments
+from concord.core.errors import KBError, NotFound, Unavailable
+from concord.mcp import tools
+from concord.mcp.jobs import Cancelled, Extent, Job, Plan
+from concord.mcp.server_state import ServerState
+from concord.operations import JsonObject, Operation, answer, request_of
+from concord.types import silent
+from concord.web.asked import wait_of
+from concord.web.guard import API
+from concord.web.words import error_of, in_words
+from concord.wire import answer_to_json, document_to_json, to_text
+
+if TYPE_CHECKING:
+    from concord.core.protocols import Progress
+    from concord.knowledge import KnowledgeBase
+
+LIMIT_S = 30.0  # as long as callers usually wait
+DOCTOR_S = 15.0
+TICK_S = 0.25  # how often events are looked for
+ALIVE_S = 15.0  # how often a silent stream says that it is there
+
+
+class Call(NamedTuple):
+    """One request, and what it is answered with."""
+
+    state: ServerState
+    kb: KnowledgeBase
+    request: Request
+    operation: Operation | None
+    args: Any
+
+    async def in_thread(self, work: Callable[[], Any]) -> Any:
+        """Do blocking work elsewhere."""
+        return await self.state.in_thread(work, LIMIT_S)
+
+    def run(self, progress: Progress = silent) -> JsonObject:
+        """Carry out the operation."""
+        assert self.operation is not None
+        return self.operation.run(self.kb, self.args, progress)
+
+
+def as_json(wire: JsonObject, status: int = 200, **headers: str) -> Response:
+    """Return JSON, with hints in the words of HTTP."""
+    return Response(to_text(in_words(wire)), status, headers, "application/json")
+
+
+async def quick(call: Call) -> Response:
+    """Carry out an operation that takes no longer than a caller waits."""
+    return as_json(await call.in_thread(call.run))
+
+
+async def search(call: Call) -> Response:
+    """Search; as events, what words find comes first."""
+    if "text/event-stream" in call.request.headers.get("accept", ""):
+        return events(_progressive(call))
+    return as_json(await call.in_thread(lambda: _search(call)))
+
+
+def _search(call: Call) -> JsonObject:
+    args: Search = call.args
+    try:
+        found = answer(call.kb, args, silent, wait_for_model=False)
+    finally:  # also where the model was all that was asked for
+        if not call.kb.is_warm:
+            call.state.bases.warm_in_background(call.kb.org, again=True)
+    return answer_to_json(found, max_tokens=args.max_tokens, explain=args.explain)
+
+
+async def _progressive(call: Call) -> AsyncIterator[tuple[str, JsonObject]]:
+    args: Search = call.args
+    options = asdict(request_of(args, call.kb, silent))
+    parts = call.kb.search_progressive(options.pop("text"), **options)
+    try:
+        while part := await call.in_thread(lambda: next(parts, None)):
+            name = "words" if part.stage == "preliminary" else "answer"
+            yield name, answer_to_json(part.answer, max_tokens=args.max_tokens, explain=args.explain)
+    except KBError as fault:
+        yield "error", error_of(fault)
+
+
+async def note(call: Call) -> Response:
+    """Keep a note; the same request sent again keeps no second one."""
+    args: NoteArguments = call.args
+
+    def keep() -> JsonObject:
+        old = call.kb.document_named(args.supersedes) if args.supersedes else None
+        document = tools.remember(call.state, call.kb, args, old)
+        return {**document_to_json(document), "generation": call.kb.generation}
+
+    return as_json(await call.in_thread(keep), 201)
+
+
+async def stats(call: Call) -> Response:
+    """Tell how much is stored, whether all is well, what runs and how fast calls were."""
+    return as_json(await call.in_thread(lambda: tools.state_of(call.state, call.kb)))
+
+
+async def page_image(call: Call) -> Response:
+    """Draw a page of a PDF."""
+    args: PageImage = call.args
+    work = lambda: call.kb.page_image(args.document_id, args.page, width=args.width)  # noqa: E731
+    return Response(await call.in_thread(work), media_type="image/png")
+
+
+async def add(call: Call) -> Response:
+    """Index a folder or a file, if it may be."""
+    args: Add = call.args
+    return await _long(call, lambda: tools.plan_add(call.state, call.kb, args))
+
+
+async def sync(call: Call) -> Response:
+    """Bring one source or all of them up to date."""
+    args: Sync = call.args
+    return await _long(call, lambda: tools.plan_sync(call.state, call.kb, args))
+
+
+async def remove(call: Call) -> Response:
+    """Remove a source from the index."""
+    args: Remove = call.args
+    return await _long(call, lambda: tools.plan_remove(call.state, call.kb, args))
+
+
+async def doctor(call: Call) -> Response:
+    """Look for what is wrong, and repair it if that is asked for."""
+    args: Doctor = call.args
+    plan = Plan(("doctor", call.kb.org, args), "doctor", call.run, Extent(call.kb.org), "looking for faults")
+    return await _long(call, lambda: plan, DOCTOR_S)
+
+
+async def _long(call: Call, plan: Callable[[], Plan], wait_s: float = 0.0) -> Response:
+    """Start a job; return what came of it if it ends while the caller waits, else how far it is."""
+    wait_s = wait_of(call.request, wait_s)
+    job = call.state.jobs.start_or_join(await call.in_thread(plan))
+    if wait_s and await call.state.jobs.wait(job, wait_s, _unheard):
+        return as_json(_outcome(job))
+    return as_json(job_to_json(job), 202, Location=f"{API}/jobs/{job.id}")
+
+
+async def _unheard(number: int, job: Job) -> None:
+    """Tell nobody of a step: /events does."""
+
+
+def _outcome(job: Job) -> JsonObject:
+    try:
+        return job.result.result(0)
+    except Cancelled as fault:
+        said = f"{job.plan.doing} {job.plan.label} was stopped: {job.why_stopped}"
+        raise Unavailable(said, hint=job.plan.if_stopped) from fault
+
+
+async def jobs(call: Call) -> Response:
+    """List what is running, and what ended last."""
+    return as_json(_jobs(call))
+
+
+async def job(call: Call) -> Response:
+    """Tell how far a job is, and what came of it."""
+    return as_json(job_to_json(_job(call)))
+
+
+async def stop_job(call: Call) -> Response:
+    """Ask a job to stop at its next step."""
+    found = _job(call)
+    found.cancel("somebody asked for that")
+    return as_json(job_to_json(found))
+
+
+def _job(call: Call) -> Job:
+    for known in call.state.jobs.known_to(call.kb.org):
+        if known.id == call.args.job_id:
+            return known
+    raise NotFound("there is no such job", hint="those that ended long ago are forgotten")
+
+
+def _jobs(call: Call) -> JsonObject:
+    return {"jobs": [job_to_json(job) for job in call.state.jobs.known_to(call.kb.org)]}
+
+
+def job_to_json(job: Job) -> JsonObject:
+    """Return how far a job is, and what came of it."""
+    wire: JsonObject = {
+        "state": "waiting" if job.is_yet_to_begin else "running",
+        "result": None,
+        "error": None,
+    }
+    if not job.is_running:
+        try:
+            wire |= {"state": "done", "result": _outcome(job)}
+        except Unavailable as fault:
+            wire |= {"state": "stopped" if job.is_cancelled else "failed", "error": error_of(fault)}
+        except Exception as fault:
+            wire |= {"state": "failed", "error": error_of(fault)}
+    step = {"stage": job.step.stage, "done": job.step.done, "total": job.step.total}
+    return {"id": job.id, "label": job.plan.label, "doing": job.plan.doing, **step, **wire}
+
+
+async def watch(call: Call) -> Response:
+    """Tell how far jobs are, whenever something moves."""
+    return events(_moves(call))
+
+
+async def _moves(call: Call) -> AsyncIterator[tuple[str, JsonObject]]:
+    told, at = None, time.monotonic()
+    while True:
+        now = _jobs(call)
+        if now != told:
+            told, at = now, time.monotonic()
+            yield "jobs", now
+        elif time.monotonic() - at > ALIVE_S:
+            at = time.monotonic()
+            yield "", {}
+        await asyncio.sleep(TICK_S)
+
+
+def events(parts: AsyncIterator[tuple[str, JsonObject]]) -> Response:
+    """Return server-sent events; one without a name only shows that the stream is alive."""
+
+    async def lines() -> AsyncIterator[str]:
+        async for name, wire in parts:
+            yield f"event: {name}\ndata: {to_text(in_words(wire))}\n\n" if name else ":\n\n"
+
+    return StreamingResponse(lines(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
