@@ -115,6 +115,16 @@ class PageImage(Arguments, frozen=True):
     width: Annotated[int, Meta(ge=200, le=2_000), doc("How wide the image is, in pixels.")] = 900
 
 
+class Rendered(Arguments, frozen=True):
+    """Which part of a document to render."""
+
+    citation: Annotated[FilledText, doc("A citation, a path or a document_id.")]
+    start: Annotated[
+        Annotated[int, Meta(ge=1)] | None, doc("The line to begin at; default: around the passage.")
+    ] = None
+    raw: Annotated[bool, doc("Its text as it is, in lines.")] = False
+
+
 class Add(Arguments, frozen=True):
     """What to index, and how."""
 

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from concord.core.arguments import Add, Doctor, PageImage, Remove, Search, Sync
+from concord.core.arguments import Add, Doctor, PageImage, Remove, Rendered, Search, Sync
 from concord.core.arguments import Note as NoteArguments
 from concord.core.errors import KBError, NotFound, Unavailable
 from concord.mcp import tools
@@ -114,6 +114,15 @@ async def page_image(call: Call) -> Response:
     args: PageImage = call.args
     work = lambda: call.kb.page_image(args.document_id, args.page, width=args.width)  # noqa: E731
     return Response(await call.in_thread(work), media_type="image/png")
+
+
+async def rendered(call: Call) -> Response:
+    """Render a part of a document as HTML."""
+    from concord.web.rendering import rendered as render
+
+    args: Rendered = call.args
+    work = lambda: render(call.kb.store.catalog, args.citation, start=args.start, raw=args.raw)  # noqa: E731
+    return as_json(await call.in_thread(work))
 
 
 async def add(call: Call) -> Response:

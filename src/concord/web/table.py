@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 from msgspec.structs import fields
 from starlette.responses import Response
 
-from concord.core.arguments import Arguments, FilledText, Nothing, PageImage, doc
+from concord.core.arguments import Arguments, FilledText, Nothing, PageImage, Rendered, doc
 from concord.operations import OPERATIONS
 from concord.web import answers
 from concord.web.answers import Call
@@ -67,6 +67,10 @@ def _rows() -> Iterator[Row]:
     yield Row(
         *("GET", "/documents/{document_id}/pages/{page}.png", "page_image", PageImage, ("width",)),
         *(answers.page_image, "Draw a page of a PDF.", "image/png"),
+    )
+    yield Row(
+        *("GET", "/rendered", "rendered", Rendered, ("citation", "start", "raw")),
+        *(answers.rendered, "Read a part of a document as HTML."),
     )
     yield _row("GET /passages", "get", ("citation", *READING))
     yield _row("GET /sources", "list", ("cursor",))

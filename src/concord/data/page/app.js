@@ -2,40 +2,42 @@
 
 import * as api from "./api.js";
 import * as reading from "./document.js";
-import { announce, button, h, icon, toast } from "./dom.js";
+import { address, announce, button, h, icon, toast } from "./dom.js";
 import * as health from "./health.js";
 import * as search from "./search.js";
-import * as sources from "./sources.js";
 import { session } from "./session.js";
+import * as sources from "./sources.js";
 
 const main = document.getElementById("main");
 const box = document.getElementById("q");
 const VIEWS = { sources, health };
 let current = null; // the view that is shown
-let leaving = new AbortController(); // what it started ends when it is left
+let leaving = new AbortController(); // what a view started ends when it is left
 
-/** Go to an address of this page, given as its parameters. */
-export function go(parameters, { replace = false } = {}) {
-  const query = new URLSearchParams(parameters).toString();
-  history[replace ? "replaceState" : "pushState"]({ inside: true }, "", query ? `/?${query}` : "/");
+const here = () => Object.fromEntries(new URLSearchParams(location.search));
+
+/** Go to a state of this page. */
+export function go(state, { replace = false } = {}) {
+  history[replace ? "replaceState" : "pushState"]({ inside: true }, "", address(state));
   return show();
 }
 
 async function show() {
-  const parameters = new URLSearchParams(location.search);
-  const view = parameters.has("at") ? reading : (VIEWS[parameters.get("view")] ?? search);
-  const isSame = view === current;
-  if (document.activeElement !== box) box.value = parameters.get("q") ?? "";
-  if (!isSame || view !== search) leaving.abort();
-  if (leaving.signal.aborted) leaving = new AbortController();
+  const now = here();
+  const view = now.at ? reading : (VIEWS[now.view] ?? search);
+  if (document.activeElement !== box) box.value = now.q ?? "";
+  if (view !== search || current !== search) {
+    leaving.abort();
+    leaving = new AbortController();
+  }
   current = view;
   document.body.dataset.view = view.NAME;
-  for (const link of document.querySelectorAll("nav a")) {
+  for (const link of document.querySelectorAll("nav [data-view]")) {
     if (link.dataset.view === view.NAME) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   try {
-    await view.show(main, parameters, { signal: leaving.signal, isSame, go });
+    await view.show(main, now, { signal: leaving.signal, go });
   } catch (fault) {
     if (fault.name !== "AbortError") failed(fault);
   }
@@ -44,124 +46,102 @@ async function show() {
 function failed(fault) {
   if (fault.status === 401) return signIn();
   if (fault.status === undefined) console.error(fault);
-  main.replaceChildren(
-    h("section.column.empty", h("h1", fault.status === 404 ? "Not found" : "That did not work"),
-      h("p", { dir: "auto" }, fault.message), fault.hint && h("p.soft", { dir: "auto" }, fault.hint)),
-  );
+  current = null;
+  const title = fault.status === 404 ? "Not found" : "That did not work";
+  main.replaceChildren(h("section.column", h("h1", title), h("p", { dir: "auto" }, fault.told ?? fault.message)));
   announce(fault.message);
 }
 
 function signIn() {
-  document.body.dataset.view = "sign-in";
-  const field = h("input", { id: "token", type: "password", autocomplete: "off", required: true });
+  const field = h("input", { type: "password", required: true });
   const told = h("p.fault", { role: "alert" });
-  const onsubmit = async (event) => {
+  const onsubmit = (event) => {
     event.preventDefault();
-    try {
-      await enter({ token: field.value });
-      await show();
-    } catch (fault) {
-      told.textContent = fault.message;
-    }
+    enter({ token: field.value }).then(show, (fault) => (told.textContent = fault.told));
   };
-  main.replaceChildren(
-    h("section.column.empty", h("h1", "This knowledge base asks who you are"),
-      h("p", "On this machine, ", h("code", "kb ui"), " opens this page signed in. Elsewhere, enter the token you were given."),
-      h("form.line", { onsubmit }, h("label", { for: "token" }, "Token"), field, h("button.primary", "Enter")), told),
-  );
+  main.replaceChildren(h("section.column", h("h1", "A token is needed"),
+    h("p", "On this machine ", h("code", "kb ui"), " opens this page signed in. Elsewhere, enter the token you were given."),
+    h("form.line", { onsubmit }, h("label.field", "Token", field), h("button.primary", "Enter")), told));
 }
 
-async function enter(secret) {
-  Object.assign(session, secret ? await api.post("/session", secret) : await api.get("/session"));
-}
+const enter = async (secret) => Object.assign(session, secret ? await api.post("/session", secret) : await api.get("/session"));
 
 function toggleTheme() {
-  const isDark = getComputedStyle(document.documentElement).colorScheme === "dark" ||
-    (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
-  localStorage.setItem("theme", isDark ? "light" : "dark");
-  document.documentElement.dataset.theme = isDark ? "light" : "dark";
+  const chosen = document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  document.documentElement.dataset.theme = localStorage.theme = chosen === "dark" ? "light" : "dark";
 }
 
 function followLink(event) {
-  const link = event.target.closest?.("a[href^='/?'], a[href='/']");
-  if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || link.target) return;
+  const link = event.target.closest("a[href^='/']");
+  if (!link || link.target || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  go(new URL(link.href).searchParams).then(() => current !== search && main.focus({ preventScroll: true }));
+  box.blur();
+  go(Object.fromEntries(new URL(link.href).searchParams)).then(() => current === search || main.focus({ preventScroll: true }));
 }
 
 function pressed(event) {
-  const isTyping = event.target.matches("input, textarea, select");
-  if (event.key === "Escape") return escape();
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "/" && !isTyping) {
+  const isTyping = event.target.matches("input, select") && event.target !== box;
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (event.key === "Escape") escape();
+  else if (event.key === "/" && !isTyping && event.target !== box) {
     event.preventDefault();
-    box.focus();
     box.select();
-  }
-  const isBetween = (!isTyping || event.target === box) && !document.querySelector("dialog[open]");
-  if (isBetween && (event.key === "ArrowDown" || event.key === "ArrowUp")) step(event, event.key === "ArrowDown" ? 1 : -1);
+  } else if (event.key === "ArrowDown" && !isTyping) step(event, 1);
+  else if (event.key === "ArrowUp" && !isTyping) step(event, -1);
 }
 
+/** Go from hit to hit, and from the first of them back to the question. */
 function step(event, by) {
   const links = [...document.querySelectorAll("[data-step]")];
-  if (!links.length) return;
-  const at = links.indexOf(document.activeElement.closest("[data-hit]")?.querySelector("[data-step]") ?? null);
-  if (at < 0 && document.activeElement !== box && document.activeElement !== document.body && current !== search) return;
+  const from = document.activeElement.closest("[data-hit]")?.querySelector("[data-step]");
+  const at = links.indexOf(from) + by;
+  if (!links.length || (!from && by < 0)) return;
   event.preventDefault();
-  if (at + by < 0) return box.focus();
-  const next = links[Math.min(links.length - 1, at + by)];
+  const next = at < 0 ? box : links[Math.min(at, links.length - 1)];
   next.focus({ preventScroll: true });
-  next.closest("[data-hit]").scrollIntoView({ block: "nearest" });
+  (next.closest("[data-hit]") ?? main).scrollIntoView({ block: "nearest" });
 }
 
 function escape() {
-  const parameters = new URLSearchParams(location.search);
-  if (document.querySelector("dialog[open]")) return; // it closes itself
-  if (current !== search) return history.state?.inside ? history.back() : go({ q: parameters.get("q") ?? "" });
-  if (document.activeElement === box && box.value) {
-    box.value = "";
-    search.typed("", { go, isSearching: true });
-  }
+  if (current !== search) return history.state?.inside ? history.back() : go({ q: here().q });
+  if (document.activeElement === box) go({});
+  box.value = here().q ?? "";
   box.focus();
+}
+
+function away() {
+  const told = "The server does not answer. This page goes on when it is back.";
+  document.getElementById("away").replaceChildren(told, button("Try now", () => location.reload(), ".quiet"));
+}
+
+function back() {
+  document.getElementById("away").replaceChildren();
+  toast("The server is back.");
+  show();
+}
+
+async function start() {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code) history.replaceState(null, "", location.pathname + location.search);
+  // A code that was used before is no fault where the session that it began goes on.
+  await enter(code && { code }).catch((fault) => (code ? enter() : Promise.reject(fault)));
+  await show();
 }
 
 document.getElementById("theme").append(icon("theme"));
 document.getElementById("theme").addEventListener("click", toggleTheme);
 document.getElementById("ask").addEventListener("submit", (event) => {
   event.preventDefault();
-  search.submitted();
+  document.querySelector("[data-step]")?.focus();
 });
-box.addEventListener("input", () => search.typed(box.value, { go, isSearching: current === search }));
+box.addEventListener("input", () => search.typed(box.value, current === search ? here() : {}, go));
 document.addEventListener("click", followLink);
 document.addEventListener("keydown", pressed);
 addEventListener("popstate", () => {
   box.blur();
   show();
 });
-addEventListener("storage", (event) => {
-  if (event.key === "theme") document.documentElement.dataset.theme = event.newValue;
-});
-addEventListener("server-away", () => {
-  const again = button("Try now", () => location.reload(), { look: "quiet" });
-  document.getElementById("away").replaceChildren("The server does not answer. This page goes on when it is back.", again);
-});
-addEventListener("server-back", () => {
-  document.getElementById("away").replaceChildren();
-  toast("The server is back.");
-  show();
-});
-
-async function start() {
-  const code = new URLSearchParams(location.hash.slice(1)).get("code");
-  if (code) history.replaceState(null, "", location.pathname + location.search);
-  try {
-    await enter(code && { code });
-  } catch (fault) {
-    if (fault.status === 401 && code) await enter().catch(failed); // used before: the cookie may still be good
-    else failed(fault);
-    if (fault.status === 401 && session.org === undefined) return;
-  }
-  await show();
-}
-
-start();
+addEventListener("storage", ({ key, newValue }) => key === "theme" && (document.documentElement.dataset.theme = newValue));
+addEventListener("server-away", away);
+addEventListener("server-back", back);
+start().catch(failed);

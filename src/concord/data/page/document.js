@@ -1,168 +1,128 @@
 // A document, opened at a passage: outline at the left, what it says in the middle, what belongs to it at the right.
 
 import * as api from "./api.js";
-import { ago, button, count, h, percent } from "./dom.js";
+import { address, ago, button, count, h, link, percent } from "./dom.js";
 import { place } from "./hit.js";
 import { imported } from "./imported.js";
 import { marked, markIn } from "./marks.js";
-import { changed } from "./search.js";
 import { freshness } from "./trust.js";
 
 export const NAME = "document";
 
-const MANY_RELATED = 5;
+const MANY = 5; // related documents
 const PAGE_WIDTH = 1400;
 
-export async function show(main, parameters, { signal }) {
-  const citation = parameters.get("at");
-  const part = await api.get("/rendered", { citation, raw: parameters.get("as") === "raw" || null }, signal);
+export async function show(main, now, { signal }) {
+  const ask = (start) => api.get("/rendered", { citation: now.at, raw: now.as === "raw" && "true", start }, signal);
+  const part = await ask();
   document.title = `${part.title} – Concord`;
+  const body = h("div.body", { dir: "auto" });
   const outline = h("nav.outline", { "aria-label": "Outline" });
   const about = h("aside.about", { "aria-label": "About this document" }, facts(part));
-  const body = h("div.body", { dir: "auto" });
-  const article = h("article.paper", { "data-document": part.document_id }, header(part, parameters), body);
-  main.replaceChildren(h("div.reading", outline, article, about));
-  if (part.type === "pdf" && parameters.get("as") !== "raw") pages(body, part, signal);
-  else windows(body, part, parameters, signal);
-  await Promise.allSettled([outlined(outline, part, parameters, signal), related(about, part, signal)]);
+  main.replaceChildren(h("div.reading", outline, h("article.paper", header(part, now), body), about));
+  if (part.type === "pdf" && now.as !== "raw") pages(body, part);
+  else text(body, part, now, ask);
+  await Promise.allSettled([outlined(outline, part, now, signal), related(about, body, part, signal)]);
 }
 
-function header(part, parameters) {
-  const q = parameters.get("q");
-  const back = q && h("a.back", { href: `/?${changed(parameters, { at: null, as: null })}` }, "← ", h("bdi", q));
+function header(part, now) {
   const isPdf = part.type === "pdf";
-  const raw = parameters.get("as") === "raw";
-  const as = (name, told, isOn) => h("a", { href: `/?${changed(parameters, { as: name })}`, "aria-current": isOn ? "true" : null }, told);
-  return h("header", back,
-    h("h1", { dir: "auto" }, marked(part.title, q ?? "")),
-    part.heading.length > 0 && h("p.crumbs", { dir: "auto" }, part.heading.filter((text) => text !== part.title).join(" › ")),
-    h("div.foot", place(part), freshness(part.freshness, part.superseded_by),
-      h("span.switch", { role: "group", "aria-label": "Shown as" }, as(null, isPdf ? "Pages" : "Rendered", !raw), as("raw", isPdf ? "Text" : "Raw", raw))));
+  const as = (name, told) => {
+    const other = link({ ...now, as: name }, told);
+    if ((now.as ?? "") === name) other.setAttribute("aria-current", "true");
+    return other;
+  };
+  const crumbs = part.heading.filter((heading) => heading !== part.title).join(" › ");
+  return h("header.stack",
+    now.q && h("p", link({ ...now, at: "", as: "" }, "← ", h("bdi", now.q))),
+    h("h1", { dir: "auto" }, marked(part.title, now.q ?? "")),
+    crumbs && h("p.crumbs", { dir: "auto" }, crumbs),
+    h("div.foot", place(part), freshness(part),
+      h("span.switch", { role: "group", "aria-label": "Shown as" }, as("", isPdf ? "Pages" : "Rendered"), as("raw", isPdf ? "Text" : "Raw"))));
 }
 
-/** What is shown of a long document is a window that grows as one scrolls. */
-function windows(body, first, parameters, signal) {
-  const ask = async (where) => {
-    const part = await api.get("/rendered", { citation: first.document_id, ...where, raw: parameters.get("as") === "raw" || null }, signal);
-    return piece(part, first, parameters);
-  };
-  const [before, after] = [edge("Show what comes before"), edge("Show more")];
-  const grow = (end, from) => async () => {
-    end.disabled = true;
-    const more = await ask(from());
-    const height = document.documentElement.scrollHeight;
-    end === before ? before.after(more.element) : after.before(more.element);
-    if (end === before) scrollBy({ top: document.documentElement.scrollHeight - height, behavior: "instant" });
-    [reach.first, reach.last] = [Math.min(reach.first, more.first), Math.max(reach.last, more.last)];
-    edges();
-  };
-  const reach = { first: first.first, last: first.last };
-  const edges = () => {
-    before.disabled = after.disabled = false;
-    before.hidden = reach.first <= 1;
-    after.hidden = reach.last >= first.lines;
-  };
-  before.addEventListener("click", grow(before, () => ({ end: reach.first })));
-  after.addEventListener("click", grow(after, () => ({ start: reach.last + 1 })));
-  const watch = new IntersectionObserver((seen) => seen.forEach((one) => one.isIntersecting && !after.disabled && after.click()), { rootMargin: "600px" });
-  signal.addEventListener("abort", () => watch.disconnect());
-  body.replaceChildren(before, piece(first, first, parameters).element, after);
-  edges();
-  watch.observe(after);
-  toPassage(body, first);
-}
-
-const edge = (label) => button(label, null, { look: "edge quiet", hidden: true });
-
-function piece(part, opened, parameters) {
-  const element = h("div", { class: part.kind }, imported(part.html, part.path));
-  const [first, last] = opened.passage ?? [0, -1];
-  for (const block of element.querySelectorAll("[data-first]")) {
-    if (block.dataset.first > last || block.dataset.last < first || block.querySelector("[data-first]")) continue;
+/** What is shown of a long document is a window that grows as one reads on. */
+function text(body, opened, now, ask) {
+  let { last } = opened;
+  const more = button("Show more", async () => {
+    more.disabled = true;
+    const part = await ask(last + 1);
+    last = part.last;
+    more.before(piece(part));
+    more.disabled = false;
+    more.hidden = last >= opened.lines;
+  }, ".edge", { hidden: last >= opened.lines });
+  const earlier = opened.first > 1 && link({ ...now, at: opened.path }, h("span.button.edge", `Lines ${count(opened.first)} and on. Read from the beginning`));
+  const first = piece(opened);
+  const [from, to] = opened.passage ?? [0, -1];
+  for (const block of first.querySelectorAll("[data-first]")) {
+    if (block.dataset.first > to || block.dataset.last < from || block.querySelector("[data-first]")) continue;
     block.classList.add("passage");
-    if (parameters.get("q")) markIn(block, parameters.get("q"));
+    if (now.q) markIn(block, now.q);
   }
+  body.replaceChildren(...[earlier, first, more].filter(Boolean));
+  const passage = body.querySelector(".passage");
+  if (passage && from > 3) passage.scrollIntoView({ block: "start" });
+  else scrollTo(0, 0);
+}
+
+function piece(part) {
+  const element = h(`div.${part.kind}`, imported(part.html, part.path));
   const heading = element.firstElementChild;
-  if (part.first === 1 && heading?.matches("h1") && heading.textContent.trim() === part.title) heading.classList.add("hidden");
-  return { element, first: part.first, last: part.last };
+  if (part.first === 1 && heading?.matches("h1") && heading.textContent.trim() === part.title) heading.remove();
+  return element;
 }
 
-function toPassage(body, part) {
-  const at = body.querySelector(".passage");
-  if (!part.passage || !at || part.passage[0] <= 3) return scrollTo({ top: 0, behavior: "instant" });
-  at.scrollIntoView({ block: "start", behavior: "instant" });
-}
-
-function pages(body, part, signal) {
-  const total = part.pages_total ?? part.pages?.[1] ?? 1;
+function pages(body, part) {
+  const total = part.pages_total ?? 1;
   let page = part.pages?.[0] ?? 1;
-  const image = h("img.sheet", { alt: "" });
+  const image = h("img.sheet");
   const told = h("span.soft", { "aria-live": "polite" });
-  const boxes = h("div.boxes", { "aria-hidden": "true" });
   const turn = (by) => () => {
-    page = Math.min(total, Math.max(1, page + by));
+    page += by;
     image.src = api.pageImage(part.document_id, page, PAGE_WIDTH);
-    image.alt = `Page ${page} of ${total}`;
-    told.textContent = `Page ${page} of ${total}`;
+    image.alt = told.textContent = `Page ${page} of ${total}`;
     [earlier.disabled, later.disabled] = [page <= 1, page >= total];
-    boxes.replaceChildren();
-    found(boxes, part, page, signal);
   };
   const [earlier, later] = [button("Previous page", turn(-1)), button("Next page", turn(1))];
-  image.addEventListener("error", () => (told.textContent = `Page ${page} cannot be shown; the text view has what it says.`));
-  body.replaceChildren(h("div.line.turn", earlier, told, later), h("div.leaf", image, boxes));
+  image.addEventListener("error", () => (told.textContent = `Page ${page} cannot be shown; Text has what it says.`));
+  body.replaceChildren(h("div.head", earlier, told, later), image);
   turn(0)();
-  scrollTo({ top: 0, behavior: "instant" });
+  scrollTo(0, 0);
 }
 
-/** Mark the passage on the image of its page, where the PDF says where its text stands. */
-async function found(boxes, part, page, signal) {
-  const { rectangles } = await api.get("/marks", { citation: part.citation, page }, signal).catch(() => ({ rectangles: [] }));
-  for (const [left, top, width, height] of rectangles) {
-    const box = boxes.appendChild(h("span"));
-    Object.assign(box.style, { left: percentage(left), top: percentage(top), width: percentage(width), height: percentage(height) });
-  }
-}
-
-const percentage = (share) => `${share * 100}%`;
-
-async function outlined(place, part, parameters, signal) {
-  const { sections } = await api.get(`/documents/${api.encoded(part.document_id)}/outline`, {}, signal);
-  const named = sections.filter((section, at) => section.heading.length && section.heading.join("\0") !== sections[at - 1]?.heading.join("\0"));
+async function outlined(place, part, now, signal) {
+  const { sections } = await api.get(`/documents/${part.document_id}/outline`, {}, signal);
+  const named = sections.filter(({ heading }) => heading.length);
   if (named.length < 2) return;
-  const least = Math.min(...named.map((section) => section.level));
-  const isHere = (section) => section.start_line <= part.start_line && (section.end_line ?? section.start_line) >= part.start_line;
-  const here = named.findLast(isHere);
+  const least = Math.min(...named.map(({ level }) => level));
+  const here = named.findLast(({ start_line: line }) => line <= part.start_line);
   const item = (section) => {
-    const link = h("a", { href: `/?${changed(parameters, { at: section.citation })}`, "aria-current": section === here ? "location" : null },
-      h("bdi", section.heading.at(-1)));
-    return h("li", { class: `depth${Math.min(3, section.level - least)}` }, link);
+    const to = link({ ...now, at: section.citation }, h("bdi", section.heading.at(-1)));
+    if (section === here) to.setAttribute("aria-current", "location");
+    return h(`li.depth${Math.min(3, section.level - least)}`, to);
   };
-  const details = h("details", h("summary", "Outline"), h("ol", named.map(item)));
-  details.open = matchMedia("(min-width: 60rem)").matches;
-  place.replaceChildren(details);
+  place.append(h("details", { open: matchMedia("(min-width: 60rem)").matches }, h("summary", "Outline"), h("ol", named.map(item))));
   const current = place.querySelector("[aria-current]");
   if (current) place.scrollTop = current.offsetTop - place.clientHeight / 2;
 }
 
 function facts(part) {
-  const rows = [
-    ["Path", h("span.path", { dir: "ltr" }, part.path)], ["Source", part.source], ["Type", part.type],
-    ["Tags", part.tags.join(", ")], ["Lines", part.lines && count(part.lines)], ["Changed", part.modified_at && ago(part.modified_at)],
-    ["Indexed", part.indexed_at && ago(part.indexed_at)],
-  ];
-  return h("dl", rows.filter(([, value]) => value).map(([name, value]) => [h("dt", name), h("dd", value)]));
+  const rows = {
+    Path: h("span.path", { dir: "ltr" }, part.path), Source: part.source, Type: part.type, Tags: part.tags.join(", "),
+    Pages: part.pages_total, Lines: count(part.lines), Changed: part.modified_at && ago(part.modified_at), Indexed: part.indexed_at && ago(part.indexed_at),
+  };
+  return h("dl", Object.entries(rows).map(([name, value]) => value && h("div", h("dt", name), h("dd", value))));
 }
 
-async function related(about, part, signal) {
-  const links = [...document.querySelectorAll(".body a[href]")].map((link) => [link.getAttribute("href"), link.textContent]);
-  const unique = [...new Map(links.filter(([, text]) => text.trim())).entries()].slice(0, 8);
-  if (unique.length) about.append(h("h2", "Links"), h("ul.plain", unique.map(([href, text]) =>
-    h("li", h("a", { href, rel: "noreferrer", target: href.startsWith("/") ? null : "_blank" }, h("bdi", text))))));
+async function related(about, body, part, signal) {
+  const links = new Map([...body.querySelectorAll("a[href]")].map((from) => [from.href, from.textContent.trim()]));
+  const outside = (href) => !href.startsWith(location.origin) && { target: "_blank", rel: "noreferrer" };
+  const list = (title, items) => items.length && about.append(h("h2", title), h("ul.plain", items.slice(0, MANY).map((item) => h("li", item))));
+  list("Links", [...links].filter(([, told]) => told).map(([href, told]) => h("a", { href, ...outside(href) }, h("bdi", told))));
   const query = [part.title, part.heading.at(-1)].filter(Boolean).join(" ").slice(0, 300);
   const { results } = await api.get("/search", { query, limit: 20 }, signal);
-  const others = results.filter((hit) => hit.document_id !== part.document_id);
-  const each = [...new Map(others.toReversed().map((hit) => [hit.document_id, hit])).values()].toReversed().slice(0, MANY_RELATED);
-  if (each.length) about.append(h("h2", "Related"), h("ul.plain", each.map((hit) =>
-    h("li", h("a", { href: `/?${new URLSearchParams({ at: hit.citation })}` }, h("bdi", hit.title)), h("span.soft", ` ${percent(hit.score)}`)))));
+  const others = new Map(results.filter((hit) => hit.document_id !== part.document_id).toReversed().map((hit) => [hit.document_id, hit]));
+  list("Related", [...others.values()].toReversed().map((hit) =>
+    [h("a", { href: address({ at: hit.citation }) }, h("bdi", hit.title)), h("span.soft", ` ${percent(hit.score)}`)]));
 }

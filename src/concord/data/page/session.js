@@ -4,8 +4,7 @@ export const session = { roots: [], editor: "" };
 
 /** Return the address that opens a line of a file in the reader's editor; null if there is none. */
 export function editorAddress(file, line) {
-  const template = localStorage.getItem("editor") || session.editor;
-  if (!file || !template) return null;
+  if (!file || !session.editor) return null;
   const path = file.split("/").map(encodeURIComponent).join("/");
-  return template.replace("{file}", path).replace("{line}", String(line ?? 1));
+  return session.editor.replace("{file}", path).replace("{line}", String(line ?? 1));
 }

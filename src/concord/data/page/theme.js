@@ -1,2 +1,2 @@
 // Before anything is painted: the theme that was chosen. No module, so that it runs at once.
-if (localStorage.getItem("theme")) document.documentElement.dataset.theme = localStorage.getItem("theme");
+if (localStorage.theme) document.documentElement.dataset.theme = localStorage.theme;
