@@ -1,7 +1,7 @@
 // A document, opened at a passage: outline at the left, what it says in the middle, what belongs to it at the right.
 
 import * as api from "./api.js";
-import { address, ago, button, count, h, link, percent } from "./dom.js";
+import { ago, button, count, h, link } from "./dom.js";
 import { place } from "./hit.js";
 import { imported } from "./imported.js";
 import { marked, markIn } from "./marks.js";
@@ -123,6 +123,5 @@ async function related(about, body, part, signal) {
   const query = [part.title, part.heading.at(-1)].filter(Boolean).join(" ").slice(0, 300);
   const { results } = await api.get("/search", { query, limit: 20 }, signal);
   const others = new Map(results.filter((hit) => hit.document_id !== part.document_id).toReversed().map((hit) => [hit.document_id, hit]));
-  list("Related", [...others.values()].toReversed().map((hit) =>
-    [h("a", { href: address({ at: hit.citation }) }, h("bdi", hit.title)), h("span.soft", ` ${percent(hit.score)}`)]));
+  list("Related", [...others.values()].toReversed().map((hit) => link({ at: hit.citation }, h("bdi", hit.title))));
 }

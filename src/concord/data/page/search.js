@@ -64,7 +64,7 @@ async function run(now) {
     for await (const [event, data] of api.events("/search", asked(now), signal)) {
       clearTimeout(waiting);
       if (event === "error") throw new api.Fault(400, data);
-      if (event === "words") waiting = setTimeout(() => signal.aborted || render(data, now), WORDS_WAIT_MS);
+      if (event === "words") waiting = setTimeout(() => signal.aborted || render(data, now, true), WORDS_WAIT_MS);
       if (event === "answer") render(data, now);
     }
   } catch (fault) {
@@ -80,18 +80,19 @@ const asked = ({ q: query, tag, n: limit = FEW, source, type, path, since, until
   ({ query, limit: Number(limit), tags: tag?.split(/\s*,\s*/).filter(Boolean), source, type, path, since, until });
 
 function fill(summary = [], hits = [], more = []) {
-  parts.summary.replaceChildren(...summary.flat().filter(Boolean));
+  parts.summary.replaceChildren(...summary.flat(2).filter(Boolean));
   parts.list.replaceChildren(...hits);
   parts.more.replaceChildren(...more.filter(Boolean));
 }
 
-function render(answer, now) {
-  const { name, element } = verdict(answer);
+function render(answer, now, isPreliminary = false) {
+  const { name, element } = verdict(answer, isPreliminary);
   const focused = document.activeElement.closest("[data-hit]")?.dataset.hit;
   const why = (reference) => explain(asked(now), reference);
-  fill([element, answering(answer, now), notes(answer, now)], answer.results.map((hit) => hitCard(hit, { now, answer, why })), more(answer, now));
+  const told = isPreliminary ? [] : [answering(answer, now), notes(answer, now)];
+  fill([element, told], answer.results.map((hit) => hitCard(hit, { now, answer, why })), more(answer, now));
   if (focused) parts.list.querySelector(`[data-hit="${focused}"] [data-step]`)?.focus({ preventScroll: true });
-  if (answer.confidence === "preliminary") return;
+  if (isPreliminary) return;
   announce(`${name}. ${plural(answer.returned, "result")}.`);
   if (answer.answerable) remembering = setTimeout(() => remember(now.q), RECENT_WAIT_MS);
 }

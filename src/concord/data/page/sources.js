@@ -85,7 +85,7 @@ async function follow(work, list, signal) {
   while (!signal.aborted) {
     try {
       for await (const [, { jobs }] of api.events("/events", {}, signal)) {
-        work.replaceChildren(...jobs.toReversed().map(row));
+        work.replaceChildren(...jobs.filter(isWork).toReversed().map(row));
         const ended = jobs.filter((job) => OVER.includes(job.state)).length;
         if (over !== null && ended !== over) await listed(list, signal);
         over = ended;
@@ -109,6 +109,7 @@ function row(job) {
     reports(job).map(details));
 }
 
+const isWork = (job) => job.label !== "doctor" || !OVER.includes(job.state); // what a look found is with health
 const reports = ({ result }) => (result ? (result.sources ?? [result]) : []);
 
 function outcome(job) {

@@ -4,8 +4,8 @@ import { bar, h, icon, percent } from "./dom.js";
 
 const SURE = 0.8; // from here on an answer is called answered, below it probably
 
-function judged({ answerable, confidence_score: sure, returned, confidence }) {
-  if (confidence === "preliminary") return ["unknown", "Still looking", "Found by words. Meaning is being asked."];
+function judged({ answerable, confidence_score: sure, returned }, isPreliminary) {
+  if (isPreliminary) return ["unknown", "Still looking", "Found by words. Meaning is being asked."];
   if (!returned) return ["absent", "Not in here", "Nothing that is indexed matches."];
   if (answerable === null || sure === null) return ["unknown", "Not judged", "How far to trust these is not known."];
   if (!answerable) return ["absent", "Not in here", "The answer is probably not in what is indexed. This is nearest.", sure];
@@ -13,8 +13,8 @@ function judged({ answerable, confidence_score: sure, returned, confidence }) {
   return sure >= SURE ? ["answered", "Answered", told, sure] : ["probably", "Probably", told, sure];
 }
 
-export function verdict(answer) {
-  const [look, name, told, sure] = judged(answer);
+export function verdict(answer, isPreliminary) {
+  const [look, name, told, sure] = judged(answer, isPreliminary);
   const number = sure !== undefined && h("span.number", percent(sure));
   return { name, element: h(`p.verdict.${look}`, h("span.badge", icon(look), name, number), h("span.soft", told)) };
 }
