@@ -15,9 +15,10 @@ from concord.cli.words import WORDS as COMMANDS
 from concord.core.errors import Action, Hint, joined, worded
 from concord.mcp.table import TOOLS
 from concord.mcp.words import WORDS as TOOL_WORDS
+from concord.web.words import WORDS as REQUESTS
 
 PACKAGE = Path(__file__).parent.parent / "src" / "concord"
-INTERFACES = ("cli", "mcp", "clients")
+INTERFACES = ("cli", "mcp", "web", "clients")
 
 # A command, an option or a variable of the environment.
 NAMED = re.compile(r"`kb\b|\bkb [a-z]+\b|(?<![\w-])--[a-z]|KB_[A-Z]")
@@ -49,7 +50,7 @@ def texts_of(path: Path) -> Iterator[str]:
             waiting += ast.iter_child_nodes(node)
 
 
-@pytest.mark.parametrize("words", [COMMANDS, TOOL_WORDS], ids=["cli", "mcp"])
+@pytest.mark.parametrize("words", [COMMANDS, TOOL_WORDS, REQUESTS], ids=["cli", "mcp", "web"])
 def test_an_interface_has_words_for_every_action(words: Mapping[Action, str]):
     assert set(words) == set(Action)
 
@@ -68,7 +69,7 @@ def test_every_action_is_named_by_some_hint():
 def test_a_hint_has_the_arguments_of_every_action_that_it_names(path: Path):
     for action, text, args in hints_of(path):
         named = [Action(name) for name in re.findall(r"\{(\w+)\}", text) if name in list(Action)] or [action]
-        for words in (COMMANDS, TOOL_WORDS):
+        for words in (COMMANDS, TOOL_WORDS, REQUESTS):
             assert {field for name in named for field in fields_of(words[name])} <= args, text
 
 

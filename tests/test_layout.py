@@ -20,6 +20,7 @@ LIBRARY = {
     "measuring",
     "operations",
     "parts",
+    "remote",
     "search_parts",
     "syncing",
     "wire",
@@ -35,10 +36,12 @@ MAY_IMPORT = (
     (PIPELINES, GROUND | PURE | PIPELINES),
     (LIBRARY, GROUND | PURE | PIPELINES | LIBRARY),
     (FACES, GROUND | PURE | PIPELINES | LIBRARY),
+    ({"web"}, GROUND | PURE | PIPELINES | LIBRARY | {"mcp"}),  # which it serves, and whose state it shares
 )
 # The command that starts another face, and the one reranker that runs a model.
 DOORS = {
-    "cli/upkeep.py": {"mcp"},
+    "cli/ui.py": {"web"},
+    "cli/upkeep.py": {"mcp", "web"},
     "search/cross_encoder.py": {"embed"},
 }
 

@@ -9,8 +9,10 @@ import pytest
 from concord.clients.entries import CLIENTS
 from concord.core.arguments import DEFAULT_TOKENS
 from concord.core.settings import SETTINGS
-from concord.mcp.http import BODY_S, HEADERS_S, IDLE_S
 from concord.mcp.table import OTHER_S, SEARCH_S, TOOLS
+from concord.web.app import IDLE_S
+from concord.web.guard import BODY_S
+from concord.web.listening import HEADERS_S
 
 PAGE = (Path(__file__).parent.parent / "docs" / "mcp.md").read_text(encoding="utf-8")
 

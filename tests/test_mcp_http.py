@@ -9,7 +9,6 @@ import select
 import signal
 import socket
 import subprocess
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -30,12 +29,12 @@ from concord.cli.main import kb
 from concord.core import plugins
 from concord.core.config import load_settings
 from concord.core.errors import BadValue, Unavailable
-from concord.mcp import http as served
-from concord.mcp import start
-from concord.mcp.server import build
-from concord.mcp.start import add_token, grant_for, read_grants
 from concord.mcp.table import TOOLS
-from support import kb_process
+from concord.web import guard, listening, tokens
+from concord.web.app import MCP
+from concord.web.guard import HttpLimits
+from concord.web.tokens import add_token, grant_for, read_grants
+from support import kb_process, web_server
 from support.gated_embedder import GatedEmbedder
 from support.mcp_session import (
     BOUND_S,
@@ -45,12 +44,11 @@ from support.mcp_session import (
     environment,
     refusal,
     run,
-    server_state_at,
     serving,
     write_docs,
 )
+from support.web_server import PLENTY
 
-PLENTY = served.HttpLimits(max_bytes=100_000, max_connections=50)
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
@@ -80,21 +78,11 @@ def post(
 
 @contextmanager
 def in_thread(
-    home: Path, limits: served.HttpLimits = PLENTY, tokens: Path | None = None, **settings: Any
+    home: Path, limits: HttpLimits = PLENTY, tokens: Path | None = None, **settings: Any
 ) -> Iterator[str]:
-    """Serve from a thread of this process, so that limits can be made small."""
-    server = build(server_state_at(home, **settings))
-    app = served.application(server, read_grants(tokens) if tokens else (), [], limits)
-    web = served.web_server(app, limits)
-    with served.listen("127.0.0.1", 0) as listener:
-        thread = threading.Thread(target=web.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}{served.PATH}"
-        finally:
-            web.should_exit = True
-            thread.join(BOUND_S)
-            assert not thread.is_alive()
+    """Serve MCP from a thread of this process, so that limits can be made small."""
+    with web_server.serving(home, limits, tokens, **settings) as url:
+        yield f"{url}{MCP}"
 
 
 @asynccontextmanager
@@ -195,7 +183,7 @@ def test_a_caller_that_hangs_up_in_the_middle_leaves_the_server_standing_and_its
 
 @pytest.mark.promise("mcp.http.bounds")
 def test_a_request_that_is_too_long_is_refused(tmp_path: Path):
-    with in_thread(tmp_path / "home", served.HttpLimits(max_bytes=2_000, max_connections=20)) as url:
+    with in_thread(tmp_path / "home", HttpLimits(max_bytes=2_000, max_connections=20)) as url:
         assert post(url, hello(padding="x" * 3_000))[0] == 413
         assert post(url, hello(padding="x" * 3_000), MCP_Protocol_Version="2026-07-28")[0] == 413
         assert post(url)[0] == 200
@@ -210,8 +198,8 @@ def test_a_request_that_is_too_long_is_refused(tmp_path: Path):
 def test_a_caller_that_is_too_slow_is_hung_up_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ):
-    monkeypatch.setattr(served, "HEADERS_S", 0.1)
-    monkeypatch.setattr(served, "BODY_S", 0.1)
+    monkeypatch.setattr(listening, "HEADERS_S", 0.1)
+    monkeypatch.setattr(guard, "BODY_S", 0.1)
     with in_thread(tmp_path / "home") as url:
         parts = urlsplit(url)
         with socket.create_connection((parts.hostname, parts.port), timeout=BOUND_S) as connection:
@@ -223,7 +211,7 @@ def test_a_caller_that_is_too_slow_is_hung_up_on(
 
 @pytest.mark.promise("mcp.http.bounds")
 def test_too_many_callers_at_once_are_told_to_come_back(tmp_path: Path):
-    with in_thread(tmp_path / "home", served.HttpLimits(max_bytes=2_000, max_connections=3)) as url:
+    with in_thread(tmp_path / "home", HttpLimits(max_bytes=2_000, max_connections=3)) as url:
         parts = urlsplit(url)
         held = [socket.create_connection((parts.hostname, parts.port), timeout=BOUND_S) for _ in range(4)]
         try:
@@ -252,7 +240,7 @@ def test_with_tokens_every_request_needs_one(tmp_path: Path):
             headers: dict[str, Any] = {"Authorization": wrong} if wrong else {}
             status, said = post(url, **headers)
             assert status == 401
-            assert "token" in json.loads(said)["error"]["message"]
+            assert "token" in json.loads(said)["message"]
         assert post(url, Authorization=f"Bearer {token}")[0] == 200
         assert post(url, Authorization=f"Bearer {token}", Host="evil.example")[0] == 421
 
@@ -380,14 +368,14 @@ def test_a_session_cannot_be_taken_over_with_another_token(tmp_path: Path):
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_another_address_needs_a_token_before_anything_is_opened(tmp_path: Path, host: str):
     with pytest.raises(BadValue, match="needs a token"):
-        served.require_tokens(host, ())
+        listening.require_tokens(host, ())
     add_token(tmp_path / "tokens", "team")
-    served.require_tokens(host, read_grants(tmp_path / "tokens"))
+    listening.require_tokens(host, read_grants(tmp_path / "tokens"))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_a_loopback_address_needs_none(host: str):
-    served.require_tokens(host, ())
+    listening.require_tokens(host, ())
 
 
 def refused_start(tmp_path: Path, *before: str, host: str = "127.0.0.1", **more: str) -> str:
@@ -475,8 +463,8 @@ def test_a_link_to_tokens_that_leads_nowhere_is_no_open_server(tmp_path: Path):
 
 def test_a_first_token_can_be_made_in_a_file_that_is_named_and_not_there(tmp_path: Path):
     settings = load_settings({"serve.tokens": str(tmp_path / "new")}, {"KB_HOME": str(tmp_path)})
-    start.new_token(settings, "team")
-    (grant,) = start.grants_of(settings)
+    tokens.new_token(settings, "team")
+    (grant,) = tokens.grants_of(settings)
     assert grant.org == "team"
 
 
@@ -521,12 +509,12 @@ def test_ctrl_c_ends_the_server_well(tmp_path: Path):
 
 
 def test_an_address_that_is_taken_or_none_is_an_error_with_a_hint():
-    with served.listen("127.0.0.1", 0) as listener:
+    with listening.listen("127.0.0.1", 0) as listener:
         with pytest.raises(Unavailable) as fault:
-            served.listen("127.0.0.1", listener.getsockname()[1])
+            listening.listen("127.0.0.1", listener.getsockname()[1])
         assert "serve.port" in (fault.value.hint or "")
     with pytest.raises(BadValue):
-        served.listen("no.such.host.invalid", 0)
+        listening.listen("no.such.host.invalid", 0)
 
 
 def test_a_token_file_is_for_its_owner_alone(tmp_path: Path):

@@ -393,7 +393,7 @@ def test_a_removal_that_is_cancelled_while_it_waits_removes_nothing(tmp_path: Pa
     ("tool", "hint"),
     [
         ("kb_sync", "nothing that was stored is lost; kb_sync goes on from there"),
-        ("kb_remove_source", "nothing was removed: call kb_remove_source again"),
+        ("kb_remove_source", "nothing was removed; again: kb_remove_source"),
     ],
 )
 def test_what_the_end_of_the_server_stops_is_told_with_what_goes_on_with_it(

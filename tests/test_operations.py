@@ -44,6 +44,12 @@ def test_everything_can_be_asked_for_and_answered_in_json(kb: KnowledgeBase, tmp
         "docs/deploy.md"
     ]
     assert run(kb, "note", content="Deploy on Mondays.", fields={"aliases": ["release"]})["type"] == "note"
+    outline = run(kb, "outline", document_id=hit["document_id"])
+    assert [section["heading"] for section in outline["sections"]] == [["deploy"]]
+    kept = run(kb, "note", content="Deploy on Tuesdays.")["document_id"]
+    assert run(kb, "edit_note", document_id=kept, title="When")["title"] == "When"
+    assert run(kb, "remove_note", document_id=kept)["brought_back"] == []
+    assert [model["active"] for model in run(kb, "models")["models"]] == [True]
     assert run(kb, "sync", source="docs")["unchanged"] == 2
     assert run(kb, "feedback", reference=hit["citation"], opinion="good")["opinion"] == "good"
     assert run(kb, "stats")["documents"] == 3
@@ -63,7 +69,10 @@ def test_a_search_within_a_path_indexes_it_first(kb: KnowledgeBase, tmp_path: Pa
 
 
 def test_what_changes_something_says_so():
-    assert {name for name, row in OPERATIONS.items() if row.effect == "destroy"} == {"remove"}
+    assert {name for name, row in OPERATIONS.items() if row.effect == "destroy"} == {
+        "remove",
+        "remove_note",
+    }
     assert {"search", "explain", "get", "list", "stats"} <= {
         name for name, row in OPERATIONS.items() if row.effect == "read"
     }

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from concord.core.reports import SyncReport
     from concord.index.notes import Note
     from concord.knowledge import KnowledgeBase
+    from concord.remote import Concord
     from concord.types import Answer, Document, Hit, Request, Source
 
 __version__ = "0.1.0"
 __all__ = [
     "Answer",
+    "Concord",
     "Document",
     "Hit",
     "KBError",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Concord": "remote",
     "KBError": "core.errors",
     "KnowledgeBase": "knowledge",
     "Note": "index.notes",

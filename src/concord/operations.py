@@ -154,11 +154,16 @@ def _list(kb: KnowledgeBase, args: List, progress: Progress) -> JsonObject:
     if args.source is None:
         rows = [_wire(summary) for summary in kb.sources()]
         later = [row for row in rows if row["source"] > after]
-        return {"sources": later, "documents": None, "total": len(rows)}
+        return {"sources": later, "documents": None, "total": len(rows), "next_cursor": None}
     summary = kb.source(args.source)
     following = (document for document in kb.documents(args.source) if document.path > after)
-    documents = [document_to_json(document, summary.source) for document in islice(following, MOST_LISTED)]
-    return {"sources": [_wire(summary)], "documents": documents, "total": summary.counts.documents}
+    page = list(islice(following, MOST_LISTED + 1))
+    return {
+        "sources": [_wire(summary)],
+        "documents": [document_to_json(document, summary.source) for document in page[:MOST_LISTED]],
+        "total": summary.counts.documents,
+        "next_cursor": page[MOST_LISTED - 1].path if len(page) > MOST_LISTED else None,
+    }
 
 
 def _add(kb: KnowledgeBase, args: Add, progress: Progress) -> JsonObject:

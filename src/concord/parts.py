@@ -18,7 +18,7 @@ from concord.core.values import check_org
 from concord.types import Home, Identity, Model
 
 if TYPE_CHECKING:
-    from concord.core.protocols import Embedder, FileReader
+    from concord.core.protocols import Embedder, PageReader
     from concord.index.reading import ReadLimits
     from concord.store.contract import OutsideVectors, Store
 
@@ -236,9 +236,9 @@ class Parts:
         return (model and model.recipe) or {key: self.settings[key] for key in RECIPE}
 
     @property
-    def reader(self) -> FileReader:
+    def reader(self) -> PageReader:
         """What turns files into text."""
-        opened: FileReader = self.once("reader", lambda: plugins.load("readers", "files")())
+        opened: PageReader = self.once("reader", lambda: plugins.load("readers", "files")())
         return opened
 
     def limits(self) -> ReadLimits:

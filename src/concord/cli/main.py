@@ -46,7 +46,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "calibrate": ("evaluation:calibrate", "Calibrate confidence to your own documents."),
     "feedback": ("search:feedback", "Record whether a result was good or bad."),
     "mcp": ("upkeep:mcp", "Speak MCP over stdin and stdout."),
-    "serve": ("upkeep:serve", "Serve MCP over HTTP."),
+    "ui": ("ui:ui", "Open the page in the browser: search, read, add and look after sources."),
+    "serve": ("upkeep:serve", "Serve MCP, a JSON API and the page over HTTP."),
     "install": ("install:install", "Write an AI client's configuration."),
 }
 

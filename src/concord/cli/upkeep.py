@@ -318,7 +318,7 @@ def mcp(flags: Flags, as_json: bool) -> None:
 )
 @click.option("--new-token", metavar="ORG", help="Make a token for an organisation, print it, serve nothing.")
 def serve(flags: Flags, host: str | None, port: int | None, new_token: str | None, as_json: bool) -> None:
-    """Serve MCP over streamable HTTP at /mcp.
+    """Serve MCP over streamable HTTP at /mcp, a JSON API at /api/v1 and the page at /.
 
     Without tokens anybody on this machine may ask, and nobody else. With them, each request needs one, and it
     sees the knowledge base of the token's organisation alone. With --json, the address is printed as soon as

@@ -65,16 +65,20 @@ class FileReader(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """End the worker process, if one was started."""
+        ...
+
+
+class PageReader(FileReader, Protocol):
+    """A reader that can also show what a page looks like."""
+
     def image(self, data: bytes, name: str, page: int, width: int) -> bytes:
         """Return a page of a file as PNG.
 
         Raises:
             ExtractionError: such files have no pages, it has no such page, or it cannot be drawn.
         """
-        ...
-
-    def close(self) -> None:
-        """End the worker process, if one was started."""
         ...
 
 

@@ -107,7 +107,7 @@ def add_token(path: Path, org: str) -> str:
 def grant_for(authorization: str | None, grants: tuple[Grant, ...]) -> Grant | None:
     """Return the grant that an Authorization header presents the token of."""
     scheme, _, token = (authorization or "").partition(" ")
-    digest = _digest(token.strip())
+    digest = digest_of(token.strip())
     matching = [grant for grant in grants if hmac.compare_digest(grant.digest, digest)]
     return matching[0] if matching and scheme.lower() == "bearer" else None
 
@@ -122,8 +122,9 @@ def _grant(line: str, where: str) -> Grant:
             f"{where}: a token has at least {SHORTEST} characters and no blanks",
             hint="`kb serve --new-token ORG` makes one",
         )
-    return Grant(org, _digest(token))
+    return Grant(org, digest_of(token))
 
 
-def _digest(token: str) -> bytes:
+def digest_of(token: str) -> bytes:
+    """Return what is compared of a token."""
     return hashlib.sha256(token.encode("utf-8", "replace")).digest()
