@@ -20,7 +20,7 @@ export async function show(main, now, { signal }) {
   const outline = h("nav.outline", { "aria-label": "Outline" });
   const about = h("aside.about", { "aria-label": "About this document" }, facts(part));
   main.replaceChildren(h("div.reading", outline, h("article.paper", header(part, now), body), about));
-  if (part.type === "pdf" && now.as !== "raw") pages(body, part);
+  if (part.type === "pdf" && now.as !== "raw") pages(body, part, /:p(\d+)/.exec(now.at)?.[1]);
   else text(body, part, now, ask);
   await Promise.allSettled([outlined(outline, part, now, signal), related(about, body, part, signal)]);
 }
@@ -73,9 +73,9 @@ function piece(part) {
   return element;
 }
 
-function pages(body, part) {
+function pages(body, part, asked) {
   const total = part.pages_total ?? 1;
-  let page = part.pages?.[0] ?? 1;
+  let page = Number(asked ?? part.pages?.[0] ?? 1);
   const image = h("img.sheet");
   const told = h("span.soft", { "aria-live": "polite" });
   const turn = (by) => () => {
@@ -116,7 +116,7 @@ function facts(part) {
 }
 
 async function related(about, body, part, signal) {
-  const links = new Map([...body.querySelectorAll("a[href]")].map((from) => [from.href, from.textContent.trim()]));
+  const links = new Map([...body.querySelectorAll(".prose a[href]")].map((from) => [from.href, from.textContent.trim()]));
   const outside = (href) => !href.startsWith(location.origin) && { target: "_blank", rel: "noreferrer" };
   const list = (title, items) => items.length && about.append(h("h2", title), h("ul.plain", items.slice(0, MANY).map((item) => h("li", item))));
   list("Links", [...links].filter(([, told]) => told).map(([href, told]) => h("a", { href, ...outside(href) }, h("bdi", told))));

@@ -47,7 +47,10 @@ export const symbol = (name, label, onclick, more = {}) =>
   h("button.bare", { type: "button", onclick, "aria-label": label, title: label, ...more }, icon(name));
 
 /** The address of a state of this page: what is in it and not empty. */
-export const address = (state) => `/?${new URLSearchParams(Object.entries(state).filter(([, value]) => value))}`;
+export function address(state) {
+  const told = new URLSearchParams(Object.entries(state).filter(([, value]) => value));
+  return told.size ? `/?${told}` : "/";
+}
 export const link = (state, ...parts) => h("a", { href: address(state) }, ...parts);
 
 export function bar(share, label) {
