@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import asdict
@@ -27,6 +27,7 @@ from concord.wire import answer_to_json, document_to_json, to_text
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
     from concord.knowledge import KnowledgeBase
+    from concord.search.pipeline import Progressive
 
 LIMIT_S = 30.0  # as long as callers usually wait
 DOCTOR_S = 15.0
@@ -66,7 +67,7 @@ async def quick(call: Call) -> Response:
 async def search(call: Call) -> Response:
     """Search; as events, what words find comes first."""
     if "text/event-stream" in call.request.headers.get("accept", ""):
-        return events(_progressive(call))
+        return events(_progressive(call, await call.in_thread(lambda: _in_parts(call))))
     return as_json(await call.in_thread(lambda: _search(call)))
 
 
@@ -80,10 +81,13 @@ def _search(call: Call) -> JsonObject:
     return answer_to_json(found, max_tokens=args.max_tokens, explain=args.explain)
 
 
-async def _progressive(call: Call) -> AsyncIterator[tuple[str, JsonObject]]:
+def _in_parts(call: Call) -> Iterator[Progressive]:
+    options = asdict(request_of(call.args, call.kb, silent))
+    return call.kb.search_progressive(options.pop("text"), **options)
+
+
+async def _progressive(call: Call, parts: Iterator[Progressive]) -> AsyncIterator[tuple[str, JsonObject]]:
     args: Search = call.args
-    options = asdict(request_of(args, call.kb, silent))
-    parts = call.kb.search_progressive(options.pop("text"), **options)
     try:
         while part := await call.in_thread(lambda: next(parts, None)):
             name = "words" if part.stage == "preliminary" else "answer"

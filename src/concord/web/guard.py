@@ -105,7 +105,8 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request, send = Request(scope), _with_headers(send)
+        request = Request(scope)
+        send = _with_headers(send, is_page=request.url.path == "/" or request.url.path.startswith(PAGE))
         try:
             grant = await self._admitted(request)
             with self.places.taken(grant.name if grant else ""):
@@ -213,13 +214,13 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, *, is_page: bool) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers[name] = value
-            headers.setdefault("Cache-Control", "no-store")
+            headers.setdefault("Cache-Control", "no-cache" if is_page else "no-store")
         await send(message)
 
     return send_with_headers

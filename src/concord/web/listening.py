@@ -15,6 +15,7 @@ from concord.web.guard import HttpLimits
 from concord.web.tokens import Grant
 
 HEADERS_S = 10.0  # how long a caller may take to send the head of a request
+MAX_HEAD = 64_000  # bytes of the head of a request: a query may be long
 SHUTDOWN_S = 3  # how long open streams may take to finish when the server ends
 
 
@@ -23,6 +24,7 @@ def web_server(app: ASGIApp, limits: HttpLimits) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         http=PatientProtocol,
+        h11_max_incomplete_event_size=MAX_HEAD,
         ws="none",
         limit_concurrency=limits.max_connections,
         timeout_graceful_shutdown=SHUTDOWN_S,

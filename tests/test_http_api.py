@@ -1,0 +1,307 @@
+"""The JSON API over real HTTP: what a program gets is what the command line's `--json` gives."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from concord import Concord
+from concord.core import plugins
+from concord.core.config import load_settings
+from concord.core.errors import BadValue, NotAllowed, NotFound, Unavailable
+from concord.knowledge import KnowledgeBase
+from concord.wire import answer_to_json, slice_to_json
+from support.gated_embedder import GatedEmbedder
+from support.mcp_session import BOUND_S, write_docs
+from support.pdf_samples import make_bomb, make_pdf
+from support.web_server import ask, serving
+
+API = "/api/v1"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("web").resolve()
+
+
+@pytest.fixture(scope="module")
+def url(place: Path) -> Iterator[str]:
+    """A server with a few documents, for the tests that only ask."""
+    docs = write_docs(place / "docs")
+    (docs / "paper.pdf").write_bytes(make_pdf([["Walruses sleep on ice."], ["They eat clams."]]))
+    (docs / "bomb.pdf").write_bytes(make_bomb(10))
+    with serving(place / "home") as served:
+        assert ask(served, f"POST {API}/sources?wait=60", {"path": str(docs)}).json["added"] == 5
+        yield served
+
+
+def got(url: str, path: str, **headers: str) -> Any:
+    answer = ask(url, f"GET {API}{path}", **headers)
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+def events(text: str) -> list[tuple[str, Any]]:
+    """Return the events of a stream by name."""
+    parts = [part.split("\n") for part in text.split("\n\n") if part.startswith("event: ")]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in parts]
+
+
+TIMES = {"search_time_ms", "timings_ms"}  # which differ from run to run
+
+
+@pytest.mark.promise("http.same-json")
+def test_a_search_is_answered_as_the_library_answers_it(url: str, place: Path):
+    settings = load_settings({"embed.provider": "hashing"}, {"KB_HOME": str(place / "home")})
+    query = "where is the session token checked"
+    with KnowledgeBase(settings) as kb:
+        known = json.loads(json.dumps(answer_to_json(kb.search(query, top=2, explain=True), explain=True)))
+        passage = json.loads(json.dumps(slice_to_json(kb.get(known["results"][0]["citation"], context=1))))
+    told = got(url, f"/search?query={quote(query)}&limit=2&explain=true")
+    assert {k: v for k, v in told.items() if k not in TIMES} == {
+        k: v for k, v in known.items() if k not in TIMES
+    }
+    assert got(url, f"/passages?citation={told['results'][0]['citation']}&context=1") == passage
+
+
+@pytest.mark.promise("http.progressive")
+def test_what_words_find_comes_before_the_whole_answer(url: str):
+    answer = ask(url, f"GET {API}/search?query=session+token", Accept="text/event-stream")
+    (first, words), (second, whole) = events(answer.body.decode())
+    assert (first, second) == ("words", "answer")
+    assert words["confidence"] == "fts_only"
+    assert whole["results"][0]["path"] == words["results"][0]["path"] == "docs/auth.md"
+    assert ask(url, f"GET {API}/search?query=x&ef_search=0", Accept="text/event-stream").status == 400
+
+
+def test_a_document_is_read_by_its_id_in_pages_and_by_its_headings(url: str):
+    (document,) = (row for row in got(url, "/documents?source=docs")["documents"] if "auth" in row["path"])
+    whole = got(url, f"/documents/{document['document_id']}")
+    assert "session token" in whole["text"]
+    assert "refresh token" in whole["text"]
+    assert got(url, f"/documents/{document['document_id']}?max_tokens=500")["next_cursor"] is None
+    outline = got(url, f"/documents/{document['document_id']}/outline")
+    assert [(part["heading"][-1], part["start_line"], part["level"]) for part in outline["sections"]] == [
+        ("Login", 1, 2),
+        ("Logout", 7, 2),
+    ]
+    read = got(url, f"/passages?citation={outline['sections'][1]['citation']}")
+    assert "revokes" in read["text"]
+
+
+def test_documents_come_in_pages_that_together_are_all(tmp_path: Path):
+    docs = tmp_path / "many"
+    docs.mkdir()
+    for number in range(205):
+        (docs / f"{number:03}.txt").write_text(f"number {number}", encoding="utf-8")
+    with serving(tmp_path / "home") as url:
+        Concord(url).add(docs, embed=False)
+        first = got(url, "/documents?source=many")
+        rest = got(url, f"/documents?source=many&cursor={first['next_cursor']}")
+        paths = [row["path"] for row in first["documents"] + rest["documents"]]
+        assert paths == sorted(paths)
+        assert (len(paths), first["total"], rest["next_cursor"]) == (205, 205, None)
+
+
+@pytest.mark.promise("http.pages")
+def test_a_page_of_a_pdf_is_an_image_of_the_width_that_was_asked_for(url: str):
+    document = got(url, "/passages?citation=docs/paper.pdf")["document_id"]
+    image = ask(url, f"GET {API}/documents/{document}/pages/2.png?width=306")
+    assert image.headers["content-type"] == "image/png"
+    assert struct.unpack(">II", image.body[16:24]) == (306, 396)
+    assert image.body != ask(url, f"GET {API}/documents/{document}/pages/1.png?width=306").body
+    for path, status in (("3.png", 404), ("0.png", 400), ("1.png?width=9", 400)):
+        assert ask(url, f"GET {API}/documents/{document}/pages/{path}").status == status
+    markdown = got(url, "/passages?citation=docs/auth.md")["document_id"]
+    assert ask(url, f"GET {API}/documents/{markdown}/pages/1.png").status == 404
+
+
+@pytest.mark.promise("http.pages")
+def test_a_page_that_takes_its_reader_down_leaves_the_server_standing(url: str, place: Path):
+    document = got(url, "/passages?citation=docs/bomb.pdf")["document_id"]
+    (place / "docs" / "bomb.pdf").write_bytes(make_bomb(20_000_000))
+    answer = ask(url, f"GET {API}/documents/{document}/pages/1.png")
+    assert (answer.status, answer.json["error"] in ("Damaged", "TooLarge")) == (422, True)
+    assert ask(url, "GET /health").status == 200
+
+
+@pytest.mark.promise("http.pages")
+def test_an_image_is_not_drawn_from_what_a_link_leads_to(tmp_path: Path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    pdf = make_pdf([["A walrus."]])
+    (docs / "paper.pdf").write_bytes(pdf)
+    (tmp_path / "secret.pdf").write_bytes(pdf)
+    with serving(tmp_path / "home") as url:
+        Concord(url).add(docs)
+        document = got(url, "/passages?citation=docs/paper.pdf")["document_id"]
+        (docs / "paper.pdf").unlink()
+        assert ask(url, f"GET {API}/documents/{document}/pages/1.png").status == 404
+        (docs / "paper.pdf").symlink_to(tmp_path / "secret.pdf")
+        assert ask(url, f"GET {API}/documents/{document}/pages/1.png").status == 422
+
+
+@pytest.mark.promise("http.jobs")
+def test_long_work_is_a_job_that_can_be_watched_and_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(plugins.TABLES["embedders"], "gated", "support.gated_embedder:GatedEmbedder")
+    GatedEmbedder.close_gates(working=True)
+    docs = write_docs(tmp_path / "docs")
+    with serving(tmp_path / "home", embed__provider="gated") as url:
+        begun = ask(url, f"POST {API}/sources", {"path": str(docs)})
+        assert (begun.status, begun.headers["location"]) == (202, f"{API}/jobs/{begun.json['id']}")
+        assert GatedEmbedder.working.reached.wait(BOUND_S)
+        stream = http.client.HTTPConnection(urlsplit(url).netloc, timeout=BOUND_S)
+        stream.request("GET", f"{API}/events")
+        answer = stream.getresponse()
+        ((name, told),) = events((answer.readline() + answer.readline() + b"\n").decode())
+        assert (name, [job["state"] for job in told["jobs"]]) == ("jobs", ["running"])
+        assert ask(url, f"POST {API}/sources?wait=0.1", {"path": str(docs)}).json["state"] == "waiting"
+        stopped = ask(url, f"DELETE {API}{begun.headers['location'].removeprefix(API)}")
+        assert stopped.status == 200
+        GatedEmbedder.working.open.set()
+        while got(url, f"/jobs/{begun.json['id']}")["state"] == "running":
+            pass
+        ended = got(url, f"/jobs/{begun.json['id']}")
+        assert (ended["state"], ended["error"]["error"]) == ("stopped", "Unavailable")
+        stream.close()
+        assert ask(url, f"GET {API}/jobs/none").status == 404
+
+
+def test_the_same_note_sent_twice_is_kept_once_and_can_be_changed_and_removed(url: str):
+    sent = {"content": "The tapir's gate opens on Mondays.", "tags": ["zoo"]}
+    first, again = (ask(url, f"POST {API}/notes", sent) for _ in range(2))
+    assert (first.status, first.json["document_id"]) == (201, again.json["document_id"])
+    path = f"{API}/notes/{first.json['document_id']}"
+    assert ask(url, f"PATCH {path}", {"title": "Gate"}).json["title"] == "Gate"
+    assert ask(url, f"PATCH {path}", {}).status == 400
+    assert ask(url, f"DELETE {path}").json["title"] == "Gate"
+    assert ask(url, f"DELETE {path}").status == 404
+
+
+def test_the_state_of_the_server_can_be_asked_for(url: str):
+    got(url, "/search?query=walrus")
+    stats = got(url, "/stats")
+    assert (stats["documents"], stats["health"]["status"]) == (5, "ok")
+    assert stats["latencies_ms"]["search"]["calls"] >= 1
+    assert got(url, "/doctor")["checks"]
+    assert ask(url, f"POST {API}/doctor", {"fix": True}).json["findings"] == []
+    assert [model["active"] for model in got(url, "/models")["models"]] == [True]
+    metrics = ask(url, "GET /metrics").body.decode()
+    assert 'concord_call_duration_seconds_count{call="search"}' in metrics
+    assert "process_resident_memory_bytes" in metrics
+    assert ask(url, "GET /health").json["status"] == "ok"
+
+
+@pytest.mark.promise("http.errors")
+@pytest.mark.parametrize(
+    ("request_line", "body", "status", "error"),
+    [
+        ("GET /search", None, 400, "BadValue"),
+        ("GET /search?query=x&limit=many", None, 400, "BadValue"),
+        ("GET /search?query=x&verbose=1", None, 400, "BadValue"),
+        ("GET /search?query=x&within=/etc", None, 400, "BadValue"),
+        ("GET /passages?citation=no/such.md", None, 404, "NotFound"),
+        ("GET /documents/none", None, 404, "NotFound"),
+        ("GET /documents?source=none", None, 404, "NotFound"),
+        ("GET /nothing", None, 404, "NotFound"),
+        ("PUT /stats", None, 405, "MethodNotAllowed"),
+        ("POST /sources", {"path": "/etc"}, 403, "NotAllowed"),
+        ("POST /sources", {"path": "no such folder"}, 404, "NotFound"),
+        ("POST /sources", {}, 400, "BadValue"),
+        ("POST /sources?wait=soon", {"path": "x"}, 400, "BadValue"),
+        ("POST /notes", b"{", 400, "BadValue"),
+        ("POST /notes", b"[]", 400, "BadValue"),
+        ("POST /notes", b"[" * 90_000, 400, "BadValue"),
+        ("POST /notes", {"content": 3}, 400, "BadValue"),
+        ("POST /notes", {"content": "x" * 100_001}, 413, "TooLarge"),
+        ("POST /feedback", {"reference": "docs/auth.md", "opinion": "meh"}, 400, "BadValue"),
+        ("POST /sources/none/sync", {}, 404, "NotFound"),
+        ("DELETE /sources/none", None, 404, "NotFound"),
+    ],
+)
+def test_every_error_has_one_shape_and_the_right_status(
+    url: str, request_line: str, body: Any, status: int, error: str
+):
+    method, path = request_line.split(" ")
+    answer = ask(url, f"{method} {API}{path}", body)
+    assert (answer.status, answer.json["error"]) == (status, error)
+    assert set(answer.json) == {"error", "message", "hint"}
+    assert answer.json["message"]
+
+
+@pytest.mark.promise("http.errors")
+def test_what_is_no_json_is_told_so_and_hints_name_requests(url: str):
+    answer = ask(url, f"POST {API}/notes", b"content=x", Content_Type="application/x-www-form-urlencoded")
+    assert answer.status == 415
+    assert "GET /api/v1/sources" in ask(url, f"GET {API}/passages?citation=zzz").json["hint"]
+
+
+def test_a_source_whose_name_has_a_slash_can_be_synced_and_removed(tmp_path: Path):
+    docs = [write_docs(tmp_path / name / "docs") for name in ("one", "two")]
+    with serving(tmp_path / "home") as url:
+        client = Concord(url)
+        names = [client.add(folder)["source"] for folder in docs]
+        assert "/" in names[1]
+        assert [report["unchanged"] for report in client.sync([names[1]])] == [3]
+        assert client.remove(names[1])["documents_deleted"] == 3
+
+
+@pytest.mark.promise("http.client")
+def test_a_program_asks_a_server_as_it_asks_the_library(tmp_path: Path):
+    docs, steps = write_docs(tmp_path / "docs"), []
+    with serving(tmp_path / "home") as url:
+        kb = Concord(url)
+        added = kb.add(docs, tags=("manual",), progress=lambda stage, done, total: steps.append(stage))
+        assert (added["added"], bool(steps)) == (3, True)
+        answer = kb.search("session token", top=1, tags=["manual"], mode="fts5", explain=False)
+        (hit,) = answer["results"]
+        assert "session token" in kb.get(hit["citation"], whole=True)["text"]
+        assert kb.explain("session token", hit["citation"])["rank"] == 1
+        assert kb.feedback(hit["citation"], "good", query="session token")["opinion"] == "good"
+        old = kb.note("The walrus is called Tusk.", tags=["zoo"])
+        kb.note("The walrus is called Ivory.", supersedes=old["document_id"])
+        assert [report["unchanged"] for report in kb.sync("docs")] == [3]
+        assert {source["source"] for source in kb.sources()} == {"docs", "notes"}
+        assert kb.stats()["documents"] == 5
+        assert kb.remove("docs")["documents_deleted"] == 3
+        for wrong, refused in (
+            (lambda: kb.get("docs/none.md"), NotFound),
+            (lambda: kb.add("/etc"), NotAllowed),
+            (lambda: kb.search("x", limit=0), BadValue),
+            (lambda: kb.remove("notes"), Exception),
+        ):
+            with pytest.raises(refused):
+                wrong()
+    with pytest.raises(Unavailable, match="does not answer"):
+        kb.stats()
+    with pytest.raises(BadValue, match="no address"):
+        Concord("localhost:8420")
+
+
+def test_a_stream_that_nobody_reads_any_more_gives_its_place_back(url: str):
+    def in_flight() -> int:
+        lines = ask(url, "GET /metrics").body.decode().splitlines()
+        return int(next(line for line in lines if line.startswith("concord_requests_in_flight")).split()[1])
+
+    streams = [http.client.HTTPConnection(urlsplit(url).netloc, timeout=BOUND_S) for _ in range(5)]
+    for stream in streams:
+        stream.request("GET", f"{API}/events")
+        stream.getresponse().readline()
+    assert in_flight() == 6
+    for stream in streams:
+        stream.close()
+    while in_flight() > 1:
+        pass
+
+
+def test_a_file_beside_the_page_is_not_served(url: str):
+    assert ask(url, "GET /").headers["content-type"].startswith("text/html")
+    for path in ("../words.json", "%2e%2e/words.json", "..%2fwords.json", "no.js", "/etc/passwd"):
+        assert ask(url, f"GET /page/{path}").status == 404
