@@ -29,6 +29,12 @@ FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
 ]
+TINTED = """(image) => {
+    const canvas = new OffscreenCanvas(image.naturalWidth, image.naturalHeight).getContext("2d");
+    canvas.drawImage(image, 0, 0);
+    const { data } = canvas.getImageData(0, 0, image.naturalWidth, image.naturalHeight);
+    return data.filter((value, at) => at % 4 === 0 && value + 20 < data[at + 1]).length;
+}"""  # pixels that are more green than red
 RUN_AXE = """axe.run().then((found) => found.violations.filter((one) => /serious|critical/.test(one.impact))
     .map((one) => [one.id, one.nodes.map((node) => node.target.join())]))"""
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
@@ -43,6 +49,10 @@ VIEWS = (
     "/?view=sources&source=lib",
     "/?view=health",
 )
+FIRST = [f"The first page has line {n}, which is about gardens and weather and bread." for n in range(40)]
+SECOND = [
+    f"The second page has line {n}, which is about neutrons and how they are counted." for n in range(40)
+]
 HOSTILE = "<script>window.pwned=1</script><img src=x onerror=window.pwned=1>"
 
 if CHROMIUM:
@@ -77,9 +87,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "code.py").write_text(
         'def start_reactor(power):\n    """Start."""\n    return power * 2\n', encoding="utf-8"
     )
-    (folder / "report.pdf").write_bytes(
-        make_pdf([["The first page is short."], ["Neutrons were counted on page two."]])
-    )
+    (folder / "report.pdf").write_bytes(make_pdf([FIRST, SECOND]))
     (folder / "hostile.md").write_text(
         f"# Hostile {HOSTILE} \u202eesrever\u202c\n\nhostileword {HOSTILE} [x](javascript:window.pwned=1) ![y](https://evil.example/z.png)\n\n"
         f"{'longword' * 1250} \u202eno end of this override\n",
@@ -172,11 +180,11 @@ def test_a_page_of_a_pdf_is_shown_as_it_is_printed_and_as_text(page: Any, url: s
     image = page.locator("img.sheet")
     expect(image).to_have_attribute("alt", "Page 2 of 2")
     expect(image).to_have_js_property("complete", True)
-    assert image.evaluate("(image) => image.naturalWidth") > 1_000
+    assert image.evaluate(TINTED) > 500
     page.get_by_role("button", name="Previous page").click()
     expect(image).to_have_attribute("alt", "Page 1 of 2")
     page.get_by_role("link", name="Text").click()
-    expect(page.locator(".lines .passage")).to_contain_text("Neutrons were counted")
+    expect(page.locator(".lines .passage", has_text="neutrons").first).to_be_visible()
 
 
 @pytest.mark.promise("I.page.filters")

@@ -116,7 +116,7 @@ async def stats(call: Call) -> Response:
 async def page_image(call: Call) -> Response:
     """Draw a page of a PDF."""
     args: PageImage = call.args
-    work = lambda: call.kb.page_image(args.document_id, args.page, width=args.width)  # noqa: E731
+    work = lambda: call.kb.page_image(args.document_id, args.page, width=args.width, mark=args.mark)  # noqa: E731
     return Response(await call.in_thread(work), media_type="image/png")
 
 

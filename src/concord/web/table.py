@@ -65,7 +65,7 @@ def _rows() -> Iterator[Row]:
     yield _row("GET /documents/{document_id}", "get", READING)
     yield _row("GET /documents/{document_id}/outline", "outline")
     yield Row(
-        *("GET", "/documents/{document_id}/pages/{page}.png", "page_image", PageImage, ("width",)),
+        *("GET", "/documents/{document_id}/pages/{page}.png", "page_image", PageImage, ("width", "mark")),
         *(answers.page_image, "Draw a page of a PDF.", "image/png"),
     )
     yield Row(

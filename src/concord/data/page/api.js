@@ -50,7 +50,7 @@ async function request(method, url, { body, accept = "application/json", signal 
 export const get = async (path, options, signal) => (await request("GET", address(path, options), { signal })).json();
 export const post = async (path, body = {}) => (await request("POST", BASE + path, { body })).json();
 export const remove = async (path) => (await request("DELETE", BASE + path)).json();
-export const pageImage = (id, page, width) => address(`/documents/${id}/pages/${page}.png`, { width });
+export const pageImage = (id, page, options) => address(`/documents/${id}/pages/${page}.png`, options);
 
 /** Yield [event, data] of a stream of server-sent events until it ends. */
 export async function* events(path, options, signal) {

@@ -80,7 +80,7 @@ function pages(body, part, asked) {
   const told = h("span.soft", { "aria-live": "polite" });
   const turn = (by) => () => {
     page += by;
-    image.src = api.pageImage(part.document_id, page, PAGE_WIDTH);
+    image.src = api.pageImage(part.document_id, page, { width: PAGE_WIDTH, mark: part.passage && part.citation });
     image.alt = told.textContent = `Page ${page} of ${total}`;
     [earlier.disabled, later.disabled] = [page <= 1, page >= total];
   };
