@@ -17,7 +17,7 @@ export function hitCard(hit, { now, answer, why }) {
   return h("li.hit.card", { "data-hit": hit.chunk_id },
     h("div.head", h("h2", title), answer.calibrated && odds(hit)),
     crumbs && h("p.crumbs", { dir: "auto" }, marked(crumbs, now.q)),
-    snippet(hit, now.q, answer.answer?.text),
+    snippet(hit, now.q, answer.answer?.rank === hit.rank && answer.answer.text),
     hit.warnings.map((warning) => h("p.note.warned", { dir: "auto" }, warning)),
     h("div.foot", place(hit), facts(finders(hit.found_by), freshness(hit), more, also),
       h("span.acts", opinions(hit, now.q), button("Why", () => why(hit.citation), ".quiet"))),

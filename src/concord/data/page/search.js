@@ -10,7 +10,7 @@ import { explain } from "./why.js";
 
 export const NAME = "search";
 
-const WORDS_WAIT_MS = 60; // what words alone found is shown if the whole answer takes longer than this
+const WORDS_WAIT_MS = 30; // what words alone found is shown if the whole answer takes longer than this
 const ADDRESS_WAIT_MS = 300; // after the last key, so that the history has searches and not letters
 const RECENT_WAIT_MS = 2000; // how long a question stands before it counts as asked
 const FEW = 10;
