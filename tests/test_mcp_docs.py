@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,12 @@ from concord.mcp.table import OTHER_S, SEARCH_S, TOOLS
 from concord.web.app import IDLE_S
 from concord.web.guard import BODY_S
 from concord.web.listening import HEADERS_S
+from concord.web.table import ROWS
+from concord.web.words import STATUSES
+from support.mcp_session import write_docs
+from support.web_server import serving
 
+HTTP_PAGE = (Path(__file__).parent.parent / "docs" / "http.md").read_text(encoding="utf-8")
 PAGE = (Path(__file__).parent.parent / "docs" / "mcp.md").read_text(encoding="utf-8")
 
 
@@ -34,7 +40,32 @@ def test_a_client_is_in_the_manual_with_its_key_and_its_projects_file(name: str)
 
 def test_the_settings_of_the_server_are_named():
     ours = [setting.key for setting in SETTINGS if setting.key.startswith(("mcp.", "serve."))]
-    assert [key for key in ours if f"`{key}`" not in PAGE] == []
+    assert [key for key in ours if f"`{key}`" not in PAGE + HTTP_PAGE] == []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.path}")
+def test_a_request_is_in_the_manual_with_its_path_and_every_other_is_a_request(row):
+    told = re.findall(r"`((?:GET|POST|PATCH|DELETE) /[^`]+)`", HTTP_PAGE.partition("## Requests")[2])
+    assert f"{row.method} {row.path.replace(':path', '')}" in told
+    known = {f"{known.method} {known.path.replace(':path', '')}" for known in ROWS}
+    beside = {"GET /openapi.json", "GET /health", "GET /metrics", *(one for one in told if "/session" in one)}
+    assert set(told) - beside <= known
+
+
+@pytest.mark.parametrize(
+    "status", sorted({*(status for _, status in STATUSES), 401, 405, 408, 413, 415, 421, 429})
+)
+def test_a_status_is_in_the_manual(status: int):
+    assert re.search(rf"^\| [\d, ]*\b{status}\b", HTTP_PAGE, re.MULTILINE)
+
+
+def test_the_example_of_the_client_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (block,) = re.findall(r"```python\n(.*?)```", HTTP_PAGE, re.DOTALL)
+    docs = write_docs(tmp_path / "docs")
+    with serving(tmp_path / "home") as url:
+        block = block.replace("http://127.0.0.1:8420", url).replace("/home/me/docs", str(docs))
+        exec(compile(block, "docs/http.md", "exec"), {})
+    assert "docs/auth.md" in capsys.readouterr().out
 
 
 def test_the_numbers_are_those_of_the_program():

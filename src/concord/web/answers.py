@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from concord.core.arguments import Add, Doctor, PageImage, Remove, Rendered, Search, Sync
+from concord.core.arguments import Doctor, PageImage, Rendered, Search
 from concord.core.arguments import Note as NoteArguments
 from concord.core.errors import KBError, NotFound, Unavailable
 from concord.mcp import tools
 from concord.mcp.jobs import Cancelled, Extent, Job, Plan
 from concord.mcp.server_state import ServerState
-from concord.operations import JsonObject, Operation, answer, request_of
+from concord.operations import OPERATIONS, JsonObject, answer, request_of
 from concord.types import silent
 from concord.web.asked import wait_of
 from concord.web.guard import API
@@ -25,12 +26,10 @@ from concord.web.words import error_of, in_words
 from concord.wire import answer_to_json, document_to_json, to_text
 
 if TYPE_CHECKING:
-    from concord.core.protocols import Progress
     from concord.knowledge import KnowledgeBase
     from concord.search.pipeline import Progressive
 
 LIMIT_S = 30.0  # as long as callers usually wait
-DOCTOR_S = 15.0
 TICK_S = 0.25  # how often events are looked for
 ALIVE_S = 15.0  # how often a silent stream says that it is there
 
@@ -41,17 +40,14 @@ class Call(NamedTuple):
     state: ServerState
     kb: KnowledgeBase
     request: Request
-    operation: Operation | None
     args: Any
 
     async def in_thread(self, work: Callable[[], Any]) -> Any:
         """Do blocking work elsewhere."""
         return await self.state.in_thread(work, LIMIT_S)
 
-    def run(self, progress: Progress = silent) -> JsonObject:
-        """Carry out the operation."""
-        assert self.operation is not None
-        return self.operation.run(self.kb, self.args, progress)
+
+Answering = Callable[[Call], Awaitable[Response]]
 
 
 def as_json(wire: JsonObject, status: int = 200, **headers: str) -> Response:
@@ -59,9 +55,14 @@ def as_json(wire: JsonObject, status: int = 200, **headers: str) -> Response:
     return Response(to_text(in_words(wire)), status, headers, "application/json")
 
 
-async def quick(call: Call) -> Response:
-    """Carry out an operation that takes no longer than a caller waits."""
-    return as_json(await call.in_thread(call.run))
+def quick(name: str) -> Answering:
+    """Return what carries out an operation that takes no longer than a caller waits."""
+    run = OPERATIONS[name].run
+
+    async def carry_out(call: Call) -> Response:
+        return as_json(await call.in_thread(lambda: run(call.kb, call.args, silent)))
+
+    return carry_out
 
 
 async def search(call: Call) -> Response:
@@ -116,7 +117,7 @@ async def stats(call: Call) -> Response:
 async def page_image(call: Call) -> Response:
     """Draw a page of a PDF."""
     args: PageImage = call.args
-    work = lambda: call.kb.page_image(args.document_id, args.page, width=args.width, mark=args.mark)  # noqa: E731
+    work = partial(call.kb.page_image, args.document_id, args.page, width=args.width, mark=args.mark)
     return Response(await call.in_thread(work), media_type="image/png")
 
 
@@ -125,42 +126,29 @@ async def rendered(call: Call) -> Response:
     from concord.web.rendering import rendered as render
 
     args: Rendered = call.args
-    work = lambda: render(call.kb.store.catalog, args.citation, start=args.start, raw=args.raw)  # noqa: E731
+    work = partial(render, call.kb.store.catalog, args.citation, start=args.start, raw=args.raw)
     return as_json(await call.in_thread(work))
 
 
-async def add(call: Call) -> Response:
-    """Index a folder or a file, if it may be."""
-    args: Add = call.args
-    return await _long(call, lambda: tools.plan_add(call.state, call.kb, args))
+def long(plan: Callable[[ServerState, KnowledgeBase, Any], Plan], wait_s: float = 0.0) -> Answering:
+    """Return what starts a job, and tells what came of it if it ends while the caller waits."""
+
+    async def start(call: Call) -> Response:
+        wait = wait_of(call.request, wait_s)
+        job = call.state.jobs.start_or_join(
+            await call.in_thread(lambda: plan(call.state, call.kb, call.args))
+        )
+        if wait and await call.state.jobs.wait(job, wait, _unheard):
+            return as_json(_outcome(job))
+        return as_json(job_to_json(job), 202, Location=f"{API}/jobs/{job.id}")
+
+    return start
 
 
-async def sync(call: Call) -> Response:
-    """Bring one source or all of them up to date."""
-    args: Sync = call.args
-    return await _long(call, lambda: tools.plan_sync(call.state, call.kb, args))
-
-
-async def remove(call: Call) -> Response:
-    """Remove a source from the index."""
-    args: Remove = call.args
-    return await _long(call, lambda: tools.plan_remove(call.state, call.kb, args))
-
-
-async def doctor(call: Call) -> Response:
-    """Look for what is wrong, and repair it if that is asked for."""
-    args: Doctor = call.args
-    plan = Plan(("doctor", call.kb.org, args), "doctor", call.run, Extent(call.kb.org), "looking for faults")
-    return await _long(call, lambda: plan, DOCTOR_S)
-
-
-async def _long(call: Call, plan: Callable[[], Plan], wait_s: float = 0.0) -> Response:
-    """Start a job; return what came of it if it ends while the caller waits, else how far it is."""
-    wait_s = wait_of(call.request, wait_s)
-    job = call.state.jobs.start_or_join(await call.in_thread(plan))
-    if wait_s and await call.state.jobs.wait(job, wait_s, _unheard):
-        return as_json(_outcome(job))
-    return as_json(job_to_json(job), 202, Location=f"{API}/jobs/{job.id}")
+def plan_doctor(state: ServerState, kb: KnowledgeBase, asked: Doctor) -> Plan:
+    """Plan to look for what is wrong, and to repair it if that is asked for."""
+    work = partial(OPERATIONS["doctor"].run, kb, asked)
+    return Plan(("doctor", kb.org, asked), "doctor", work, Extent(kb.org), "looking for faults")
 
 
 async def _unheard(number: int, job: Job) -> None:

@@ -20,7 +20,6 @@ from concord import __version__
 from concord.core.arguments import Arguments
 from concord.mcp.server import ORG, KnowledgeServer
 from concord.mcp.server_state import roots_of
-from concord.operations import OPERATIONS
 from concord.web.answers import Call, as_json
 from concord.web.asked import arguments_of
 from concord.web.guard import API, Guard, HttpLimits, Refused, error_response, transport_security
@@ -120,7 +119,7 @@ def _endpoint(server: KnowledgeServer, row: Row) -> Endpoint:
         also = ("wait",) if row.can_wait else ()
         args = await arguments_of(request, row.arguments, row.names, also)
         try:
-            return await row.answer(Call(state, kb, request, OPERATIONS.get(row.name), args))
+            return await row.answer(Call(state, kb, request, args))
         finally:
             state.latencies.add(kb.org, row.name, (time.perf_counter() - started) * 1000)
 

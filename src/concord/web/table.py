@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, NamedTuple
 
 from msgspec.structs import fields
-from starlette.responses import Response
 
 from concord.core.arguments import Arguments, FilledText, Nothing, PageImage, Rendered, doc
+from concord.mcp import tools
 from concord.operations import OPERATIONS
 from concord.web import answers
-from concord.web.answers import Call
+from concord.web.answers import Answering, long, quick
 
 
 class JobNamed(Arguments, frozen=True):
@@ -28,13 +28,14 @@ class Row(NamedTuple):
     name: str  # of the operation; what is none has a name like one
     arguments: type[Arguments]
     names: tuple[str, ...]  # of the arguments: those of the query or the body
-    answer: Callable[[Call], Awaitable[Response]]
+    answer: Answering
     summary: str
     returns: str = "application/json"
     can_wait: bool = False  # it becomes a job
 
 
-LONG = (answers.add, answers.sync, answers.remove, answers.doctor)
+ADD, SYNC, REMOVE = long(tools.plan_add), long(tools.plan_sync), long(tools.plan_remove)
+DOCTOR = long(answers.plan_doctor, 15.0)
 READING = ("context", "max_tokens", "cursor", "whole")
 
 
@@ -42,7 +43,7 @@ def _row(
     request: str,
     name: str,
     names: tuple[str, ...] | None = None,
-    answer: Callable[[Call], Awaitable[Response]] = answers.quick,
+    answer: Answering | None = None,
 ) -> Row:
     """Return the row of an operation; it takes all arguments but those of the path, unless they are named."""
     method, _, path = request.partition(" ")
@@ -50,8 +51,8 @@ def _row(
     every = [field.name for field in fields(operation.arguments)]
     taken = tuple(n for n in (every if names is None else names) if f"{{{n}" not in path)
     return Row(
-        *(method, path, name, operation.arguments, taken, answer, operation.summary),
-        can_wait=answer in LONG,
+        *(method, path, name, operation.arguments, taken, answer or quick(name), operation.summary),
+        can_wait=answer in (ADD, SYNC, REMOVE, DOCTOR),
     )
 
 
@@ -74,17 +75,17 @@ def _rows() -> Iterator[Row]:
     )
     yield _row("GET /passages", "get", ("citation", *READING))
     yield _row("GET /sources", "list", ("cursor",))
-    yield _row("POST /sources", "add", answer=answers.add)
-    yield _row("POST /sources/{source:path}/sync", "sync", ("embed",), answers.sync)
-    yield _row("DELETE /sources/{source:path}", "remove", answer=answers.remove)
-    yield _row("POST /sync", "sync", ("embed",), answers.sync)
+    yield _row("POST /sources", "add", answer=ADD)
+    yield _row("POST /sources/{source:path}/sync", "sync", ("embed",), SYNC)
+    yield _row("DELETE /sources/{source:path}", "remove", answer=REMOVE)
+    yield _row("POST /sync", "sync", ("embed",), SYNC)
     yield _row("POST /notes", "note", answer=answers.note)
     yield _row("PATCH /notes/{document_id}", "edit_note")
     yield _row("DELETE /notes/{document_id}", "remove_note")
     yield _row("POST /feedback", "feedback")
     yield _row("GET /stats", "stats", answer=answers.stats)
-    yield _row("GET /doctor", "doctor", (), answers.doctor)
-    yield _row("POST /doctor", "doctor", answer=answers.doctor)
+    yield _row("GET /doctor", "doctor", (), DOCTOR)
+    yield _row("POST /doctor", "doctor", answer=DOCTOR)
     yield _row("GET /models", "models")
     yield Row("GET", "/jobs", "jobs", Nothing, (), answers.jobs, "List what runs, and what ended last.")
     yield Row("GET", "/jobs/{job_id}", "job", JobNamed, (), answers.job, "Tell how far a job is.")

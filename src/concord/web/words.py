@@ -12,11 +12,13 @@ from starlette.responses import Response
 
 from concord.core import errors
 from concord.core.errors import Action, KBError, worded
+from concord.mcp import words as tools
 from concord.web.guard import API, error_response
 
 log = logging.getLogger(__name__)
 
 WORDS: dict[Action, str] = {
+    **tools.WORDS,
     Action.ADD: f"POST {API}/sources",
     Action.ADD_ALL_FILES: f'POST {API}/sources with patterns ["**"]',
     Action.BEGIN: f"index a folder with POST {API}/sources",
@@ -28,31 +30,14 @@ WORDS: dict[Action, str] = {
     Action.LIST_NOTES: f"GET {API}/documents?source=notes",
     Action.NOTE: f"POST {API}/notes",
     Action.NOTE_REMOVE: f"DELETE {API}/notes/ID",
-    Action.NOTE_EXPORT: "`kb note --export notes.jsonl`",
     Action.STATS: f"GET {API}/stats",
     Action.DOCTOR: f"GET {API}/doctor",
     Action.REPAIR: f"POST {API}/doctor",
-    Action.BACKUP: "`kb backup`",
-    Action.MIGRATE: "`kb migrate`",
-    Action.MIGRATE_TO: "`kb migrate --to {url}`",
     Action.MODELS_LIST: f"GET {API}/models",
-    Action.MODELS_ADD: "`kb models add`",
-    Action.MODELS_USE: "`kb models use`",
-    Action.CALIBRATE: "`kb calibrate`",
     Action.FEEDBACK: f"POST {API}/feedback",
-    Action.CONFIG: "`kb config`",
-    Action.UPGRADE: "pip install --upgrade {package}",
-    Action.REINSTALL: "pip install --force-reinstall {package}",
-    Action.STORE: "store (store.url)",
-    Action.ORG: "organisation (org)",
-    Action.HOME: "KB_HOME",
-    Action.NAME: "another name",
-    Action.LIMIT: "a larger limit",
     Action.MODE: "mode=auto",
     Action.WORDS_ONLY: "mode=fts5",
-    Action.DEADLINE: "deadline_ms",
     Action.EF_SEARCH: "ef_search",
-    Action.INCLUDE_SUPERSEDED: "include_superseded",
     Action.FORCE: "force=true",
 }
 
