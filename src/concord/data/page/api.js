@@ -2,13 +2,20 @@
 
 const BASE = "/api/v1";
 const RETRY_MS = 1500;
+const WORDS = { sync: "Sync all", doctor: "Health", stats: "Health", search: "Search" };
 
 export class Fault extends Error {
   constructor(status, { error = "", message = "The server answered with nothing that can be read.", hint = "" } = {}) {
     super(message);
-    Object.assign(this, { status, error, hint, told: [message, hint].filter(Boolean).join(" – ") });
+    Object.assign(this, { status, error, hint, told: inWords([message, hint].filter(Boolean).join(" – ")) });
   }
 }
+
+/** Who is asking, as the server told when the page was opened. */
+export const session = { roots: [], editor: "" };
+
+/** What the server says to programs, in the words of this page. */
+export const inWords = (text) => text.replace(/(GET|POST|DELETE|PATCH) \/api\/v1\/(\w+)[^\s,;)]*/g, (_, method, what) => WORDS[what] ?? "Sources");
 
 let away = false;
 

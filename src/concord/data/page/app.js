@@ -5,7 +5,6 @@ import * as reading from "./document.js";
 import { address, announce, button, h, icon, toast } from "./dom.js";
 import * as health from "./health.js";
 import * as search from "./search.js";
-import { session } from "./session.js";
 import * as sources from "./sources.js";
 
 const main = document.getElementById("main");
@@ -48,7 +47,7 @@ function failed(fault) {
   if (fault.status === undefined) console.error(fault);
   current = null;
   const title = fault.status === 404 ? "Not found" : "That did not work";
-  main.replaceChildren(h("section.column", h("h1", title), h("p", { dir: "auto" }, fault.told ?? fault.message)));
+  main.replaceChildren(h("section.column", h("h1", title), h("p", fault.told ?? fault.message)));
   announce(fault.message);
 }
 
@@ -64,7 +63,7 @@ function signIn() {
     h("form.line", { onsubmit }, h("label.field", "Token", field), h("button.primary", "Enter")), told));
 }
 
-const enter = async (secret) => Object.assign(session, secret ? await api.post("/session", secret) : await api.get("/session"));
+const enter = async (secret) => Object.assign(api.session, secret ? await api.post("/session", secret) : await api.get("/session"));
 
 function toggleTheme() {
   const chosen = document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");

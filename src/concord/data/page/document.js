@@ -16,7 +16,7 @@ export async function show(main, now, { signal }) {
   const ask = (start) => api.get("/rendered", { citation: now.at, raw: now.as === "raw" && "true", start }, signal);
   const part = await ask();
   document.title = `${part.title} – Concord`;
-  const body = h("div.body", { dir: "auto" });
+  const body = h("div.body");
   const outline = h("nav.outline", { "aria-label": "Outline" });
   const about = h("aside.about", { "aria-label": "About this document" }, facts(part));
   main.replaceChildren(h("div.reading", outline, h("article.paper", header(part, now), body), about));
@@ -35,8 +35,8 @@ function header(part, now) {
   const crumbs = part.heading.filter((heading) => heading !== part.title).join(" › ");
   return h("header.stack",
     now.q && h("p", link({ ...now, at: "", as: "" }, "← ", h("bdi", now.q))),
-    h("h1", { dir: "auto" }, marked(part.title, now.q ?? "")),
-    crumbs && h("p.crumbs", { dir: "auto" }, crumbs),
+    h("h1", marked(part.title, now.q ?? "")),
+    crumbs && h("p.crumbs", crumbs),
     h("div.foot", place(part), freshness(part),
       h("span.switch", { role: "group", "aria-label": "Shown as" }, as("", isPdf ? "Pages" : "Rendered"), as("raw", isPdf ? "Text" : "Raw"))));
 }
@@ -109,7 +109,7 @@ async function outlined(place, part, now, signal) {
 
 function facts(part) {
   const rows = {
-    Path: h("span.path", { dir: "ltr" }, part.path), Source: part.source, Type: part.type, Tags: part.tags.join(", "),
+    Path: h("span.path", part.path), Source: part.source, Type: part.type, Tags: part.tags.join(", "),
     Pages: part.pages_total, Lines: count(part.lines), Changed: part.modified_at && ago(part.modified_at), Indexed: part.indexed_at && ago(part.indexed_at),
   };
   return h("dl", Object.entries(rows).map(([name, value]) => value && h("div", h("dt", name), h("dd", value))));

@@ -14,7 +14,7 @@ const ICONS = {
   unknown: "M9 9a3 3 0 1 1 4.2 2.7c-.8.4-1.2 1-1.2 1.9v.6M12 18v.1",
 };
 
-/** Return an element: `h("p.soft", { dir: "auto" }, text, element, …)`; what is null or false is left out. */
+/** Return an element: `h("p.soft", text, element, …)`; what is null or false is left out. */
 export function h(name, ...parts) {
   const [tag, ...classes] = name.split(".");
   const element = document.createElement(tag);

@@ -27,7 +27,7 @@ function diagnosis({ checks, findings, fixed, healthy }, place) {
   if (!checks) return [h("p", "This takes longer. Sources shows how far it is.")];
   const mend = () => examined(place, () => api.post("/doctor", { fix: true }));
   const again = () => examined(place, () => api.get("/doctor"));
-  const finding = (look) => ({ message, hint }) => h(`li.card${look}`, h("p", { dir: "auto" }, message), hint && h("p.soft", { dir: "auto" }, hint));
+  const finding = (look) => ({ message, hint }) => h(`li.card${look}`, h("p", message), hint && h("p.soft", api.inWords(hint)));
   return [
     h("div.head",
       h(`p.verdict.${healthy ? "answered" : "probably"}`, h("span.badge", healthy ? "All is well" : `${findings.length} to look at`), h("span.soft", `Looked at ${checks.join(", ")}.`)),
@@ -52,6 +52,6 @@ function numbers(stats) {
     h("h2", "Types"), shares(Object.entries(stats.types)),
     h("h2", "What readers said of results"),
     good + bad ? shares([["good", good], ["bad", bad]]) : h("p.soft", "Nothing yet. Two buttons at each result say whether it was what was meant."),
-    ...(stats.health?.problems ?? []).map((problem) => h("p.note.warned", { dir: "auto" }, problem)),
+    ...(stats.health?.problems ?? []).map((problem) => h("p.note.warned", api.inWords(problem))),
   ];
 }

@@ -3,7 +3,6 @@
 import * as api from "./api.js";
 import { attempt, facts, h, icon, link, symbol, button, toast } from "./dom.js";
 import { marked } from "./marks.js";
-import { editorAddress } from "./session.js";
 import { finders, freshness, odds } from "./trust.js";
 
 const LONGEST = 1500; // characters of a snippet that are shown
@@ -16,9 +15,9 @@ export function hitCard(hit, { now, answer, why }) {
   const also = hit.also_at.length > 0 && h("span", { title: hit.also_at.join("\n") }, "also elsewhere");
   return h("li.hit.card", { "data-hit": hit.chunk_id },
     h("div.head", h("h2", title), answer.calibrated && odds(hit)),
-    crumbs && h("p.crumbs", { dir: "auto" }, marked(crumbs, now.q)),
+    crumbs && h("p.crumbs", marked(crumbs, now.q)),
     snippet(hit, now.q, answer.answer?.rank === hit.rank && answer.answer.text),
-    hit.warnings.map((warning) => h("p.note.warned", { dir: "auto" }, warning)),
+    hit.warnings.map((warning) => h("p.note.warned", warning)),
     h("div.foot", place(hit), facts(finders(hit.found_by), freshness(hit), more, also),
       h("span.acts", opinions(hit, now.q), button("Why", () => why(hit.citation), ".quiet"))),
   );
@@ -26,18 +25,20 @@ export function hitCard(hit, { now, answer, why }) {
 
 function snippet(hit, query, answer) {
   const text = hit.snippet.slice(0, LONGEST);
-  if (hit.type === "code" || hit.type === "data") return h("p.snippet.code", { dir: "auto" }, marked(text, query, answer));
+  if (hit.type === "code" || hit.type === "data") return h("p.snippet.code", marked(text, query, answer));
   const plain = text.replace(/^(#+ |```.*|~~~.*|> ?)|[`*]{1,3}(?=\S)|(?<=\S)[`*]{1,3}/gm, "").replace(/\n(?![\n\s]*([-+|]|\d+\.) )/g, " ");
-  return h("p.snippet", { dir: "auto" }, marked(plain.trim(), query, answer));
+  return h("p.snippet", marked(plain.trim(), query, answer));
 }
 
 /** The citation, with what can be done with it. */
 export function place(hit) {
-  const editor = editorAddress(hit.file, hit.start_line);
+  const { editor: template } = api.session;
+  const file = hit.file?.split("/").map(encodeURIComponent).join("/");
+  const editor = file && template && template.replace("{file}", file).replace("{line}", hit.start_line ?? 1);
   const copy = async () => {
     await attempt(navigator.clipboard.writeText(hit.citation).then(() => toast(`Copied ${hit.citation}`)));
   };
-  return h("span.place", h("code.citation", { dir: "ltr" }, hit.citation), symbol("copy", "Copy the citation", copy),
+  return h("span.place", h("code.citation", hit.citation), symbol("copy", "Copy the citation", copy),
     editor && h("a.bare", { href: editor, title: "Open in the editor", "aria-label": "Open in the editor" }, icon("open")));
 }
 

@@ -71,7 +71,7 @@ async function run(now) {
     clearTimeout(waiting);
     if (signal.aborted) return;
     last = "";
-    if (fault.status) fill([h("p.fault", { role: "alert", dir: "auto" }, fault.told)]);
+    if (fault.status) fill([h("p.fault", { role: "alert" }, fault.told)]);
   }
   parts.root.setAttribute("aria-busy", "false");
 }
@@ -100,13 +100,13 @@ function render(answer, now, isPreliminary = false) {
 function answering({ answer }, now) {
   if (!answer?.text) return null;
   return h("section.answer.card", { "aria-label": "The words that answer" },
-    h("p.said", { dir: "auto" }, answer.text), h("p", link({ ...now, n: "", at: answer.citation }, h("code.citation", { dir: "ltr" }, answer.citation))));
+    h("p.said", answer.text), h("p", link({ ...now, n: "", at: answer.citation }, h("code.citation", answer.citation))));
 }
 
 function notes(answer, now) {
   const others = answer.suggestions.map((query, at) => [at > 0 && " · ", link({ ...now, n: "", q: query }, query)]);
   return [
-    answer.note && h("p.note", { dir: "auto" }, capital(answer.note)),
+    answer.note && h("p.note", capital(api.inWords(answer.note))),
     ...answer.degraded.map(({ strategy, reason }) => h("p.note.warned", `${capital(strategy)} did not take part: ${reason}`)),
     others.length > 0 && !answer.answerable && h("p.note", "Try ", others),
   ];

@@ -3,7 +3,6 @@
 import * as api from "./api.js";
 import { go } from "./app.js";
 import { address, ago, announce, attempt, bar, button, bytes, capital, count, facts, h, link, plural } from "./dom.js";
-import { session } from "./session.js";
 
 export const NAME = "sources";
 
@@ -33,8 +32,8 @@ function card(row) {
   const remove = button("Remove", () => confirmRemoval(row, path), ".quiet", { "aria-label": `Remove ${row.source}` });
   return h("article.card.source", { "data-source": row.source },
     h("div.head", h("h2", link({ view: NAME, source: row.source }, h("bdi", row.source))), h("span.acts", sync, remove)),
-    row.about && h("p", { dir: "auto" }, row.about),
-    row.path && h("p.path", { dir: "ltr" }, row.path),
+    row.about && h("p", row.about),
+    row.path && h("p.path", row.path),
     facts(plural(row.documents, "document"), plural(row.chunks, "passage"), row.synced_at && `read ${ago(row.synced_at)}`,
       row.patterns.join(" "), row.tags.map((tag) => `#${tag}`).join(" "), row.trust === "untrusted" && "untrusted"),
     left > 0 && h("p.note", `${plural(left, "passage")} left to embed: words find them, meaning does not yet.`));
@@ -43,7 +42,7 @@ function card(row) {
 export function addForm() {
   const field = (name, label, placeholder, more) =>
     h("label.field", label, h("input", { name, placeholder, autocomplete: "off", spellcheck: "false", ...more }));
-  const fault = h("p.fault", { role: "alert", dir: "auto" });
+  const fault = h("p.fault", { role: "alert" });
   const list = (text) => text.split(",").map((part) => part.trim()).filter(Boolean);
   const onsubmit = async (event) => {
     event.preventDefault();
@@ -59,10 +58,10 @@ export function addForm() {
     }
   };
   return h("form.card", { onsubmit },
-    h("div.line", field("path", "Folder or file", session.roots[0] ?? "/home/me/notes", { required: true }), h("button.primary", "Add")),
+    h("div.line", field("path", "Folder or file", api.session.roots[0] ?? "/home/me/notes", { required: true }), h("button.primary", "Add")),
     h("details", h("summary", "Name, patterns, tags"),
       h("div.line", field("name", "Name", "its folder's name"), field("patterns", "Only files like", "**/*.md, **/*.txt"), field("tags", "Tags", "work, draft"))),
-    session.roots.length > 0 && h("p.soft", "Within ", h("code", session.roots.join(", "))),
+    api.session.roots.length > 0 && h("p.soft", "Within ", h("code", api.session.roots.join(", "))),
     fault);
 }
 
@@ -102,10 +101,10 @@ function row(job) {
   const far = job.total ? `${count(job.done)} of ${count(job.total)}` : job.done ? count(job.done) : "";
   const told = isOver ? outcome(job) : `${capital(job.stage || job.state)} ${far}`;
   return h(`article.card.job.${job.state}`, { "data-job": job.id },
-    h("div.head", h("h2", { dir: "auto" }, `${capital(job.doing)} ${job.label}`),
+    h("div.head", h("h2", `${capital(job.doing)} ${job.label}`),
       !isOver && button("Stop", () => attempt(api.remove(`/jobs/${job.id}`)), ".quiet")),
     !isOver && bar(job.total ? job.done / job.total : 0.05, told),
-    h(job.error ? "p.fault" : "p.soft", { dir: "auto" }, told),
+    h(job.state === "failed" ? "p.fault" : "p.soft", told),
     reports(job).map(details));
 }
 
@@ -113,7 +112,8 @@ const isWork = (job) => job.label !== "doctor" || !OVER.includes(job.state); // 
 const reports = ({ result }) => (result ? (result.sources ?? [result]) : []);
 
 function outcome(job) {
-  if (job.error) return [job.error.message, job.error.hint].filter(Boolean).join(" – ");
+  if (job.state === "stopped") return "Stopped. What was read stays; Sync goes on from there.";
+  if (job.error) return new api.Fault(0, job.error).told;
   const sum = (name) => reports(job).reduce((total, report) => total + (report[name] || 0), 0);
   const files = ["added", "changed", "removed", "renamed", "unchanged"].filter(sum).map((name) => `${count(sum(name))} ${name}`);
   if (sum("documents_deleted")) return `Removed ${plural(sum("documents_deleted"), "document")}.`;
@@ -124,10 +124,10 @@ function details(report) {
   const files = (title, rows = [], open = false) => rows.length > 0 && h("details", { open },
     h("summary", `${title}: ${count(rows.length)}`),
     h("ul.files", rows.slice(0, MANY_FILES).map(({ path, reason, pages, pages_without_text: unread }) =>
-      h("li", h("code", { dir: "ltr" }, path), h("span.soft", { dir: "auto" }, reason ?? `${unread} of ${pages} pages hold no text`)))));
+      h("li", h("code", path), h("span.soft", reason ?? `${unread} of ${pages} pages hold no text`)))));
   return [
     files("Could not be read", report.failed, true), files("Read in part", report.partly_read), files("Skipped", report.skipped_files),
-    report.degraded && h("p.note.warned", { dir: "auto" }, report.degraded),
+    report.degraded && h("p.note.warned", report.degraded),
   ];
 }
 
@@ -138,13 +138,13 @@ async function documents(main, source, signal) {
   let cursor = null;
   const next = async () => {
     const found = await api.get("/documents", { source, cursor }, signal);
-    list.append(...found.documents.map((row) => h("li", h("a", { href: address({ at: row.path }), dir: "auto" }, row.title || row.path),
-      h("code", { dir: "ltr" }, row.path), h("span.soft", [row.type, bytes(row.size), row.modified_at && ago(row.modified_at)].filter(Boolean).join(" · ")))));
+    list.append(...found.documents.map((row) => h("li", h("a", { href: address({ at: row.path }) }, row.title || row.path),
+      h("code", row.path), h("span.soft", [row.type, bytes(row.size), row.modified_at && ago(row.modified_at)].filter(Boolean).join(" · ")))));
     cursor = found.next_cursor;
     more.hidden = !cursor;
     told.textContent = `${count(list.children.length)} of ${plural(found.total, "document")}`;
   };
   const more = button("Show more", () => attempt(next()), ".edge", { hidden: true });
-  main.replaceChildren(h("section.column", h("p", link({ view: NAME }, "← Sources")), h("h1", { dir: "auto" }, source), told, list, more));
+  main.replaceChildren(h("section.column", h("p", link({ view: NAME }, "← Sources")), h("h1", source), told, list, more));
   await next();
 }

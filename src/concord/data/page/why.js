@@ -20,7 +20,7 @@ export async function explain(asked, reference) {
   try {
     body.replaceChildren(...explained(await api.get("/explain", { ...asked, reference })).filter(Boolean));
   } catch (fault) {
-    body.replaceChildren(h("p.fault", { dir: "auto" }, fault.told));
+    body.replaceChildren(h("p.fault", fault.told));
   }
 }
 
@@ -37,7 +37,7 @@ function explained({ citation, why, strategies, words, arithmetic, overlap }) {
   const { families, relevance, label } = arithmetic ?? {};
   const sides = families && Object.entries(families).map(([name, side]) => [name, side.added]);
   return [
-    h("p", h("code.citation", { dir: "ltr" }, citation)),
+    h("p", h("code.citation", citation)),
     h("p.lead", why),
     section("Who found it", bars(strategies.map(({ strategy, rank, reason }) => [named(strategy), rank ? rank ** -0.5 : 0, rank ? `rank ${rank}` : (reason ?? "no")]))),
     words.length > 0 && section("Words of the question", bars(words.map(({ text, held, chunks }) => [text, held ? 1 : 0, `in ${chunks} in all`]))),
