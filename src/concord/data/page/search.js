@@ -76,8 +76,8 @@ async function run(now) {
   parts.root.setAttribute("aria-busy", "false");
 }
 
-const asked = ({ q: query, tag, n: limit = FEW, source, type, path, since, until }) =>
-  ({ query, limit: Number(limit), tags: tag?.split(/\s*,\s*/).filter(Boolean), source, type, path, since, until });
+const asked = ({ q: query, tag, n, source, type, path, since, until }) =>
+  ({ query, limit: Number(n) || FEW, tags: tag?.split(/\s*,\s*/).filter(Boolean), source, type, path, since, until });
 
 function fill(summary = [], hits = [], more = []) {
   parts.summary.replaceChildren(...summary.flat(2).filter(Boolean));
