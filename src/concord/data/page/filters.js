@@ -4,41 +4,36 @@ import * as api from "./api.js";
 import { button, h } from "./dom.js";
 
 const TYPES = ["markdown", "text", "code", "pdf", "html", "office", "data", "note"];
-const DATES = { "": "Any time", "1d": "Last day", "7d": "Last week", "30d": "Last month", "365d": "Last year", between: "Between …" };
+const DATES = { "": "Any time", "1d": "Last day", "7d": "Last week", "30d": "Last month", "365d": "Last year" };
 const NONE = { source: "", type: "", tag: "", path: "", since: "", until: "" };
 
 export function filters(go) {
   const change = (changes) => go({ ...Object.fromEntries(new URLSearchParams(location.search)), n: "", ...changes });
   const changed = (name) => (event) => change({ [name]: event.target.value.trim() });
-  const field = (name, label, type = "text") => h("input", { type, "aria-label": label, placeholder: label, onchange: changed(name) });
+  const field = (name, label) => h("input", { "aria-label": label, placeholder: label, onchange: changed(name) });
   const select = (label, onchange) => h("select", { "aria-label": label, onchange });
   const inputs = {
-    source: select("Source", changed("source")), type: select("Type", changed("type")),
+    source: select("Source", changed("source")),
+    type: select("Type", changed("type")),
     tag: field("tag", "Tag"), path: field("path", "Path, as docs/**/*.md"),
-    since: field("since", "Changed since", "date"), until: field("until", "Changed until", "date"),
+    since: select("Date", (event) => change({ since: event.target.value, until: "" })),
   };
-  const between = h("span.between", inputs.since, "to", inputs.until);
-  const date = select("Date", () => {
-    if (date.value === "between") between.hidden = false;
-    else change({ since: date.value, until: "" });
-  });
-  date.append(...Object.entries(DATES).map(([value, text]) => h("option", { value }, text)));
+  inputs.since.append(...Object.entries(DATES).map(([value, text]) => h("option", { value }, text)));
   inputs.type.append(h("option", { value: "" }, "All types"), ...TYPES.map((type) => h("option", type)));
   const clear = button("Clear", () => change(NONE), ".quiet");
-  const fields = h("div.fields", { id: "filters" }, inputs.source, inputs.type, inputs.tag, inputs.path, date, between, clear);
+  const fields = h("div.fields", { id: "filters" }, inputs.source, inputs.type, inputs.tag, inputs.path, inputs.since, clear);
   const toggle = button("Filters", () => toggle.setAttribute("aria-expanded", String(fields.classList.toggle("open"))), ".quiet.toggle",
     { "aria-expanded": "false", "aria-controls": "filters" });
 
   async function update(now) {
-    const isBetween = Boolean(now.until || (now.since && !DATES[now.since]));
     const given = Object.keys(NONE).filter((name) => now[name]).length;
     toggle.textContent = given ? `Filters (${given})` : "Filters";
     clear.hidden = !given;
-    between.hidden = !isBetween;
-    date.value = isBetween ? "between" : (now.since ?? "");
     await named(inputs.source, now.source ?? "");
-    for (const name in inputs) inputs[name].value = now[name] ?? "";
-    for (const input of [...Object.values(inputs), date]) input.classList.toggle("on", Boolean(input.value));
+    for (const [name, input] of Object.entries(inputs)) {
+      input.value = now[name] ?? "";
+      input.classList.toggle("on", Boolean(now[name]));
+    }
   }
   return { element: h("div.filters", { role: "group", "aria-label": "Filters" }, toggle, fields), update };
 }

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { attempt, facts, h, icon, link, symbol, button, toast } from "./dom.js";
-import { marked } from "./marks.js";
+import { marked, plain } from "./marks.js";
 import { finders, freshness, odds } from "./trust.js";
 
 const LONGEST = 1500; // characters of a snippet that are shown
@@ -12,13 +12,12 @@ export function hitCard(hit, { now, answer, why }) {
   const title = link({ ...now, n: "", at: hit.citation }, h("bdi", marked(hit.title, now.q)));
   title.dataset.step = "";
   const more = hit.more_in_document > 0 && link({ ...now, n: "", path: hit.path }, `${hit.more_in_document} more here`);
-  const also = hit.also_at.length > 0 && h("span", { title: hit.also_at.join("\n") }, "also elsewhere");
   return h("li.hit.card", { "data-hit": hit.chunk_id },
     h("div.head", h("h2", title), answer.calibrated && odds(hit)),
     crumbs && h("p.crumbs", marked(crumbs, now.q)),
     snippet(hit, now.q, answer.answer?.rank === hit.rank && answer.answer.text),
     hit.warnings.map((warning) => h("p.note.warned", warning)),
-    h("div.foot", place(hit), facts(finders(hit.found_by), freshness(hit), more, also),
+    h("div.foot", place(hit), facts(finders(hit.found_by), freshness(hit), more),
       h("span.acts", opinions(hit, now.q), button("Why", () => why(hit.citation), ".quiet"))),
   );
 }
@@ -26,8 +25,7 @@ export function hitCard(hit, { now, answer, why }) {
 function snippet(hit, query, answer) {
   const text = hit.snippet.slice(0, LONGEST);
   if (hit.type === "code" || hit.type === "data") return h("p.snippet.code", marked(text, query, answer));
-  const plain = text.replace(/^(#+ |```.*|~~~.*|> ?)|[`*]{1,3}(?=\S)|(?<=\S)[`*]{1,3}/gm, "").replace(/\n(?![\n\s]*([-+|]|\d+\.) )/g, " ");
-  return h("p.snippet", marked(plain.trim(), query, answer));
+  return h("p.snippet", marked(plain(text), query, answer && plain(answer)));
 }
 
 /** The citation, with what can be done with it. */

@@ -1,4 +1,4 @@
-// What is shown before anything is asked: what there is to search, what was asked last, or how to begin.
+// What is shown before anything is asked: what there is to search, or how to begin.
 
 import * as api from "./api.js";
 import { count, h, link, plural } from "./dom.js";
@@ -14,17 +14,13 @@ export async function home(place, signal) {
   place.replaceChildren(h("section.home.stack", shown.flat().filter(Boolean)));
 }
 
-function welcome(sources, documents) {
-  const recent = JSON.parse(localStorage.getItem("recent") ?? "[]");
-  return [
-    h("p.lead", `Search ${plural(documents, "document")}`),
-    h("p.soft", "By words and by meaning. Each result says where it stands and how far to trust it."),
-    recent.length > 0 && [h("h2", "Asked before"), h("ul.plain", recent.map((q) => h("li", link({ q }, h("bdi", q)))))],
-    h("h2", "Sources"),
-    h("ul.plain", sources.map(({ source, documents: n }) => h("li", link({ view: "sources", source }, h("bdi", source), h("span.soft", count(n)))))),
-    h("p.keys.soft", Object.entries(KEYS).map(([key, does]) => h("span", h("kbd", key), ` ${does}`))),
-  ];
-}
+const welcome = (sources, documents) => [
+  h("p.lead", `Search ${plural(documents, "document")}`),
+  h("p.soft", "By words and by meaning. Each result says where it stands and how far to trust it."),
+  h("h2", "Sources"),
+  h("ul.plain", sources.map(({ source, documents: n }) => h("li", link({ view: "sources", source }, h("bdi", source), h("span.soft", count(n)))))),
+  h("p.keys.soft", Object.entries(KEYS).map(([key, does]) => h("span", h("kbd", key), ` ${does}`))),
+];
 
 const beginning = () => [
   h("p.lead", "Nothing is indexed yet"),

@@ -37,6 +37,12 @@ function words(text, part) {
   return [...nodes, text.slice(told)].filter(Boolean);
 }
 
+/** Return a few lines of Markdown as plain text; lines become one but where an item of a list begins. */
+export function plain(text) {
+  const bare = text.replace(/^(#+ |```.*|~~~.*|> ?)|[`*]{1,3}(?=\S)|(?<=\S)[`*]{1,3}/gm, "");
+  return bare.replace(/\n(?![\n\s]*([-+|]|\d+\.) )/g, " ").trim();
+}
+
 /** Return where the answer stands in a text, however white space is broken, as [first, end]. */
 function whereIs(answer, text) {
   if (!answer || answer.length > 2000) return null;

@@ -5,6 +5,7 @@ import { announce, capital, count, h, link, plural } from "./dom.js";
 import { filters } from "./filters.js";
 import { hitCard } from "./hit.js";
 import { home } from "./home.js";
+import { plain } from "./marks.js";
 import { verdict } from "./trust.js";
 import { explain } from "./why.js";
 
@@ -12,14 +13,12 @@ export const NAME = "search";
 
 const WORDS_WAIT_MS = 30; // what words alone found is shown if the whole answer takes longer than this
 const ADDRESS_WAIT_MS = 300; // after the last key, so that the history has searches and not letters
-const RECENT_WAIT_MS = 2000; // how long a question stands before it counts as asked
 const FEW = 10;
 const MANY = 50; // as many as one answer may have
 
 let parts = {}; // the elements of this view, while it is shown
 let asking = new AbortController();
 let settling = 0;
-let remembering = 0;
 let last = ""; // the search that is shown: coming back to it does not ask again
 
 export async function show(main, now, { signal, go }) {
@@ -50,7 +49,6 @@ async function run(now) {
   if (key === last) return;
   last = key;
   asking.abort();
-  clearTimeout(remembering);
   const { signal } = (asking = new AbortController());
   document.title = now.q ? `${now.q} – Concord` : "Concord";
   parts.root.classList.toggle("at-home", !now.q);
@@ -92,15 +90,13 @@ function render(answer, now, isPreliminary = false) {
   const told = isPreliminary ? [] : [answering(answer, now), notes(answer, now)];
   fill([element, told], answer.results.map((hit) => hitCard(hit, { now, answer, why })), more(answer, now));
   if (focused) parts.list.querySelector(`[data-hit="${focused}"] [data-step]`)?.focus({ preventScroll: true });
-  if (isPreliminary) return;
-  announce(`${name}. ${plural(answer.returned, "result")}.`);
-  if (answer.answerable) remembering = setTimeout(() => remember(now.q), RECENT_WAIT_MS);
+  if (!isPreliminary) announce(`${name}. ${plural(answer.returned, "result")}.`);
 }
 
 function answering({ answer }, now) {
   if (!answer?.text) return null;
   return h("section.answer.card", { "aria-label": "The words that answer" },
-    h("p.said", answer.text), h("p", link({ ...now, n: "", at: answer.citation }, h("code.citation", answer.citation))));
+    h("p.said", plain(answer.text)), h("p", link({ ...now, n: "", at: answer.citation }, h("code.citation", answer.citation))));
 }
 
 function notes(answer, now) {
@@ -117,10 +113,4 @@ function more(answer, now) {
   const isMore = answer.returned === FEW && answer.total_hits > FEW;
   const rest = answer.returned === MANY ? ". A filter or another word narrows it." : "";
   return [isMore && link({ ...now, n: MANY }, h("span.button", `Show up to ${MANY}`)), h("span.soft", told + rest)];
-}
-
-/** Keep the last questions that were answered, in this browser alone. */
-function remember(query) {
-  const before = JSON.parse(localStorage.getItem("recent") ?? "[]").filter((other) => !query.startsWith(other));
-  localStorage.setItem("recent", JSON.stringify([query, ...before].slice(0, 6)));
 }

@@ -33,8 +33,8 @@ function whyNot(asked) {
   return h("form", { onsubmit }, h("label", { for: "why-not" }, "Why not another passage? Its citation or path:"), h("span.line", field, h("button", "Explain")));
 }
 
-function explained({ citation, why, strategies, words, arithmetic, overlap }) {
-  const { families, relevance, label } = arithmetic ?? {};
+function explained({ citation, why, strategies, words, arithmetic }) {
+  const { families, relevance } = arithmetic ?? {};
   const sides = families && Object.entries(families).map(([name, side]) => [name, side.added]);
   return [
     h("p", h("code.citation", citation)),
@@ -44,8 +44,6 @@ function explained({ citation, why, strategies, words, arithmetic, overlap }) {
     sides && section("What each side added", added(sides)),
     relevance?.features && section(`How that becomes ${percent(relevance.relevance)}`,
       added([...relevance.features.map((feature) => [feature.name, feature.added]), ["where it starts", relevance.intercept]])),
-    label && h("p.soft", `Called ${named(label.label)}: ${label.row}.`),
-    overlap && h("p.soft", `Nearest in words: ${overlap.citation}, ${percent(overlap.similarity)} the same.`),
   ];
 }
 
