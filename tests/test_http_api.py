@@ -219,7 +219,11 @@ def test_the_state_of_the_server_can_be_asked_for(url: str):
         ("POST /notes", b"{", 400, "BadValue"),
         ("POST /notes", b"[]", 400, "BadValue"),
         ("POST /notes", b"[" * 90_000, 400, "BadValue"),
+        ("POST /notes", b'{"content": "\\ud800"}', 400, "BadValue"),
+        ("POST /notes", b'{"\\ud800": 1}', 400, "BadValue"),
+        ("POST /notes", b'{"content": "\xff"}', 400, "BadValue"),
         ("POST /notes", {"content": 3}, 400, "BadValue"),
+        ("GET /passages?citation=%00%ff%ed%a0%80", None, 404, "NotFound"),
         ("POST /notes", {"content": "x" * 100_001}, 413, "TooLarge"),
         ("POST /feedback", {"reference": "docs/auth.md", "opinion": "meh"}, 400, "BadValue"),
         ("POST /sources/none/sync", {}, 404, "NotFound"),
@@ -260,7 +264,7 @@ def test_a_program_asks_a_server_as_it_asks_the_library(tmp_path: Path):
         kb = Concord(url)
         added = kb.add(docs, tags=("manual",), progress=lambda stage, done, total: steps.append(stage))
         assert (added["added"], bool(steps)) == (3, True)
-        answer = kb.search("session token", top=1, tags=["manual"], mode="fts5", explain=False)
+        answer = kb.search("session token", top=1, tags=["manual"], mode="fts5", since=0.5, explain=False)
         (hit,) = answer["results"]
         assert "session token" in kb.get(hit["citation"], whole=True)["text"]
         assert kb.explain("session token", hit["citation"])["rank"] == 1
@@ -281,8 +285,9 @@ def test_a_program_asks_a_server_as_it_asks_the_library(tmp_path: Path):
                 wrong()
     with pytest.raises(Unavailable, match="does not answer"):
         kb.stats()
-    with pytest.raises(BadValue, match="no address"):
-        Concord("localhost:8420")
+    for wrong_url in ("localhost:8420", "http://", "http://host:port", "ftp://host", "http://[x"):
+        with pytest.raises(BadValue, match="no address"):
+            Concord(wrong_url)
 
 
 def test_a_stream_that_nobody_reads_any_more_gives_its_place_back(url: str):

@@ -10,6 +10,7 @@ import signal
 import socket
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,7 +26,7 @@ from concord.web.table import ROWS
 from concord.web.tokens import Grant, add_token, digest_of
 from support import kb_process
 from support.mcp_session import BOUND_S, write_docs
-from support.web_server import ask, serving
+from support.web_server import Answer, ask, hello, serving
 
 API = "/api/v1"
 SECRET = "a secret that is long enough"
@@ -64,6 +65,16 @@ def test_a_body_that_comes_too_slowly_is_answered_with_408_and_no_traceback(
 
 
 @pytest.mark.promise("http.bounds")
+def test_a_head_that_is_too_long_is_refused_and_the_server_lives_on(tmp_path: Path):
+    with serving(tmp_path / "home") as url:
+        assert ask(url, f"GET {API}/search?query={'x' * 10_000}").status == 200
+        for line, headers in ((f"GET /?{'x' * 300_000}", {}), ("GET /", {"Cookie": "x" * 300_000})):
+            with suppress(ConnectionError):  # it is hung up on while it goes on talking
+                assert ask(url, line, **headers).status == 400
+        assert ask(url, "GET /health").status == 200
+
+
+@pytest.mark.promise("http.bounds")
 def test_a_token_that_takes_too_much_leaves_room_for_another(tmp_path: Path):
     greedy, modest = (add_token(tmp_path / "tokens", org) for org in ("red", "blue"))
     limits = HttpLimits(max_bytes=10_000, max_connections=50, max_per_token=2)
@@ -79,6 +90,22 @@ def test_a_token_that_takes_too_much_leaves_room_for_another(tmp_path: Path):
             stream.close()
         while ask(url, f"GET {API}/jobs", Authorization=f"Bearer {greedy}").status == 429:
             pass
+
+
+@pytest.mark.promise("http.bounds")
+def test_a_token_has_only_so_many_mcp_sessions_and_gets_back_what_it_ends(tmp_path: Path):
+    greedy, modest = (add_token(tmp_path / "tokens", org) for org in ("red", "blue"))
+    limits = HttpLimits(max_bytes=10_000, max_connections=50, max_per_token=1)
+    accept = {"Accept": "application/json, text/event-stream"}
+    with serving(tmp_path / "home", limits, tmp_path / "tokens") as url:
+
+        def begin(token: str) -> Answer:
+            return ask(url, "POST /mcp", json.loads(hello()), Authorization=f"Bearer {token}", **accept)
+
+        sessions = [begin(greedy).headers["mcp-session-id"] for _ in range(5)]
+        assert (begin(greedy).status, begin(modest).status) == (429, 200)
+        ended = ask(url, "DELETE /mcp", Authorization=f"Bearer {greedy}", mcp_session_id=sessions[0])
+        assert (ended.status, begin(greedy).status) == (200, 200)
 
 
 @pytest.mark.promise("mcp.http.token")
@@ -126,8 +153,10 @@ OWN, OTHER, EVIL = "http://{}", "http://127.0.0.1:1", "http://evil.example"
         ("POST /sync", {"Sec-Fetch-Site": "same-origin"}, 202),
         ("POST /sync", {}, 202),  # a program, not a page
         ("POST /sync", {"Origin": OTHER}, 403),
+        ("POST /sync", {"Origin": "http://127.0.0.1"}, 403),
         ("POST /sync", {"Origin": EVIL}, 403),
         ("POST /sync", {"Origin": "null"}, 403),
+        ("POST /sync", {"Origin": "http://[::1]:[x"}, 403),
         ("POST /sync", {"Sec-Fetch-Site": "cross-site"}, 403),
         ("GET /jobs", {"Sec-Fetch-Site": "cross-site"}, 403),
         ("GET /jobs", {"Origin": OTHER}, 200),  # which its browser lets nobody read
@@ -192,6 +221,7 @@ def test_a_cookie_is_for_browsers_and_changes_things_from_its_own_page_alone(pri
     cookie = answer.headers["set-cookie"].partition(";")[0]
     for headers, status in (({}, 403), ({"Origin": OTHER}, 403), ({"Origin": private}, 202)):
         assert ask(private, f"POST {API}/sync", {}, Cookie=cookie, **headers).status == status
+        assert (ask(private, "POST /mcp", {}, Cookie=cookie, **headers).status == 403) == (status == 403)
 
 
 def opened(home: Path, *args: str, **more: str) -> Any:

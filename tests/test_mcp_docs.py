@@ -11,8 +11,7 @@ from concord.clients.entries import CLIENTS
 from concord.core.arguments import DEFAULT_TOKENS
 from concord.core.settings import SETTINGS
 from concord.mcp.table import OTHER_S, SEARCH_S, TOOLS
-from concord.web.app import IDLE_S
-from concord.web.guard import BODY_S
+from concord.web.guard import BODY_S, IDLE_S
 from concord.web.listening import HEADERS_S
 from concord.web.table import ROWS
 from concord.web.words import STATUSES

@@ -31,8 +31,7 @@ from concord.core.config import load_settings
 from concord.core.errors import BadValue, Unavailable
 from concord.mcp.table import TOOLS
 from concord.web import guard, listening, tokens
-from concord.web.app import MCP
-from concord.web.guard import HttpLimits
+from concord.web.guard import MCP, HttpLimits
 from concord.web.tokens import add_token, grant_for, read_grants
 from support import kb_process, web_server
 from support.gated_embedder import GatedEmbedder
@@ -47,18 +46,9 @@ from support.mcp_session import (
     serving,
     write_docs,
 )
-from support.web_server import PLENTY
+from support.web_server import PLENTY, hello
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-
-
-def hello(**more: Any) -> bytes:
-    params = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "t", "version": "1"},
-    }
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params, **more}).encode()
 
 
 def post(

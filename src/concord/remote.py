@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from concord.wire import JsonObject, iso_time
 
 API = "/api/v1"
 LOOK_S = 0.25  # how often a job is looked at
+_ADDRESS = re.compile(r"https?://(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]]+)(:\d{1,5})?(/[^?#]*)?", re.IGNORECASE)
 
 
 class Concord:
@@ -25,13 +27,14 @@ class Concord:
 
     def __init__(self, url: str, *, token: str = "", timeout_s: float = 60.0) -> None:
         """Connect to nothing yet."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if not _ADDRESS.fullmatch(url):
             raise BadValue(f"{url!r} is no address of a server", hint="such as http://127.0.0.1:8420")
+        parts = urlsplit(url)
         self._kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._place, self._timeout_s = parts.netloc.rpartition("@")[2], timeout_s
+        self._place, self._timeout_s = parts.netloc, timeout_s
         self._path = parts.path.rstrip("/").removesuffix("/mcp") + API
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._headers = {"Content-Type": "application/json"}
+        self._headers |= {"Authorization": f"Bearer {token}"} if token else {}
 
     def search(self, text: str, **options: Any) -> JsonObject:
         """Search; options are those of `KnowledgeBase.search`."""
@@ -50,23 +53,21 @@ class Concord:
         return self._done("POST", "/sources", {"path": os.fspath(path), **options}, progress)
 
     def sync(
-        self, names: Sequence[str] = (), *, embed: bool = True, progress: Progress = silent
+        self, names: Sequence[str] = (), *, progress: Progress = silent, **more: Any
     ) -> list[JsonObject]:
-        """Bring sources up to date, all or those named, and wait for that."""
+        """Bring sources up to date, all or those named, and wait; `more` is whether to embed."""
         named = [names] if isinstance(names, str) else names
         paths = [f"/sources/{quote(name, safe='')}/sync" for name in named] or ["/sync"]
-        done = [self._done("POST", path, {"embed": embed}, progress) for path in paths]
+        done = [self._done("POST", path, more, progress) for path in paths]
         return [report for reports in done for report in reports["sources"]]
 
     def sources(self) -> list[JsonObject]:
         """Return every source, with how much of it is stored."""
-        found: list[JsonObject] = self._get("/sources")["sources"]
-        return found
+        return list(self._get("/sources")["sources"])
 
     def remove(self, name: str, *, force: bool = False, progress: Progress = silent) -> JsonObject:
         """Delete a source from the index."""
-        path = f"/sources/{quote(name, safe='')}?force={str(force).lower()}"
-        return self._done("DELETE", path, None, progress)
+        return self._done("DELETE", f"/sources/{quote(name, safe='')}?force={force:d}", None, progress)
 
     def note(self, content: str, *, supersedes: str | None = None, **more: Any) -> JsonObject:
         """Keep a note; `more` is its title, tags, details and fields."""
@@ -81,9 +82,8 @@ class Concord:
         return self._get("/stats")
 
     def _get(self, path: str, **options: Any) -> JsonObject:
-        given = {name: value for name, value in options.items() if value not in (None, ())}
-        plain = {n: str(v).lower() if isinstance(v, bool) else v for n, v in given.items()}
-        return self._ask("GET", f"{path}?{urlencode(plain, doseq=True)}" if plain else path)
+        given = {n: int(v) if isinstance(v, bool) else v for n, v in options.items() if v is not None}
+        return self._ask("GET", f"{path}?{urlencode(given, doseq=True)}" if given else path)
 
     def _done(self, method: str, path: str, body: Any, progress: Progress) -> JsonObject:
         """Start a job, and wait for what comes of it."""
@@ -94,15 +94,13 @@ class Concord:
             job = self._ask("GET", f"/jobs/{job['id']}")
         if job["error"]:
             raise _fault(job["error"])
-        result: JsonObject = job["result"]
-        return result
+        return dict(job["result"])
 
     def _ask(self, method: str, path: str, body: Any = None) -> JsonObject:
         text = None if body is None else json.dumps(body)
-        headers = self._headers | ({"Content-Type": "application/json"} if text else {})
         connection = self._kind(self._place, timeout=self._timeout_s)
         try:
-            connection.request(method, self._path + path, text, headers)
+            connection.request(method, self._path + path, text, self._headers)
             answer = connection.getresponse()
             wire: JsonObject = json.loads(answer.read())
         except (OSError, http.client.HTTPException, ValueError) as fault:
@@ -115,15 +113,13 @@ class Concord:
 
 
 def _as_sent(options: Mapping[str, Any]) -> JsonObject:
-    """Return the options of a search under the names that a server has for them."""
-    sent = {"limit" if name == "top" else name: value for name, value in options.items()}
-    return {
-        n: iso_time(v) if n in ("since", "until") and isinstance(v, float) else v for n, v in sent.items()
-    }
+    """Return the options of a search under the names that a server has for them, moments as dates."""
+    moments = {n: iso_time(options[n]) for n in ("since", "until") if isinstance(options.get(n), float)}
+    return {"limit" if name == "top" else name: value for name, value in {**options, **moments}.items()}
 
 
 def _fault(wire: Mapping[str, Any]) -> KBError:
     """Return an error of the server as the error that it would be here."""
     kind = getattr(errors, str(wire.get("error")), KBError)
-    is_ours = isinstance(kind, type) and issubclass(kind, KBError)
-    return (kind if is_ours else KBError)(str(wire.get("message")), hint=wire.get("hint"))
+    kind = kind if isinstance(kind, type) and issubclass(kind, KBError) else KBError
+    return kind(str(wire.get("message")), hint=wire.get("hint"))

@@ -73,3 +73,13 @@ def ask(url: str, request: str, body: Any = None, **headers: str) -> Answer:
         return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
     finally:
         connection.close()
+
+
+def hello(**more: Any) -> bytes:
+    """Return the first message of an MCP client."""
+    params = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params, **more}).encode()

@@ -12,7 +12,10 @@ from click.core import ParameterSource
 
 from concord.cli import output
 from concord.cli.command import Flags, command, opened, refuse, tags_option
+from concord.core.arguments import RemoveNote
 from concord.core.errors import BadValue
+from concord.operations import OPERATIONS
+from concord.types import silent
 from concord.visible import one_line
 
 if TYPE_CHECKING:
@@ -150,15 +153,13 @@ def _export(knowledge: KnowledgeBase, target: str, *, as_json: bool) -> None:
 
 
 def _remove(knowledge: KnowledgeBase, reference: str, *, as_json: bool) -> None:
-    document, brought_back = knowledge.remove_note(reference)
+    gone = OPERATIONS["remove_note"].run(knowledge, RemoveNote(reference), silent)
     if as_json:
-        wire = {"document_id": document.id, "path": document.path, "title": document.title}
-        back = [one.path for one in brought_back]
-        output.emit_json({**wire, "brought_back": back, "generation": knowledge.generation})
+        output.emit_json(gone)
         return
-    output.emit(f"✓ Removed note: {one_line(document.title)} ({document.path})")
-    for one in brought_back:
-        output.talk(f"{one_line(one.path)} is found again: the note superseded it")
+    output.emit(f"✓ Removed note: {one_line(gone['title'])} ({gone['path']})")
+    for path in gone["brought_back"]:
+        output.talk(f"{one_line(path)} is found again: the note superseded it")
 
 
 def _content(text: tuple[str, ...]) -> str:

@@ -399,8 +399,8 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "serve.max_per_token",
-        40,
-        "how many requests of one token the HTTP server answers at once",
+        50,
+        "how many requests of one token the HTTP server answers at once; it keeps five MCP sessions for each",
         "one program that asks too much leaves room for others",
         minimum=1,
     ),

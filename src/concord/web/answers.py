@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from concord.core.arguments import Doctor, PageImage, Rendered, Search
 from concord.core.arguments import Note as NoteArguments
-from concord.core.errors import KBError, NotFound, Unavailable
+from concord.core.errors import NotFound, Unavailable
 from concord.mcp import tools
 from concord.mcp.jobs import Cancelled, Extent, Job, Plan
 from concord.mcp.server_state import ServerState
@@ -93,7 +93,7 @@ async def _progressive(call: Call, parts: Iterator[Progressive]) -> AsyncIterato
         while part := await call.in_thread(lambda: next(parts, None)):
             name = "words" if part.stage == "preliminary" else "answer"
             yield name, answer_to_json(part.answer, max_tokens=args.max_tokens, explain=args.explain)
-    except KBError as fault:
+    except Exception as fault:  # the status is sent by now
         yield "error", error_of(fault)
 
 

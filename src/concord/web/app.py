@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from mcp.server.transport_security import TransportSecuritySettings
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
@@ -22,15 +21,13 @@ from concord.mcp.server import ORG, KnowledgeServer
 from concord.mcp.server_state import roots_of
 from concord.web.answers import Call, as_json
 from concord.web.asked import arguments_of
-from concord.web.guard import API, Guard, HttpLimits, Refused, error_response, transport_security
+from concord.web.guard import API, IDLE_S, MCP, Guard, HttpLimits, Refused, error_response, transport_security
 from concord.web.metrics import metrics
 from concord.web.openapi import description
 from concord.web.sessions import SESSION_S, Keys, cookie_name
 from concord.web.table import ROWS, Row
 from concord.web.words import refused
 
-MCP = "/mcp"
-IDLE_S = 600.0  # an MCP session that nobody uses for so long is forgotten
 MAX_SESSIONS = 1_000
 PAGE = Path(__file__).parent.parent / "data" / "page"
 
@@ -53,13 +50,13 @@ def application(
         session_idle_timeout=IDLE_S,
         max_sessions=MAX_SESSIONS,
     )
-    guard = Guard(app, keys, security, limits)
+    guard = Guard(app, keys, security, limits, origins)
     app.router.routes += [*_api(server, keys), *_around(server, keys, guard)]
     app.add_exception_handler(HTTPException, _no_such)
-    return _with_cors(guard, origins, security)
+    return _with_cors(guard, origins)
 
 
-def _with_cors(guard: Guard, origins: Sequence[str], security: TransportSecuritySettings) -> ASGIApp:
+def _with_cors(guard: Guard, origins: Sequence[str]) -> ASGIApp:
     if not origins:
         return guard
     headers = ["Authorization", "Content-Type", "Mcp-Session-Id", "Mcp-Protocol-Version"]
@@ -143,6 +140,7 @@ def _told(server: KnowledgeServer, keys: Keys, org: str | None) -> Response:
     """Return what the page has to know before it asks anything."""
     bases = server.state.bases
     name = bases.name_of(org)
+    bases.warm_in_background(org)  # whoever opens the page is about to search
     return as_json({
         "org": name,
         "needs_token": not keys.is_open,

@@ -7,10 +7,10 @@ Host and Origin are checked on every request, so that no web page can reach a se
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -27,6 +27,10 @@ from concord.web.tokens import Grant
 from concord.wire import to_text
 
 API = "/api/v1"
+MCP = "/mcp"
+SESSION = "mcp-session-id"
+SESSIONS_EACH = 5  # MCP sessions that a token may have for each request at once: most are idle
+IDLE_S = 600.0  # an MCP session that nobody uses for so long is forgotten
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 BODY_S = 30.0  # how long a caller may take to send the body of a request
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -49,7 +53,7 @@ class HttpLimits(Struct, frozen=True):
 
     max_bytes: int  # in one request
     max_connections: int  # open at once
-    max_per_token: int = 40  # requests of one token that are answered at once
+    max_per_token: int = 50  # requests of one token that are answered at once
 
 
 class Refused(Exception):
@@ -91,14 +95,20 @@ class Guard:
     """Lets a request in only with a good Host, Origin and token, and ties it to the token's organisation."""
 
     def __init__(
-        self, app: ASGIApp, keys: Keys, security: TransportSecuritySettings, limits: HttpLimits
+        self,
+        app: ASGIApp,
+        keys: Keys,
+        security: TransportSecuritySettings,
+        limits: HttpLimits,
+        origins: Sequence[str],
     ) -> None:
         self._app = app
         self._keys = keys
         self._security = TransportSecurityMiddleware(security)
-        self._origins = security.allowed_origins
         self._limits = limits
+        self._origins = origins  # of other pages that may ask
         self.places = Places(limits.max_per_token)
+        self._talks = Talks(limits.max_per_token * SESSIONS_EACH)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it here."""
@@ -106,11 +116,14 @@ class Guard:
             await self._app(scope, receive, send)
             return
         request = Request(scope)
-        send = _with_headers(send, is_page=request.url.path == "/" or request.url.path.startswith(PAGE))
+        send = _with_headers(send, is_page=scope["path"] == "/" or scope["path"].startswith(PAGE))
         try:
             grant = await self._admitted(request)
-            with self.places.taken(grant.name if grant else ""):
+            name = grant.name if grant else ""
+            with self.places.taken(name):
                 body = await _body(request, receive, self._limits.max_bytes)
+                if name and scope["path"] == MCP:
+                    send = self._talks.counted(name, request, body, send)
                 await self._app(scope, _again(body, receive), send)
         except Refused as refused:
             await refused.response(scope, receive, send)
@@ -127,9 +140,9 @@ class Guard:
             name = "Host" if refusal.status_code == 421 else "Origin"
             hint = "a server is reached by its own names alone: serve.hosts lists them"
             raise Refused(refusal.status_code, "Forbidden", f"this {name} is not one of the server's", hint)
-        path = request.url.path
+        path = request.scope["path"]
         grant, is_by_cookie = self._keys.grant_of(request)
-        if path.startswith("/api/"):
+        if path.startswith("/api/") or is_by_cookie:
             self._check_origin(request, is_by_cookie)
         if grant is None and not self._keys.is_open and path not in PUBLIC and not path.startswith(PAGE):
             hint = "send the header Authorization: Bearer TOKEN"
@@ -143,7 +156,7 @@ class Guard:
         """Refuse what a page of another origin has sent, though it is one of this machine."""
         origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
         if origin:
-            is_own = urlsplit(origin).netloc == request.headers["host"] or origin in self._origins
+            is_own = origin.partition("://")[2] == request.headers["host"] or origin in self._origins
         else:
             is_own = site in (None, "same-origin", "none") and not (is_by_cookie and site is None)
         if not is_own and not (request.method in SAFE and site != "cross-site"):
@@ -175,6 +188,38 @@ class Places:
         finally:
             self.taken_by[name] -= 1
             self.taken_by += Counter()  # without those at zero
+
+
+class Talks:
+    """MCP's sessions of each token: they outlast a request, until nobody uses them for a while."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._used_at: defaultdict[str, dict[str, float]] = defaultdict(dict)
+
+    def counted(self, name: str, request: Request, body: bytes, send: Send) -> Send:
+        """Return a `send` that sees whether a session begins.
+
+        Raises:
+            Refused: the token has as many as it may.
+        """
+        now, known = time.monotonic(), request.headers.get(SESSION, "")
+        mine = {one: at for one, at in self._used_at[name].items() if now - at < IDLE_S}
+        if known in mine:
+            mine[known] = now
+        if request.method == "DELETE":
+            mine.pop(known, None)
+        self._used_at[name] = mine
+        if not known and len(mine) >= self._most and b'"initialize"' in body:
+            raise Refused(429, "TooManyRequests", f"{self._most} sessions of this token are open", "end one")
+
+        async def send_and_see(message: Message) -> None:
+            if message["type"] == "http.response.start" and not known:
+                begun = MutableHeaders(scope=message).get(SESSION)
+                self._used_at[name] |= {begun: now} if begun else {}
+            await send(message)
+
+        return send_and_see
 
 
 async def _body(request: Request, receive: Receive, max_bytes: int) -> bytes:

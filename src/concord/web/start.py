@@ -11,7 +11,7 @@ from concord.mcp.server import build
 from concord.mcp.server_state import Bases, Root, ServerState, allowed_roots
 from concord.parts import check_places
 from concord.web import app, listening
-from concord.web.guard import HttpLimits
+from concord.web.guard import MCP, HttpLimits
 from concord.web.sessions import Keys
 from concord.web.tokens import grants_of
 
@@ -34,7 +34,7 @@ def over_http(
     listening.require_tokens(host, grants)
     near = started_in if listening.is_loopback(host) else None
     roots = allowed_roots(settings["mcp.roots"], near, settings["org"])
-    serve(settings, (host, port), roots, Keys(grants), lambda url: announce(f"{url}{app.MCP}", bool(grants)))
+    serve(settings, (host, port), roots, Keys(grants), lambda url: announce(f"{url}{MCP}", bool(grants)))
 
 
 def serve(

@@ -70,7 +70,9 @@ def in_browser(url: str, file: Path) -> bool:
     """Start the user's browser; return whether there is one that leaves the terminal alone."""
     with suppress(webbrowser.Error, OSError):
         browser = webbrowser.get()
-        return type(browser) is not webbrowser.GenericBrowser and browser.open(file.as_uri())
+        is_background = isinstance(browser, webbrowser.BackgroundBrowser)  # which may have ended by now
+        if is_background or not isinstance(browser, webbrowser.GenericBrowser):
+            return browser.open(file.as_uri()) or is_background
     return False
 
 

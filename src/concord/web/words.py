@@ -60,18 +60,18 @@ def in_words(value: Any) -> Any:
 
 
 def refused(what: str, fault: Exception) -> Response:
-    """Return the answer to a request that failed; the log has the rest of what is a mistake of ours."""
+    """Return the answer to a request that failed."""
     if not isinstance(fault, KBError):
-        log.error("%s failed", what, exc_info=fault)
-        return error_response(500, error_of(fault))
+        return error_response(500, error_of(fault, what))
     status = next(status for kind, status in STATUSES if isinstance(fault, kind))
     return error_response(status, error_of(fault), {"Retry-After": "1"} if status == 503 else {})
 
 
-def error_of(fault: BaseException) -> dict[str, str | None]:
-    """Return what is said of a fault."""
+def error_of(fault: BaseException, what: str = "what was asked for") -> dict[str, str | None]:
+    """Return what is said of a fault; the log has the rest of what is a mistake of ours."""
     kind = type(fault).__name__
     if isinstance(fault, KBError):
         return {"error": kind, "message": in_words(fault.message), "hint": in_words(fault.hint)}
+    log.error("%s failed", what, exc_info=fault)
     hint = "this is a mistake of the server, not of the request; the server's log says more"
     return {"error": kind, "message": "it failed unexpectedly", "hint": hint}
