@@ -7,7 +7,7 @@ window is sent, which begins and ends where no block is cut.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +39,8 @@ def rendered(catalog: Catalog, citation: str, *, start: int | None = None, raw: 
     lines, base = text.split("\n"), chunks[0].start_line if text == whole else 1
     passage = _passage(located)
     is_prose = document.type in PROSE and not raw
-    first, last = _window(
-        lines, _cuts(lines) if is_prose else range(len(lines) + 1), passage[0], start and start - base
-    )
+    cuts = frozenset(_cuts(lines)) if is_prose else range(len(lines))
+    first, last = _window(lines, cuts, passage[0], start and start - base)
     part, number = lines[first:last], first + base
     return {
         **document_to_json(document, located.source),
@@ -65,43 +64,37 @@ def _passage(located: Located) -> tuple[int, int]:
     return first, last
 
 
-def _cuts(lines: Sequence[str]) -> list[int]:
-    """Return the lines before which Markdown can be cut: after a blank one, outside of fences."""
-    cuts, fence = [0], ""
+def _cuts(lines: Sequence[str]) -> Iterator[int]:
+    """Yield the lines before which Markdown can be cut: after a blank one, outside of fences."""
+    fence = ""
     for at, line in enumerate(lines):
         if mark := _FENCE.match(line):
             fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
         elif not fence and at and not lines[at - 1].strip() and line[:1].strip():
-            cuts.append(at)
-    return [*cuts, len(lines)]
+            yield at
 
 
-def _window(lines: Sequence[str], cuts: Sequence[int], passage: int, start: int | None) -> tuple[int, int]:
-    """Return the first line of a window, and the one after its last."""
-    first, size = passage if start is None else min(max(start, 0), len(lines)), 0
-    while start is None and first > 0 and size < WINDOW // 3:
+def _window(lines: Sequence[str], cuts: Container[int], passage: int, start: int | None) -> tuple[int, int]:
+    """Return the first line of a window and the one after its last; it is longer where nothing can be cut."""
+    first, size = (passage, 0) if start is None else (min(max(start, 0), len(lines)), WINDOW)
+    while first > 0 and size < WINDOW and not (size > WINDOW // 3 and first in cuts):
         first -= 1
         size += len(lines[first]) + 1
-    if start is None:
-        first, size = max(cut for cut in cuts if cut <= first), 0
-    for last in range(first, len(lines)):
-        size += len(lines[last]) + 1
-        if size > WINDOW and last > passage:
-            return first, next(cut for cut in cuts if cut > last)
+    size = 0
+    for end in range(first + 1, len(lines)):
+        size += len(lines[end - 1]) + 1
+        if end > passage and size > WINDOW and (end in cuts or size > 2 * WINDOW):
+            return first, end
     return first, len(lines)
 
 
 def _prose(lines: Sequence[str], number: int) -> str:
     from markdown_it import MarkdownIt
 
-    markdown = MarkdownIt("commonmark", {"html": False, "highlight": _highlighted}).enable(
-        ["table", "strikethrough"]
-    )
+    markdown = MarkdownIt("commonmark", {"html": False, "highlight": _highlighted})
+    markdown.enable(["table", "strikethrough"])
     markdown.validateLink = lambda url: bool(_LINK.match(url))  # type: ignore[method-assign]
-    # No image is loaded: what is read is told to nobody.
-    markdown.add_render_rule(
-        "image", lambda self, tokens, at, *_: f"<em>{escape(tokens[at].content or 'image')}</em>"
-    )
+    markdown.add_render_rule("image", _image)
     tokens = markdown.parse("\n".join(lines))
     for token in tokens:
         if token.map and token.nesting >= 0:
@@ -110,11 +103,14 @@ def _prose(lines: Sequence[str], number: int) -> str:
     return str(markdown.renderer.render(tokens, markdown.options, {}))
 
 
+def _image(renderer: Any, tokens: Sequence[Any], at: int, *_: Any) -> str:
+    """Name an image, and load none: what is read is told to nobody."""
+    return f"<em>{escape(tokens[at].content or 'image')}</em>"
+
+
 def _numbered(lines: Sequence[str], number: int, path: str) -> str:
-    html = _highlighted("\n".join(lines), path).split("\n")
-    return "".join(
-        f'<span data-first="{at}" data-last="{at}">{line}</span>' for at, line in enumerate(html, number)
-    )
+    html = enumerate(_highlighted("\n".join(lines), path).split("\n"), number)
+    return "".join(f'<span data-first="{at}" data-last="{at}">{line}</span>' for at, line in html)
 
 
 def _highlighted(code: str, name: str, *_: Any) -> str:
