@@ -467,6 +467,7 @@ PROMISES: dict[str, Promise] = {
     ),
     "I.page.why": Promise("I part 3", "a hit tells its arithmetic, and any passage why it is not there"),
     "I.page.feedback": Promise("I part 3", "good and bad are one click, and are counted"),
+    "I.page.health": Promise("I part 3", "what doctor finds is shown, and mended where it can be"),
     "I.page.look": Promise("I part 3", "dark, light and small screens"),
     "I.page.keyboard": Promise("I part 3", "the keyboard is enough"),
     "I.page.accessible": Promise("I part 3", "axe-core finds nothing serious"),

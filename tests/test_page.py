@@ -41,7 +41,6 @@ AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS = (
     "/",
     "/?q=reactor",
-    "/?q=zyzzyva",
     "/?q=reactor&at=lib/guide.md:5-7",
     "/?at=lib/code.py",
     "/?at=lib/report.pdf",
@@ -311,8 +310,7 @@ def test_hostile_titles_and_texts_are_only_text(page: Any, url: str) -> None:
             == 0
         )
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    query = f"{HOSTILE} hostileword"
-    page.locator("#q").fill(query)
+    page.locator("#q").fill(f"{HOSTILE} hostileword")
     expect(hits(page).first).to_be_visible()
     assert page.evaluate("window.pwned") is None
 
@@ -343,6 +341,21 @@ def test_a_good_result_is_counted_and_health_tells(page: Any, url: str) -> None:
     page.get_by_role("link", name="Health").click()
     expect(page.locator("main")).to_contain_text("Looked at open, storage")
     expect(page.locator(".bars li", has_text="good")).to_contain_text("1")
+
+
+@pytest.mark.promise("I.page.health")
+def test_health_mends_what_it_can(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "few").mkdir()
+    for name in ("kept.md", "gone.md"):
+        (tmp_path / "few" / name).write_text(f"# {name}\n\nwords\n", encoding="utf-8")
+    with KnowledgeBase(_settings(tmp_path / "home")) as kb:
+        kb.add(tmp_path / "few")
+    (tmp_path / "few" / "gone.md").unlink()
+    with serving(tmp_path / "home") as url, opened(browser, f"{url}/?view=health") as page:
+        expect(page.locator(".verdict")).to_contain_text("1 to look at")
+        page.get_by_role("button", name="Repair what can be").click()
+        expect(page.locator(".verdict")).to_contain_text("All is well")
+        expect(page.locator(".fixed")).to_contain_text("gone.md")
 
 
 @pytest.mark.promise("I.page.look")
