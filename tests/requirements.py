@@ -474,4 +474,24 @@ PROMISES: dict[str, Promise] = {
     "I.relay.light": Promise("I part 1", "the relay imports neither the SDK nor a store"),
     "I.relay.reconnects": Promise("I part 1", "the next request after an engine's end reaches another"),
     "I.relay.own": Promise("I part 1", "roots, jobs and latencies are each client's own"),
+    # Issue I: the page.
+    "I.page.typing": Promise("I part 3", "results come while typing, marked, and say how far to trust them"),
+    "I.page.document": Promise("I part 3", "a document opens at the passage, which is marked"),
+    "I.page.filters": Promise("I part 3", "filters limit a search, and every state has an address"),
+    "I.page.sources": Promise(
+        "I part 3", "sources are added, synced and removed, with progress and failures"
+    ),
+    "I.page.why": Promise("I part 3", "a hit tells its arithmetic, and any passage why it is not there"),
+    "I.page.feedback": Promise("I part 3", "good and bad are one click, and are counted"),
+    "I.page.health": Promise("I part 3", "what doctor finds is shown, and mended where it can be"),
+    "I.page.look": Promise("I part 3", "dark, light and small screens"),
+    "I.page.keyboard": Promise("I part 3", "the keyboard is enough"),
+    "I.page.accessible": Promise("I part 3", "axe-core finds nothing serious"),
+    "I.page.small": Promise("I part 3", "small files, no build step, nothing inline, no other host"),
+    "I.page.hits": Promise("I part 4", "two hundred hits"),
+    "I.page.long": Promise("I part 4", "a document of 2 MB"),
+    "I.page.safe": Promise("I part 4", "hostile titles and texts are only text"),
+    "I.page.away": Promise("I part 4", "the server may go away and come back"),
+    "I.page.tabs": Promise("I part 4", "two tabs show the same"),
+    "I.page.session": Promise("I part 2", "kb ui opens the page with a code that works once"),
 }

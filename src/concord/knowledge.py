@@ -339,8 +339,8 @@ class KnowledgeBase:
 
         return outline_of(locate(reference, self.store.catalog, whole=True))
 
-    def page_image(self, reference: str, page: int, *, width: int = 900) -> bytes:
-        """Draw a page of a PDF, as PNG, from the file as it is now.
+    def page_image(self, reference: str, page: int, *, width: int = 900, mark: str | None = None) -> bytes:
+        """Draw a page of a PDF, as PNG, from the file as it is now; the passage of a citation can be marked.
 
         Raises:
             NotFound: nothing of that name is indexed, or its file is not there.
@@ -348,7 +348,7 @@ class KnowledgeBase:
         """
         from concord.files.opening import read_unchanging
         from concord.files.walk import Found
-        from concord.reading.locate import find_document
+        from concord.reading.locate import find_document, locate, slice_of
 
         document = find_document(reference, self.store.catalog)
         source = next(s for s in self.store.catalog.snapshot().sources if s.id == document.source_id)
@@ -356,7 +356,8 @@ class KnowledgeBase:
         data = read_unchanging(found, self.settings["ingest.max_bytes"]) if source.path else None
         if data is None:
             raise NotFound(f"the file of {document.path} is not there")
-        return self.parts.reader.image(data, document.path, page, width)
+        marked = slice_of(locate(mark, self.store.catalog)).text if mark else ""
+        return self.parts.reader.image(data, document.path, page, width, marked)
 
     def _count_reading(self, document: Document) -> None:
         if self.settings["usage.enabled"]:

@@ -114,6 +114,19 @@ class PageImage(Arguments, frozen=True):
     document_id: Annotated[FilledText, doc("A document_id, a path or a citation.")]
     page: Annotated[int, Meta(ge=1, le=100_000), doc("The number of the page, from 1.")]
     width: Annotated[int, Meta(ge=200, le=2_000), doc("How wide the image is, in pixels.")] = 900
+    mark: Annotated[Text | None, doc("A citation: the passage is marked where it is found on the page.")] = (
+        None
+    )
+
+
+class Rendered(Arguments, frozen=True):
+    """Which part of a document to render."""
+
+    citation: Annotated[FilledText, doc("A citation, a path or a document_id.")]
+    start: Annotated[
+        Annotated[int, Meta(ge=1)] | None, doc("The line to begin at; default: around the passage.")
+    ] = None
+    raw: Annotated[bool, doc("Its text as it is, in lines.")] = False
 
 
 class Add(Arguments, frozen=True):

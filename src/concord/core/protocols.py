@@ -64,8 +64,8 @@ class FileReader(Protocol):
 class PageReader(FileReader, Protocol):
     """A reader that can also show what a page looks like."""
 
-    def image(self, data: bytes, name: str, page: int, width: int) -> bytes:
-        """Return a page of a file as PNG.
+    def image(self, data: bytes, name: str, page: int, width: int, marked: str = "") -> bytes:
+        """Return a page of a file as PNG; the lines of a text are marked where they stand on it.
 
         Raises:
             ExtractionError: such files have no pages, it has no such page, or it cannot be drawn.

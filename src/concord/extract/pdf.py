@@ -31,6 +31,7 @@ _LOCKED = (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY)
 _LINE_END_HYPHEN = "\x02"
 
 _DETAILS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
+_TINT = (0.80, 0.93, 0.90)  # of red, green and blue behind a passage
 # What programs write for a title when nobody gave one.
 _NO_TITLE = re.compile(r"^\W*(untitled|unknown|anonymous|title|document\d*)\W*$|\.\w{2,4}$", re.IGNORECASE)
 _WORD_PREFIX = re.compile(r"^Microsoft (Word|PowerPoint) - ", re.IGNORECASE)
@@ -57,8 +58,8 @@ class PdfExtractor(Extractor):
         text, starts = clean_pages([page.text for page in pages])
         return Extracted(text, "pdf", title=title, details=details, page_starts=starts)
 
-    def image(self, data: bytes, page: int, width: int) -> bytes:
-        """Return a page as PNG.
+    def image(self, data: bytes, page: int, width: int, marked: str = "") -> bytes:
+        """Return a page as PNG; the lines of a text are marked where they stand on it.
 
         Raises:
             NotIndexable: there is no such page.
@@ -72,9 +73,28 @@ class PdfExtractor(Extractor):
                     across, down = drawn.get_size()
                     scale = min(width / across, MAX_IMAGE_HEIGHT / down)
                     bitmap = drawn.render(scale=scale, rev_byteorder=True, prefer_bgrx=False)
+                    if marked:
+                        _mark(drawn, bitmap, marked)
                     return _png(bitmap)
             except (pypdfium2.PdfiumError, ZeroDivisionError) as fault:
                 raise Damaged(f"page {page} cannot be drawn") from fault
+
+
+def _mark(page: Any, bitmap: Any, text: str) -> None:
+    """Tint the lines of a text that are found on a page, each from where the last one ended."""
+    pixels, place, at = bitmap.to_numpy(), bitmap.get_posconv(page), 0
+    with closing(page.get_textpage()) as text_page:
+        for line in filter(None, map(str.strip, text.splitlines())):
+            with closing(text_page.search(line, index=at)) as search:
+                found = search.get_next()
+            if found is None:
+                continue
+            at = sum(found)
+            for n in range(text_page.count_rects(*found)):
+                left, bottom, right, top = text_page.get_rect(n)
+                (x0, y0), (x1, y1) = sorted([place.to_bitmap(left, top), place.to_bitmap(right, bottom)])
+                part = pixels[max(0, min(y0, y1) - 2) : max(y0, y1) + 2, max(0, x0 - 2) : x1 + 2, :3]
+                part[...] = part * _TINT
 
 
 def _png(bitmap: Any) -> bytes:

@@ -106,8 +106,8 @@ class SandboxedReader(FileReader):
             raise NotIndexable(form.reason)
         return self._sandbox.begin(form.extractor, data, name)
 
-    def image(self, data: bytes, name: str, page: int, width: int) -> bytes:
-        """Return a page of a file as PNG.
+    def image(self, data: bytes, name: str, page: int, width: int, marked: str = "") -> bytes:
+        """Return a page of a file as PNG; the lines of a text are marked where they stand on it.
 
         Raises:
             NotIndexable: such files have no pages to draw.
@@ -116,7 +116,7 @@ class SandboxedReader(FileReader):
         form = detect(name, data[:HEAD_BYTES])
         if isinstance(form, Refusal):
             raise NotIndexable(form.reason)
-        return self._sandbox.begin(form.extractor, data, name, image=(page, width)).image()
+        return self._sandbox.begin(form.extractor, data, name, image=(page, width, marked)).image()
 
     @override
     def close(self) -> None:

@@ -88,11 +88,17 @@ class Sandbox:
         return self.begin(extractor, data, name).result()
 
     def begin(
-        self, extractor: str, data: bytes, name: str, *, plain: str = "", image: tuple[int, int] | None = None
+        self,
+        extractor: str,
+        data: bytes,
+        name: str,
+        *,
+        plain: str = "",
+        image: tuple[int, int, str] | None = None,
     ) -> FileInWorker:
         """Have a file read while the caller goes on; as plain lines, if there is a reason for that.
 
-        With `image`, a page of it is drawn instead: its number, and how wide.
+        With `image`, a page of it is drawn instead: its number, how wide, and the text to mark.
         """
         limits = self._limits
         cpu_s = limits.cpu_s_of(len(data))

@@ -47,7 +47,7 @@ class Request(Struct, frozen=True):
     cpu_s: int
     max_cpu_s: int  # for formats that take their time by the page
     plain: str = ""  # why only lines are wanted, not the structure
-    image: tuple[int, int] | None = None  # the page to draw instead, and how wide
+    image: tuple[int, int, str] | None = None  # the page to draw instead, how wide, and what to mark
 
 
 class Reply(Struct, frozen=True):
@@ -140,12 +140,12 @@ def _with_text(extracted: Extracted) -> Extracted:
     return extracted
 
 
-def _drawn(extractor: Extractor, data: bytes, page: int, width: int) -> bytes:
+def _drawn(extractor: Extractor, data: bytes, page: int, width: int, marked: str) -> bytes:
     """Return a page as PNG, if files of this kind have pages that can be drawn."""
     draw = getattr(extractor, "image", None)
     if draw is None:
         raise errors.NotIndexable("has no pages that can be drawn")
-    image: bytes = draw(data, page, width)
+    image: bytes = draw(data, page, width, marked)
     return image
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from concord.core.arguments import Doctor, PageImage, Search
+from concord.core.arguments import Doctor, PageImage, Rendered, Search
 from concord.core.arguments import Note as NoteArguments
 from concord.core.errors import NotFound, Unavailable
 from concord.mcp import tools
@@ -117,8 +117,17 @@ async def stats(call: Call) -> Response:
 async def page_image(call: Call) -> Response:
     """Draw a page of a PDF."""
     args: PageImage = call.args
-    work = partial(call.kb.page_image, args.document_id, args.page, width=args.width)
+    work = partial(call.kb.page_image, args.document_id, args.page, width=args.width, mark=args.mark)
     return Response(await call.in_thread(work), media_type="image/png")
+
+
+async def rendered(call: Call) -> Response:
+    """Render a part of a document as HTML."""
+    from concord.web.rendering import rendered as render
+
+    args: Rendered = call.args
+    work = partial(render, call.kb.store.catalog, args.citation, start=args.start, raw=args.raw)
+    return as_json(await call.in_thread(work))
 
 
 def long(plan: Callable[[ServerState, KnowledgeBase, Any], Plan], wait_s: float = 0.0) -> Answering:

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec.structs import fields
 
-from concord.core.arguments import Arguments, FilledText, Nothing, PageImage, doc
+from concord.core.arguments import Arguments, FilledText, Nothing, PageImage, Rendered, doc
 from concord.mcp import tools
 from concord.operations import OPERATIONS
 from concord.web import answers
@@ -66,8 +66,12 @@ def _rows() -> Iterator[Row]:
     yield _row("GET /documents/{document_id}", "get", READING)
     yield _row("GET /documents/{document_id}/outline", "outline")
     yield Row(
-        *("GET", "/documents/{document_id}/pages/{page}.png", "page_image", PageImage, ("width",)),
+        *("GET", "/documents/{document_id}/pages/{page}.png", "page_image", PageImage, ("width", "mark")),
         *(answers.page_image, "Draw a page of a PDF.", "image/png"),
+    )
+    yield Row(
+        *("GET", "/rendered", "rendered", Rendered, ("citation", "start", "raw")),
+        *(answers.rendered, "Read a part of a document as HTML."),
     )
     yield _row("GET /passages", "get", ("citation", *READING))
     yield _row("GET /sources", "list", ("cursor",))

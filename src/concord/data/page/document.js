@@ -1,0 +1,127 @@
+// A document, opened at a passage: outline at the left, what it says in the middle, what belongs to it at the right.
+
+import * as api from "./api.js";
+import { ago, button, count, h, link } from "./dom.js";
+import { place } from "./hit.js";
+import { imported } from "./imported.js";
+import { marked, markIn } from "./marks.js";
+import { freshness } from "./trust.js";
+
+export const NAME = "document";
+
+const MANY = 5; // related documents
+const PAGE_WIDTH = 1400;
+
+export async function show(main, now, { signal }) {
+  const ask = (start) => api.get("/rendered", { citation: now.at, raw: now.as === "raw" && "true", start }, signal);
+  const part = await ask();
+  document.title = `${part.title} – Concord`;
+  const body = h("div.body");
+  const outline = h("nav.outline", { "aria-label": "Outline" });
+  const about = h("aside.about", { "aria-label": "About this document" }, facts(part));
+  main.replaceChildren(h("div.reading", outline, h("article.paper", header(part, now), body), about));
+  if (part.type === "pdf" && now.as !== "raw") pages(body, part, /:p(\d+)/.exec(now.at)?.[1]);
+  else text(body, part, now, ask);
+  await Promise.allSettled([outlined(outline, part, now, signal), related(about, body, part, signal)]);
+}
+
+function header(part, now) {
+  const isPdf = part.type === "pdf";
+  const as = (name, told) => {
+    const other = link({ ...now, as: name }, told);
+    if ((now.as ?? "") === name) other.setAttribute("aria-current", "true");
+    return other;
+  };
+  const crumbs = part.heading.filter((heading) => heading !== part.title).join(" › ");
+  return h("header.stack",
+    now.q && h("p", link({ ...now, at: "", as: "" }, "← ", h("bdi", now.q))),
+    h("h1", marked(part.title, now.q ?? "")),
+    crumbs && h("p.crumbs", crumbs),
+    h("div.foot", place(part), freshness(part),
+      h("span.switch", { role: "group", "aria-label": "Shown as" }, as("", isPdf ? "Pages" : "Rendered"), as("raw", isPdf ? "Text" : "Raw"))));
+}
+
+/** What is shown of a long document is a window that grows as one reads on. */
+function text(body, opened, now, ask) {
+  let { last } = opened;
+  const more = button("Show more", async () => {
+    more.disabled = true;
+    const part = await ask(last + 1);
+    last = part.last;
+    more.before(piece(part));
+    more.disabled = false;
+    more.hidden = last >= opened.lines;
+  }, ".edge", { hidden: last >= opened.lines });
+  const earlier = opened.first > 1 && link({ ...now, at: opened.path }, h("span.button.edge", `Lines ${count(opened.first)} and on. Read from the beginning`));
+  const first = piece(opened);
+  const [from, to] = opened.passage ?? [0, -1];
+  for (const block of first.querySelectorAll("[data-first]")) {
+    if (block.dataset.first > to || block.dataset.last < from || block.querySelector("[data-first]")) continue;
+    block.classList.add("passage");
+    if (now.q) markIn(block, now.q);
+  }
+  body.replaceChildren(...[earlier, first, more].filter(Boolean));
+  const passage = body.querySelector(".passage");
+  if (passage && from > 3) passage.scrollIntoView({ block: "start" });
+  else scrollTo(0, 0);
+}
+
+function piece(part) {
+  const element = h(`div.${part.kind}`, imported(part.html, part.path));
+  const heading = element.firstElementChild;
+  if (part.first === 1 && heading?.matches("h1") && heading.textContent.trim() === part.title) heading.remove();
+  return element;
+}
+
+function pages(body, part, asked) {
+  const total = part.pages_total ?? 1;
+  let page = Number(asked ?? part.pages?.[0] ?? 1);
+  const image = h("img.sheet");
+  const told = h("span.soft", { "aria-live": "polite" });
+  const turn = (by) => () => {
+    page += by;
+    image.src = api.pageImage(part.document_id, page, { width: PAGE_WIDTH, mark: part.passage && part.citation });
+    image.alt = told.textContent = `Page ${page} of ${total}`;
+    [earlier.disabled, later.disabled] = [page <= 1, page >= total];
+  };
+  const [earlier, later] = [button("Previous page", turn(-1)), button("Next page", turn(1))];
+  image.addEventListener("error", () => (told.textContent = `Page ${page} cannot be shown; Text has what it says.`));
+  body.replaceChildren(h("div.head", earlier, told, later), image);
+  turn(0)();
+  scrollTo(0, 0);
+}
+
+async function outlined(place, part, now, signal) {
+  const { sections } = await api.get(`/documents/${part.document_id}/outline`, {}, signal);
+  const named = sections.filter(({ heading }) => heading.length);
+  if (named.length < 2) return;
+  const least = Math.min(...named.map(({ level }) => level));
+  const here = named.findLast(({ start_line: line }) => line <= part.start_line);
+  const item = (section) => {
+    const to = link({ ...now, at: section.citation }, h("bdi", section.heading.at(-1)));
+    if (section === here) to.setAttribute("aria-current", "location");
+    return h(`li.depth${Math.min(3, section.level - least)}`, to);
+  };
+  place.append(h("details", { open: matchMedia("(min-width: 60rem)").matches }, h("summary", "Outline"), h("ol", named.map(item))));
+  const current = place.querySelector("[aria-current]");
+  if (current) place.scrollTop = current.offsetTop - place.clientHeight / 2;
+}
+
+function facts(part) {
+  const rows = {
+    Path: h("span.path", part.path), Source: part.source, Type: part.type, Tags: part.tags.join(", "),
+    Pages: part.pages_total, Lines: count(part.lines), Changed: part.modified_at && ago(part.modified_at), Indexed: part.indexed_at && ago(part.indexed_at),
+  };
+  return h("dl", Object.entries(rows).map(([name, value]) => value && h("div", h("dt", name), h("dd", value))));
+}
+
+async function related(about, body, part, signal) {
+  const links = new Map([...body.querySelectorAll(".prose a[href]")].map((from) => [from.href, from.textContent.trim()]));
+  const outside = (href) => !href.startsWith(location.origin) && { target: "_blank", rel: "noreferrer" };
+  const list = (title, items) => items.length && about.append(h("h2", title), h("ul.plain", items.slice(0, MANY).map((item) => h("li", item))));
+  list("Links", [...links].filter(([, told]) => told).map(([href, told]) => h("a", { href, ...outside(href) }, h("bdi", told))));
+  const query = [part.title, part.heading.at(-1)].filter(Boolean).join(" ").slice(0, 300);
+  const { results } = await api.get("/search", { query, limit: 20 }, signal);
+  const others = new Map(results.filter((hit) => hit.document_id !== part.document_id).toReversed().map((hit) => [hit.document_id, hit]));
+  list("Related", [...others.values()].toReversed().map((hit) => link({ at: hit.citation }, h("bdi", hit.title))));
+}

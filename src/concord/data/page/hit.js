@@ -1,0 +1,53 @@
+// A hit: what it says, where it stands, how far to trust it, and what can be done with it.
+
+import * as api from "./api.js";
+import { attempt, facts, h, icon, link, symbol, button, toast } from "./dom.js";
+import { marked, plain } from "./marks.js";
+import { finders, freshness, odds } from "./trust.js";
+
+const LONGEST = 1500; // characters of a snippet that are shown
+
+export function hitCard(hit, { now, answer, why }) {
+  const crumbs = hit.heading.filter((part) => part !== hit.title).join(" › ");
+  const title = link({ ...now, n: "", at: hit.citation }, h("bdi", marked(hit.title, now.q)));
+  title.dataset.step = "";
+  const more = hit.more_in_document > 0 && link({ ...now, n: "", path: hit.path }, `${hit.more_in_document} more here`);
+  return h("li.hit.card", { "data-hit": hit.chunk_id },
+    h("div.head", h("h2", title), answer.calibrated && odds(hit)),
+    crumbs && h("p.crumbs", marked(crumbs, now.q)),
+    snippet(hit, now.q, answer.answer?.rank === hit.rank && answer.answer.text),
+    hit.warnings.map((warning) => h("p.note.warned", warning)),
+    h("div.foot", place(hit), facts(finders(hit.found_by), freshness(hit), more),
+      h("span.acts", opinions(hit, now.q), button("Why", () => why(hit.citation), ".quiet"))),
+  );
+}
+
+function snippet(hit, query, answer) {
+  const text = hit.snippet.slice(0, LONGEST);
+  if (hit.type === "code" || hit.type === "data") return h("p.snippet.code", marked(text, query, answer));
+  return h("p.snippet", marked(plain(text), query, answer && plain(answer)));
+}
+
+/** The citation, with what can be done with it. */
+export function place(hit) {
+  const { editor: template } = api.session;
+  const file = hit.file?.split("/").map(encodeURIComponent).join("/");
+  const editor = file && template && template.replace("{file}", file).replace("{line}", hit.start_line ?? 1);
+  const copy = async () => {
+    await attempt(navigator.clipboard.writeText(hit.citation).then(() => toast(`Copied ${hit.citation}`)));
+  };
+  return h("span.place", h("code.citation", hit.citation), symbol("copy", "Copy the citation", copy),
+    editor && h("a.bare", { href: editor, title: "Open in the editor", "aria-label": "Open in the editor" }, icon("open")));
+}
+
+function opinions(hit, query) {
+  const group = h("span", { role: "group", "aria-label": "Was this good for the question?" });
+  const vote = (opinion) => async (event) => {
+    const pressed = event.currentTarget;
+    if (!(await attempt(api.post("/feedback", { reference: hit.citation, opinion, query })))) return;
+    for (const other of group.children) other.setAttribute("aria-pressed", String(other === pressed));
+    toast(`Noted: a ${opinion} result for this question.`);
+  };
+  group.append(...["good", "bad"].map((opinion) => symbol(opinion, `A ${opinion} result`, vote(opinion), { "aria-pressed": "false" })));
+  return group;
+}

@@ -1,0 +1,116 @@
+// Search as you type: an address is a search, and what it finds is shown as it comes.
+
+import * as api from "./api.js";
+import { announce, capital, count, h, link, plural } from "./dom.js";
+import { filters } from "./filters.js";
+import { hitCard } from "./hit.js";
+import { home } from "./home.js";
+import { plain } from "./marks.js";
+import { verdict } from "./trust.js";
+import { explain } from "./why.js";
+
+export const NAME = "search";
+
+const WORDS_WAIT_MS = 30; // what words alone found is shown if the whole answer takes longer than this
+const ADDRESS_WAIT_MS = 300; // after the last key, so that the history has searches and not letters
+const FEW = 10;
+const MANY = 50; // as many as one answer may have
+
+let parts = {}; // the elements of this view, while it is shown
+let asking = new AbortController();
+let settling = 0;
+let last = ""; // the search that is shown: coming back to it does not ask again
+
+export async function show(main, now, { signal, go }) {
+  if (!parts.root?.isConnected) mount(main, go);
+  clearTimeout(settling);
+  signal.addEventListener("abort", () => asking.abort());
+  await Promise.all([parts.filters.update(now), run(now)]);
+}
+
+function mount(main, go) {
+  parts = { filters: filters(go), summary: h("div.stack"), list: h("ol.stack.hits", { "aria-label": "Results" }), more: h("p.foot") };
+  parts.root = h("section.column", h("h1.hidden", "Search"), parts.filters.element, parts.summary, parts.list, parts.more);
+  main.replaceChildren(parts.root);
+  last = "";
+}
+
+/** What was typed is looked for at once; the address follows when the typing rests. */
+export function typed(text, now, go) {
+  const next = { ...now, n: "", q: text.trim() && text };
+  if (!now.q || !parts.root?.isConnected) return go(next);
+  clearTimeout(settling);
+  settling = setTimeout(() => go(next, { replace: true }), ADDRESS_WAIT_MS);
+  run(next);
+}
+
+async function run(now) {
+  const key = JSON.stringify(asked(now));
+  if (key === last) return;
+  last = key;
+  asking.abort();
+  const { signal } = (asking = new AbortController());
+  document.title = now.q ? `${now.q} – Concord` : "Concord";
+  parts.root.classList.toggle("at-home", !now.q);
+  if (!now.q) {
+    fill();
+    return home(parts.summary, signal);
+  }
+  parts.root.setAttribute("aria-busy", "true");
+  let waiting = 0;
+  try {
+    for await (const [event, data] of api.events("/search", asked(now), signal)) {
+      clearTimeout(waiting);
+      if (event === "error") throw new api.Fault(400, data);
+      if (event === "words") waiting = setTimeout(() => signal.aborted || render(data, now, true), WORDS_WAIT_MS);
+      if (event === "answer") render(data, now);
+    }
+  } catch (fault) {
+    clearTimeout(waiting);
+    if (signal.aborted) return;
+    last = "";
+    if (fault.status) fill([h("p.fault", { role: "alert" }, fault.told)]);
+  }
+  parts.root.setAttribute("aria-busy", "false");
+}
+
+const asked = ({ q: query, tag, n, source, type, path, since, until }) =>
+  ({ query, limit: Number(n) || FEW, tags: tag?.split(/\s*,\s*/).filter(Boolean), source, type, path, since, until });
+
+function fill(summary = [], hits = [], more = []) {
+  parts.summary.replaceChildren(...summary.flat(2).filter(Boolean));
+  parts.list.replaceChildren(...hits);
+  parts.more.replaceChildren(...more.filter(Boolean));
+}
+
+function render(answer, now, isPreliminary = false) {
+  const { name, element } = verdict(answer, isPreliminary);
+  const focused = document.activeElement.closest("[data-hit]")?.dataset.hit;
+  const why = (reference) => explain(asked(now), reference);
+  const told = isPreliminary ? [] : [answering(answer, now), notes(answer, now)];
+  fill([element, told], answer.results.map((hit) => hitCard(hit, { now, answer, why })), more(answer, now));
+  if (focused) parts.list.querySelector(`[data-hit="${focused}"] [data-step]`)?.focus({ preventScroll: true });
+  if (!isPreliminary) announce(`${name}. ${plural(answer.returned, "result")}.`);
+}
+
+function answering({ answer }, now) {
+  if (!answer?.text) return null;
+  return h("section.answer.card", { "aria-label": "The words that answer" },
+    h("p.said", plain(answer.text)), h("p", link({ ...now, n: "", at: answer.citation }, h("code.citation", answer.citation))));
+}
+
+function notes(answer, now) {
+  const others = answer.suggestions.map((query, at) => [at > 0 && " · ", link({ ...now, n: "", q: query }, query)]);
+  return [
+    answer.note && h("p.note", capital(api.inWords(answer.note))),
+    ...answer.degraded.map(({ strategy, reason }) => h("p.note.warned", `${capital(strategy)} did not take part: ${reason}`)),
+    others.length > 0 && !answer.answerable && h("p.note", "Try ", others),
+  ];
+}
+
+function more(answer, now) {
+  const told = `${count(answer.returned)} of ${plural(answer.total_hits, "candidate")} in ${Math.round(answer.search_time_ms)} ms`;
+  const isMore = answer.returned === FEW && answer.total_hits > FEW;
+  const rest = answer.returned === MANY ? ". A filter or another word narrows it." : "";
+  return [isMore && link({ ...now, n: MANY }, h("span.button", `Show up to ${MANY}`)), h("span.soft", told + rest)];
+}
