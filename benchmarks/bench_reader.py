@@ -1,4 +1,4 @@
-"""What reading a passage with a question takes, by its length, how many are read at once and how many threads.
+"""What reading takes, by the length of passages, how many there are, and threads.
 
     python -m benchmarks reader
 

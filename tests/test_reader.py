@@ -52,13 +52,15 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     folder.mkdir()
     (folder / "guide.md").write_text(GUIDE, encoding="utf-8")
 
-    def asked(text: str, file: str = "", *, wait_for_model: bool = True, **settings: Any) -> Answer:
+    def asked(
+        text: str, file: str = "", *, wait_for_model: bool = True, explain: bool = False, **settings: Any
+    ) -> Answer:
         if file:
             (folder / "guide.md").unlink(missing_ok=True)
             (folder / file).write_text(GUIDE, encoding="utf-8")
         with KnowledgeBase.open(**settings) as knowledge:
             knowledge.add(folder)
-            return knowledge.search(text, wait_for_model=wait_for_model)
+            return knowledge.search(text, wait_for_model=wait_for_model, explain=explain)
 
     return asked
 
@@ -233,3 +235,10 @@ def test_reranking_puts_first_what_the_reader_prefers(tmp_path: Path, monkeypatc
     assert [hit.document.path for hit in reranked.hits] == ["b.md", "a.md"]
     scores = [hit.score for hit in reranked.hits]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_an_explanation_says_by_which_evidence_each_hit_was_judged(ask: Ask, tmp_path: Path):
+    (tmp_path / "docs" / "ships.md").write_text("Ships came to the harbour of Norvik.", encoding="utf-8")
+    hits = ask(MISSED, reader__passages=1, explain=True).hits
+    assert [hit.explanation["relevance"]["evidence"] for hit in hits] == ["words+reader", "words"]
+    assert all(hit.score <= hits[0].score for hit in hits)

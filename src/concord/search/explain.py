@@ -19,7 +19,7 @@ from concord.search.blend import Contribution
 from concord.search.calibration import Calibration, contributions
 from concord.search.deadline import Deadline
 from concord.search.fuse import FUSIONS, Candidates, agreement, fuse, rrf_scores
-from concord.search.judge import Judged, best_label, heads_for, row_of
+from concord.search.judge import Judged, best_label, heads_for, row_of, without_reader
 from concord.search.legs import STRATEGIES
 from concord.search.passages import indexed, jaccard
 from concord.search.pipeline import Examined, examine
@@ -178,7 +178,8 @@ def _arithmetic(
 ) -> dict[str, Json]:
     passage, fits = judged.passage, row_of(judged.clues)
     verdict = examined.verdict
-    _, heads = heads_for(verdict.evidence, examined.candidates, calibration)
+    evidence = verdict.evidence if "reader" in judged.features else without_reader(verdict.evidence)
+    head, heads = heads_for(evidence, examined.candidates, calibration)
     added = contributions(heads.hit, judged.features) if heads and verdict.head else {}
     return {
         **_fused_arithmetic(hit.chunk.id, examined.candidates, fusion),
@@ -188,7 +189,7 @@ def _arithmetic(
         "relevance": {
             "relevance": judged.score,
             "calibrated": bool(added),
-            "evidence": verdict.head,
+            "evidence": head,
             "intercept": heads.hit.intercept if heads and added else None,
             "features": [
                 {"name": name, "value": value, "added": added.get(name)}
