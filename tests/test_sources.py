@@ -174,7 +174,7 @@ def test_a_catalog_in_which_somebody_was_faster_is_looked_at_again(docs: Path):
 
     class Raced(type(MemoryStore().catalog)):  # type: ignore[misc]
         def put_source(self, source: Source) -> None:
-            if not self.sources():
+            if not self.snapshot().sources:
                 super().put_source(new_source(docs, ()))
             super().put_source(source)
 

@@ -275,15 +275,15 @@ def remove(
 
     Raises:
         UsageError: it holds notes, which are nowhere else, and `force` is not set.
-        StoreBusy: it has been synced by another process for longer than `wait_s`.
+        StoreBusy: another process, which was asked to stop, still syncs it after `wait_s`.
         BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
     """
     if source.kind == "notes" and not force:
         _refuse_to_lose(source, store.catalog.count(source.id).documents)
-    from concord.index.lock import SYNCING  # late: a search of one source takes no lock
+    from concord.index.lock import removal_lock  # late: a search of one source takes no lock
 
     # A sync under way would store what it still holds after everything else has been deleted.
-    with store.lock(source.id, SYNCING, wait_s=wait_s):
+    with removal_lock(source.id, store, wait_s):
         progress("remove", 0, None)  # whoever does not want it any more after waiting can still say so
         vectors = _delete_vectors(store, source.id)
         documents = store.catalog.remove_source(source.id)
