@@ -8,7 +8,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from concord.index import batch
+from concord.core.errors import NotFound, StoreBusy
+from concord.index import batch, lock
 from faults.disturbed import FILES, Reference
 from support.kb_process import assert_sound, database, finish, run, start, state
 from support.small_library import opened
@@ -56,15 +57,42 @@ def test_a_search_during_a_sync_answers_and_does_not_wait_for_it(
         assert answers[-1] == 0
 
 
-def test_removing_a_source_waits_for_its_sync(reference: Reference, home: Path, env: dict[str, str]):
+@pytest.mark.promise("G.remove.stops-sync")
+def test_removing_a_source_stops_its_sync(
+    reference: Reference, home: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(lock, "_LOOKED_EVERY_S", 0)
     with opened(f"sqlite://{home}/data") as kb:
-        waiting: list[subprocess.Popen[str]] = []
+        removing: list[subprocess.Popen[str]] = []
+        read: list[int] = []
 
         def remove(stage: str, done: int, total: int | None) -> None:
-            if not waiting:
-                waiting.append(start("remove", reference.folder, env=env))
+            read.append(done)
+            if not removing:
+                removing.append(start("remove", reference.folder, env=env))
+                (source,) = kb.store.catalog.snapshot().sources
+                while "removed" not in kb.store.catalog.sync_state(source.id):
+                    assert removing[0].poll() is None
 
-        kb.add(reference.folder, progress=remove)
-        status, out, err = finish(waiting[0])
-        assert (status, f"{FILES} documents" in out) == (0, True), err
+        with pytest.raises(NotFound, match="removed meanwhile"):
+            kb.add(reference.folder, progress=remove)
+        assert max(read) < FILES
+        status, _, err = finish(removing[0])
+        assert status == 0, err
     assert state(database(home)) == {}
+
+
+def test_a_removal_that_was_given_up_costs_the_next_sync_nothing(reference: Reference, home: Path):
+    with opened(f"sqlite://{home}/data") as kb:
+        report = kb.add(reference.folder)
+        catalog, id = kb.store.catalog, report.source.id
+        written = catalog.sync_state(id)
+        with (
+            kb.store.lock(id, lock.SYNCING, wait_s=0),
+            pytest.raises(StoreBusy),
+            lock.removal_lock(id, kb.store, wait_s=0.01),
+        ):
+            pass
+        assert catalog.sync_state(id) == written
+        catalog.put_sync_state(id, f"{written}\nremoved")  # as of one that was killed
+        assert kb.sync()[0].unchanged == report.added

@@ -240,10 +240,10 @@ def remove(
     """Delete a source with all that came from it, vectors first: these may be kept on another server."""
     if source.kind == "notes" and not force:
         _refuse_to_lose(source, store.catalog.count(source.id).documents)
-    from concord.index.lock import SYNCING  # late: a search of one source takes no lock
+    from concord.index.lock import removal_lock  # late: a search of one source takes no lock
 
     # A sync under way would store what it still holds after everything else has been deleted.
-    with store.lock(source.id, SYNCING, wait_s=wait_s):
+    with removal_lock(source.id, store, wait_s):
         progress("remove", 0, None)  # whoever does not want it any more after waiting can still say so
         vectors = _delete_vectors(store, source.id)
         documents = store.catalog.remove_source(source.id)

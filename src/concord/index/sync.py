@@ -18,12 +18,9 @@ from msgspec.structs import replace
 
 from concord.core.batches import batched
 from concord.core.errors import (
-    Action,
     BadValue,
     ExtractionError,
-    Hint,
     MissingExtra,
-    NotFound,
     NotIndexable,
     UnknownName,
 )
@@ -43,7 +40,7 @@ from concord.files.state import (
 from concord.files.walk import Found, Skipped, count_unlike, walk_source
 from concord.index.batch import UPDATED_AT_ONCE, Group, Prepared, Tally
 from concord.index.embedding import EmbeddingReport, embed_pending, with_embedding
-from concord.index.lock import sync_lock
+from concord.index.lock import begin_anew, removed_meanwhile, sync_lock, until_removed
 from concord.index.reading import ReadFile, Reading, ReadLimits, new_document, renamed_title
 from concord.index.supersession import release_superseded, settle_supersession
 from concord.store.contract import Catalog, Select, Store, document_by_id
@@ -77,6 +74,8 @@ def sync(source: Source, tools: SyncTools, *, lock_wait_s: float) -> SyncReport:
     started = time.monotonic()
     with sync_lock(source.id, tools.store, tools.progress, lock_wait_s):
         source = _as_stored(source, tools.store.catalog)
+        begin_anew(source.id, tools.store.catalog)
+        tools = tools._replace(progress=until_removed(source, tools.store.catalog, tools.progress))
         run = _Run(source, tools)
         run.begin()
         try:
@@ -105,9 +104,7 @@ def _as_stored(source: Source, catalog: Catalog) -> Source:
     for stored in catalog.snapshot().sources:
         if stored.id == source.id:
             return stored
-    raise NotFound(
-        f"the source {source.name!r} was removed meanwhile", hint=Hint(Action.ADD, "{add} indexes it again")
-    )
+    raise removed_meanwhile(source)
 
 
 def _embed_source(source: Source, tools: SyncTools) -> EmbeddingReport:
