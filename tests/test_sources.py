@@ -127,21 +127,6 @@ def test_whoever_adds_the_same_folder_at_the_same_time_gets_the_same_source(docs
     assert [source.name for source in catalog.snapshot().sources] == ["docs", "notes"]
 
 
-def test_a_catalog_in_which_somebody_was_faster_is_looked_at_again(docs: Path):
-    """The race itself: between looking and storing, another process has stored the same folder."""
-
-    class Raced(type(MemoryStore().catalog)):  # type: ignore[misc]
-        def put_source(self, source: Source) -> None:
-            if not self.snapshot().sources:
-                super().put_source(new_source(docs, ()))
-            super().put_source(source)
-
-    catalog = MemoryStore().catalog
-    catalog.__class__ = Raced
-    assert register(docs, catalog, tags=["late"]).tags == ("late",)
-    assert len(catalog.snapshot().sources) == 1
-
-
 def test_one_source_that_is_removed_meanwhile_does_not_stop_the_others(
     kb: KnowledgeBase, docs: Path, tmp_path: Path
 ):
