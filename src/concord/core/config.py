@@ -22,6 +22,10 @@ Origin = Literal["default", "file", "environment", "flag", "implied"]
 APP = "concord"
 _HAS_XDG = sys.platform == "linux"
 _OF_A_CALL = ("org", "mcp.roots", "engine.start")
+_TRUTHS = {
+    **dict.fromkeys(["true", "1", "yes", "on"], True),
+    **dict.fromkeys(["false", "0", "no", "off"], False),
+}
 _OURS = ("KB_HOME", "KB_TEST_", "KB_BENCH_")  # variables with our prefix that are not settings
 
 
@@ -243,24 +247,15 @@ def _converted(setting: Setting, raw: Any) -> Any:
     kind = type(setting.default)
     try:
         if kind is bool:
-            return _truth(raw)
+            return _TRUTHS[str(raw).lower()]
         if isinstance(raw, (bool, list, dict)):
             raise ValueError
         return kind(raw)
-    except (TypeError, ValueError, OverflowError) as fault:
+    except (TypeError, ValueError, KeyError, OverflowError) as fault:
         wanted = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[kind]
         raise BadValue(
             f"{setting.key} must be {wanted}, not {raw!r}", hint=f"{setting.doc}; default {setting.default}"
         ) from fault
-
-
-def _truth(raw: Any) -> bool:
-    if isinstance(raw, bool):
-        return raw
-    word = str(raw).lower()
-    if word not in {"true", "1", "yes", "on", "false", "0", "no", "off"}:
-        raise ValueError(word)
-    return word in {"true", "1", "yes", "on"}
 
 
 def _layer(raw: Mapping[str, Any], origin: Origin) -> dict[str, Resolved]:

@@ -14,9 +14,9 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
-from typing import Any
 
-from msgspec import Struct, field, to_builtins
+import msgspec
+from msgspec import Struct, field
 
 from concord import __version__
 from concord.core import plugins
@@ -45,24 +45,17 @@ class Memo(Struct, frozen=True):
 
 def read_memo(written: str) -> Memo:
     """Return what a sync wrote down; an empty memo where something else is written there."""
-    kept = _plain(written)
-    names = zip(Memo.__struct_fields__, Memo.__struct_encode_fields__, strict=True)
-    return Memo(**{name: kept[stored] for name, stored in names if stored in kept})
+    return msgspec.json.decode(written or "{}", type=Memo)
 
 
 def write_memo(memo: Memo) -> str:
     """Return a memo as a store keeps it."""
-    return json.dumps(to_builtins(memo))
+    return msgspec.json.encode(memo).decode()
 
 
 def unfinished_copy(generation: int) -> str:
     """Return the memo of an unfinished copy of this generation: any other change would raise that number."""
     return json.dumps({_UNFINISHED: generation})
-
-
-def _plain(written: str) -> dict[str, Any]:
-    kept: dict[str, Any] = json.loads(written or "{}")
-    return kept
 
 
 class Textless:
