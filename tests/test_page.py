@@ -103,7 +103,7 @@ def _settings(home: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def url(library: Path) -> Iterator[str]:
-    with serving(library, serve__editor="vscode://file{file}:{line}") as url:
+    with serving(library) as url:
         yield url
 
 

@@ -463,10 +463,9 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "serve.editor",
-        "",
-        "the address with which the page opens a file in an editor: {file} and {line} are filled in, "
-        "as in vscode://file{file}:{line}",
-        "editors differ; without it the page has no such button",
+        "vscode://file{file}:{line}",
+        "the address with which the page opens a file in an editor: {file} and {line} are filled in",
+        "the most common editor; others have addresses of their own, and empty means no such button",
     ),
 )
 TABLE: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
