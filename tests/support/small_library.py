@@ -39,7 +39,7 @@ def opened(place: Path | str, **settings: Any) -> KnowledgeBase:
 
 def secluded(home: Path, url: str, **settings: Any) -> KnowledgeBase:
     """Return one that has its home in a folder and heeds no variable of the environment."""
-    given = {"store__url": url, "embed__provider": "hashing", **settings}
+    given = {"store__url": url, "embed__provider": "hashing", "reader__enabled": False, **settings}
     dotted = {key.replace("__", "."): value for key, value in given.items()}
     return KnowledgeBase(load_settings(dotted, {"KB_HOME": str(home)}))
 

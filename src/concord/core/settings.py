@@ -322,7 +322,7 @@ SETTINGS: tuple[Setting, ...] = (
         "reader.enabled",
         True,
         "whether a small model reads the best passages with the question, and says whether they answer it",
-        "of questions whose topic is there and whose answer is not, three times as many are told apart",
+        "of questions whose topic is there and whose answer is not, twice as many can be told apart",
     ),
     Setting(
         "reader.passages",
