@@ -328,7 +328,6 @@ def test_why_shows_the_arithmetic_and_why_not_for_another_passage(page: Any, url
     expect(drawer.locator(".lead")).not_to_contain_text("result 1 of")
     page.keyboard.press("Escape")
     expect(drawer).to_have_count(0)
-    expect(hits(page).first).to_be_visible()
 
 
 @pytest.mark.promise("I.page.feedback")
@@ -371,7 +370,7 @@ def test_dark_and_light_follow_the_system_until_one_is_chosen(browser: Any, url:
 
 
 @pytest.mark.promise("I.page.look")
-@pytest.mark.parametrize("width", [320, 390, 768])
+@pytest.mark.parametrize("width", [320, 390, 768, 1100])
 def test_nothing_has_to_be_scrolled_sideways_on_a_small_screen(browser: Any, url: str, width: int) -> None:
     with opened(browser, url, viewport={"width": width, "height": 800}) as page:
         for view in VIEWS:
@@ -380,6 +379,7 @@ def test_nothing_has_to_be_scrolled_sideways_on_a_small_screen(browser: Any, url
                 ".column"
             )
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+            assert page.evaluate("document.querySelector('nav').offsetHeight < 50"), "a word is broken"
 
 
 @pytest.mark.promise("I.page.keyboard")
