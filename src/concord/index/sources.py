@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 NOTES_NAME = "notes"
 UNREAD = -1  # a modification time that no file has: the next sync reads the file, whatever its own says
 EVERY_FILE = ("**",)  # given as patterns, it removes the earlier ones
+SHORT_ID = 4  # characters of an id that are enough, if they fit only one
 TRIES = 3  # attempts to store a source while others store theirs
 
 
@@ -175,6 +176,8 @@ def new_source(
 def find_source(name: str, sources: Sequence[Source]) -> Source:
     """Return the source with this name, id or path, which may be relative to where the program runs.
 
+    Of an id the beginning is enough, if no other begins so.
+
     Raises:
         NotFound: there is none.
     """
@@ -185,6 +188,9 @@ def find_source(name: str, sources: Sequence[Source]) -> Source:
     for source in sources:
         if path is not None and path == source.path:
             return source
+    begun = [source for source in sources if len(name) >= SHORT_ID and source.id.startswith(name)]
+    if len(begun) == 1:
+        return begun[0]
     known = ", ".join(source.name for source in sources) or Hint(Action.ADD, "none yet: {add}")
     raise NotFound(f"there is no source called {name!r}", hint=joined(": ", "sources", known))
 
