@@ -9,9 +9,13 @@ from concord.core.errors import Action, Hint, NotFound, joined
 from concord.core.working_folder import placed
 from concord.types import Source
 
+SHORT_ID = 4  # characters of an id that are enough, if they fit only one
+
 
 def find_source(name: str, sources: Sequence[Source]) -> Source:
     """Return the source with this name, id or path, which may be relative to where the program runs.
+
+    Of an id the beginning is enough, if no other begins so.
 
     Raises:
         NotFound: there is none.
@@ -23,6 +27,9 @@ def find_source(name: str, sources: Sequence[Source]) -> Source:
     for source in sources:
         if path is not None and path == source.path:
             return source
+    begun = [source for source in sources if len(name) >= SHORT_ID and source.id.startswith(name)]
+    if len(begun) == 1:
+        return begun[0]
     known = ", ".join(source.name for source in sources) or Hint(Action.ADD, "none yet: {add}")
     raise NotFound(f"there is no source called {name!r}", hint=joined(": ", "sources", known))
 

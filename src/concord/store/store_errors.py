@@ -160,25 +160,4 @@ def is_sound(vectors: Collection[Vector], dimension: int | None) -> bool:
     return bool((np.abs(lengths - 1) <= _LENGTH_TOLERANCE).all())
 
 
-def check_identity(stored: Identity | None, asked: Identity) -> None:
-    """Refuse to mix vectors of two embedders.
-
-    Raises:
-        ModelMismatch: the stored vectors were made by another one, or nobody knows by which.
-    """
-    if stored != asked:
-        maker = _describe(stored) if stored else "an unknown model"
-        raise ModelMismatch(
-            f"the index holds vectors of {maker}, not of {_describe(asked)}",
-            hint=Hint(
-                Action.MODELS_ADD,
-                "choose that model again, or build the new one's vectors beside them: {models_add}",
-            ),
-        )
-
-
-def _describe(identity: Identity) -> str:
-    return f"{identity.provider}/{identity.model} ({identity.dimension} dimensions)"
-
-
 _HINT = "the embedder is broken or is not the one that the index was built with"
