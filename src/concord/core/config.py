@@ -20,10 +20,8 @@ from concord.core.settings import SETTINGS, TABLE, Setting
 Origin = Literal["default", "file", "environment", "flag", "implied"]
 APP = "concord"
 _HAS_XDG = sys.platform == "linux"
-_TRUTHS = {
-    **dict.fromkeys(["true", "1", "yes", "on"], True),
-    **dict.fromkeys(["false", "0", "no", "off"], False),
-}
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+_TRUTHS = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}
 _OURS = ("KB_HOME", "KB_TEST_", "KB_BENCH_")  # variables with our prefix that are not settings
 
 
