@@ -179,15 +179,18 @@ def _graph(network: Network, precision: pack.Precision) -> bytes:
     return network.to_bytes(offsets, bundled.weights_file(precision))
 
 
-class _Encoder(Encoder):
-    identity, max_tokens = bundled.BundledEmbedder.identity, bundled.BundledEmbedder.max_tokens
+class _Built(Encoder):
+    """The bundled model before it is bundled."""
+
+    identity = bundled.BundledEmbedder.identity
+    max_tokens = bundled.BundledEmbedder.max_tokens
 
 
 def _golden(network: Network) -> bytes:
     """Return the vectors of the sentences that `kb doctor` compares, by a network with its weights inside."""
     name, graph = bundled.MODEL, network.to_bytes()
     tokenizer = ModelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
-    encoder = _Encoder(
+    encoder = _Built(
         Card(name, bundled.WINDOW),
         tokenizer,
         lambda: Session(name, graph, 0, does_not_run(name), is_fused=True),

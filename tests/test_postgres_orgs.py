@@ -124,11 +124,6 @@ def truths(store: Store, vector: Vector, filter: Filter) -> list[bool]:
     ]
 
 
-def nearest(store: Store, vector: Vector, filter: Filter, limit: int) -> list[Scored]:
-    """Return the nearest chunks; none before there is a model."""
-    return vectors_of(store).search(vector, filter, limit) if active_model(store) else []
-
-
 def cosine(one: Vector, other: Vector) -> float:
     return float(sum(map(mul, array("f", one), array("f", other))))
 

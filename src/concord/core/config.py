@@ -22,10 +22,8 @@ Origin = Literal["default", "file", "environment", "flag", "implied"]
 APP = "concord"
 _HAS_XDG = sys.platform == "linux"
 _OF_A_CALL = ("org", "mcp.roots", "engine.start")
-_TRUTHS = {
-    **dict.fromkeys(["true", "1", "yes", "on"], True),
-    **dict.fromkeys(["false", "0", "no", "off"], False),
-}
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+_TRUTHS = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}
 _OURS = ("KB_HOME", "KB_TEST_", "KB_BENCH_")  # variables with our prefix that are not settings
 
 
