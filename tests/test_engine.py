@@ -179,8 +179,10 @@ def test_every_setting_is_in_the_name_but_those_that_come_with_a_call(tmp_path: 
         kept, value = setting.default, "other"
         if setting.choices:
             value = next(choice for choice in setting.choices if choice != kept)
+        elif isinstance(kept, bool):
+            value = str(not kept)
         elif not isinstance(kept, str):
-            value = str(kept / 2 if setting.maximum else kept + 1 if kept is not False else True)
+            value = str(type(kept)(kept / 2 if setting.maximum else kept + 1))
         return fingerprint(load_settings({setting.key: value}, home), home)
 
     same = {setting.key for setting in SETTINGS if changed(setting) == usual}
