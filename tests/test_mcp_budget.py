@@ -114,6 +114,13 @@ def test_a_result_has_what_a_model_reads_and_nothing_else():
     assert last["score"] == 0.1667
 
 
+def test_the_nearest_of_what_answers_nothing_may_have_no_heading():
+    bare = hit(1, WORDS)
+    bare = replace(bare, chunk=replace(bare.chunk, heading=()))
+    reply = pack_answer(answer([bare], answerable=False), DEFAULT_TOKENS)
+    assert "nothing here answers this; nearest: Authentication" in reply.text
+
+
 def test_where_no_word_was_found_a_few_snippets_and_a_next_step_do():
     hits = [hit(n, WORDS) for n in range(1, 11)]
     without_words = [replace(one, scores={**one.scores, "bm25": None}) for one in hits]

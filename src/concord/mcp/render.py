@@ -151,7 +151,8 @@ def _answerable(label: str) -> str:
 
 
 def _place(one: Wire) -> str:
-    heading: Sequence[str] = one["heading"]
+    """Return where a result is in its document; one that is sent leaves out what is empty."""
+    heading: Sequence[str] = one.get("heading") or ()
     return " > ".join(dict.fromkeys([one["title"], *heading]))
 
 
