@@ -56,6 +56,8 @@ def main(names: Sequence[str]) -> None:
     """Fit and write the file, and print how well it holds on sets that it does not know."""
     is_partial = READER in names
     chosen = present([name for name in names if name != READER] or (*SETS, BY_HAND))
+    if not chosen:
+        raise SystemExit("there is no set to fit to, so the calibration stays as it is")
     with opened() as knowledge:
         embedder = knowledge.embedder
         if embedder is None:

@@ -14,7 +14,6 @@ from click.testing import CliRunner, Result
 from concord.cli.main import kb
 from concord.clients.entries import CLIENTS, ENTRY, Launch, config_path, entry_for, install, uninstall
 from concord.core.errors import BadValue
-from support.engines import NO_ENGINE, our_variables
 
 LAUNCH = Launch("/opt/kb", ("mcp",), {"KB_HOME": "/tmp/kb"})
 ALL = sorted(CLIENTS)
@@ -42,7 +41,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir()
     for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "APPDATA"):
         monkeypatch.delenv(name, raising=False)
-    for name in (*our_variables(), NO_ENGINE):
+    for name in [name for name in os.environ if name.startswith("KB_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     project = tmp_path / "project"

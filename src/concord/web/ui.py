@@ -43,7 +43,7 @@ def open_page(settings: Settings, port: int, started_in: Path, show: Show) -> bo
     record = _record_of(settings)
     record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with os.fdopen(
-        os.open(record, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "r+"
+        os.open(record, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "r+", encoding="utf-8"
     ) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -104,6 +104,7 @@ def _known(record: Path) -> tuple[str, str]:
 def _show(record: Path, url: str, secret: str, show: Show) -> None:
     address = f"{url}/#code={new_code(secret)}"
     leading = record.with_suffix(".html")
-    with open(os.open(leading, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with open(os.open(leading, flags, 0o600), "w", encoding="utf-8") as file:
         file.write(_REDIRECT.format(address))
     show(address, leading)
