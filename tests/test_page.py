@@ -334,7 +334,8 @@ def test_why_shows_the_arithmetic_and_why_not_for_another_passage(page: Any, url
 def test_a_good_result_is_counted_and_health_tells(page: Any, url: str) -> None:
     page.goto(f"{url}/?q=reactor+cooled")
     button = hits(page).first.get_by_role("button", name="A good result")
-    button.click()
+    with page.expect_response("**/api/v1/feedback"):
+        button.click()
     expect(button).to_have_attribute("aria-pressed", "true")
     assert ask(url, "GET /api/v1/stats").json["feedback"]["good"] == 1
     page.get_by_role("link", name="Health").click()

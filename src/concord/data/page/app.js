@@ -17,6 +17,8 @@ const here = () => Object.fromEntries(new URLSearchParams(location.search));
 
 /** Go to a state of this page. */
 export function go(state, { replace = false } = {}) {
+  const typed = search.settled();
+  if (typed && !replace) history.replaceState({ inside: true }, "", address(typed));
   history[replace ? "replaceState" : "pushState"]({ inside: true }, "", address(state));
   return show();
 }

@@ -19,11 +19,12 @@ const MANY = 50; // as many as one answer may have
 let parts = {}; // the elements of this view, while it is shown
 let asking = new AbortController();
 let settling = 0;
+let pending = null; // what was typed, until the address follows
 let last = ""; // the search that is shown: coming back to it does not ask again
 
 export async function show(main, now, { signal, go }) {
   if (!parts.root?.isConnected) mount(main, go);
-  clearTimeout(settling);
+  settled();
   signal.addEventListener("abort", () => asking.abort());
   await Promise.all([parts.filters.update(now), run(now)]);
 }
@@ -39,9 +40,18 @@ function mount(main, go) {
 export function typed(text, now, go) {
   const next = { ...now, n: "", q: text.trim() && text };
   if (!now.q || !parts.root?.isConnected) return go(next);
-  clearTimeout(settling);
+  settled();
+  pending = next;
   settling = setTimeout(() => go(next, { replace: true }), ADDRESS_WAIT_MS);
   run(next);
+}
+
+/** Return what the address has not followed yet, for whoever goes on from there. */
+export function settled() {
+  clearTimeout(settling);
+  const state = pending;
+  pending = null;
+  return state;
 }
 
 async function run(now) {
