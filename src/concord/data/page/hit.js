@@ -40,14 +40,21 @@ export function place(hit) {
     editor && h("a.bare", { href: editor, title: "Open in the editor", "aria-label": "Open in the editor" }, icon("open")));
 }
 
+const OPINIONS = ["good", "bad"];
+const given = new Map(); // opinions by question and passage: results are drawn anew while they come
+
 function opinions(hit, query) {
+  const key = `${query}\n${hit.citation}`;
   const group = h("span", { role: "group", "aria-label": "Was this good for the question?" });
-  const vote = (opinion) => async (event) => {
-    const pressed = event.currentTarget;
-    if (!(await attempt(api.post("/feedback", { reference: hit.citation, opinion, query })))) return;
-    for (const other of group.children) other.setAttribute("aria-pressed", String(other === pressed));
+  const mark = () => OPINIONS.forEach((one, at) => group.children[at].setAttribute("aria-pressed", String(given.get(key) === one)));
+  const vote = (opinion) => async () => {
+    const before = given.get(key);
+    given.set(key, opinion);
+    if (!(await attempt(api.post("/feedback", { reference: hit.citation, opinion, query })))) return given.set(key, before);
+    mark();
     toast(`Noted: a ${opinion} result for this question.`);
   };
-  group.append(...["good", "bad"].map((opinion) => symbol(opinion, `A ${opinion} result`, vote(opinion), { "aria-pressed": "false" })));
+  group.append(...OPINIONS.map((opinion) => symbol(opinion, `A ${opinion} result`, vote(opinion))));
+  mark();
   return group;
 }
