@@ -40,6 +40,7 @@ class Server:
         self._timeout_s = timeout_s
         self._start = start  # a hint how to start it
         self._idle: list[http.client.HTTPConnection] = []
+        self._closings = 0
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if key:
             self._headers["Authorization"] = f"Bearer {_printable(key)}"
@@ -66,11 +67,13 @@ class Server:
 
     def close(self) -> None:
         """Close the connections that nobody uses; the next request opens a new one."""
+        self._closings += 1  # what is in use now is closed as soon as it comes back
         while self._idle:
             self._idle.pop().close()
 
     def _try(self, path: str, body: Mapping[str, Any] | None, ends: float) -> Any:
         data = None if body is None else json.dumps(body).encode()
+        closings = self._closings
         try:
             connection = self._idle.pop()
             response = self._sent(connection, path, data, ends)
@@ -79,7 +82,7 @@ class Server:
             connection = self._connection()
             response = self._sent(connection, path, data, ends)
         content = _read(connection, response, ends)
-        if response.will_close or len(self._idle) >= _MAX_IDLE:
+        if response.will_close or len(self._idle) >= _MAX_IDLE or closings != self._closings:
             connection.close()
         else:
             self._idle.append(connection)
