@@ -81,10 +81,7 @@ def _worth(row: Judged, passage: Passage) -> float:
 def loading(query: Query, tools: Tools) -> None:
     """Begin to load the model while others search, if it will be needed."""
     if tools.reader and not tools.reader.is_warm and query.chunks and latin_share(query.text) >= LATIN:
-        # Here, where one thread runs: two that import these at once may each meet a half of them.
-        import numpy  # noqa: F401
-        import onnxruntime  # noqa: F401
-
+        tools.reader.prepare()
         Task(tools.reader.warm)
 
 
