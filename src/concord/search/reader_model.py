@@ -66,7 +66,7 @@ class ReaderModel:
         return self._loaded is not None
 
     def prepare(self) -> None:
-        """Import the runtime before other threads begin: two that do so at once may each meet a half of numpy."""
+        """Import the runtime before threads begin: two that do so at once may each meet half of numpy."""
         runtime()
 
     def warm(self) -> None:
