@@ -47,29 +47,11 @@ def present(
     hits = []
     for rank, row in enumerate(verdict.judged, 1):
         source = by_id[row.passage.document.source_id]
-        line = line_to_show(row.passage, query)
-        shown = _snippet(row.passage, words, width, worths, line, _sure(row.passage, cuts))
+        line, answer = line_to_show(row.passage, query), _sure(row.passage, cuts)
+        shown = snippet(row.passage.chunk.text, words, width, worths, line=line, answer=answer)
         more = more_in_document.get(row.passage.document.id, 0)
         hits.append(_hit(rank, row, source, rrf.get(row.passage.chunk.id), shown, more))
     return tuple(hits)
-
-
-def _snippet(
-    passage: Passage,
-    words: Sequence[str],
-    width: int,
-    worths: Mapping[str, float],
-    line: int | None,
-    answer: tuple[int, int] | None,
-) -> Snippet:
-    return snippet(
-        passage.chunk.text,
-        words,
-        width,
-        worths,
-        line=line,
-        answer=answer,
-    )
 
 
 def _sure(passage: Passage, cuts: ReaderCuts) -> tuple[int, int] | None:
