@@ -279,6 +279,9 @@ PROMISES: dict[str, Promise] = {
     "000.qdrant.indexes": Promise("D part 2", "every field that a filter asks for is indexed in Qdrant"),
     "000.pool": Promise("000 §7.2", "connections to Qdrant are kept alive"),
     "000.degrade.log": Promise("000 §9", "an outage of meaning is one line in the log"),
+    "G.upgrade.reads-nothing": Promise(
+        "issue G 6", "no upgrade reads or embeds files anew: old chunks serve until their file changes"
+    ),
     "G.remove.stops-sync": Promise(
         "G part 9", "removing a source does not wait for its indexing but stops it"
     ),

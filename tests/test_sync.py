@@ -418,16 +418,21 @@ def test_other_lengths_of_chunks_hold_for_files_that_are_indexed_already(bench: 
     assert did(bench.sync()) == Did(unchanged=4)
 
 
-def test_a_program_that_reads_files_otherwise_reads_all_of_them_once_more(
-    bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.promise("G.upgrade.reads-nothing")
+@pytest.mark.parametrize("version", [1, None])
+def test_an_upgrade_reads_and_embeds_nothing_until_a_file_changes(
+    bench: SyncBench, docs: Path, version: int | None
 ):
-    bench.add(docs)
+    source = bench.add(docs).source
+    key = [version, bench.size.target, bench.size.maximum, bench.size.overlap] if version else []
+    memo = replace(read_memo(bench.store.catalog.sync_state(source.id)), chunking=key)
+    bench.store.catalog.put_sync_state(source.id, write_memo(memo))
     bench.forget()
-    monkeypatch.setattr(reading_files, "READER_VERSION", reading_files.READER_VERSION + 1)
-    bench.sync()
-    bench.sync()
-    assert sorted(bench.reader.names) == ["alpha.md", "beta.md", "gamma.txt"]
-    assert bench.embedder.texts == []  # their chunks are what they were
+    assert did(bench.sync()) == Did(unchanged=3)
+    write(docs / "alpha.md", "# Alpha\n\nNew apples.\n", days_old=0.5)
+    assert did(bench.sync()) == Did(changed=1, unchanged=2)
+    assert bench.reader.names == ["alpha.md"]
+    assert len(bench.embedder.texts) == 1
 
 
 def test_what_a_source_was_chunked_by_is_stored_under_the_names_it_always_had():
@@ -475,7 +480,7 @@ def test_an_interrupted_sync_that_cuts_files_anew_goes_on_where_it_stopped(
 ):
     bench.add(docs)
     monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 1)
-    monkeypatch.setattr(reading_files, "READER_VERSION", reading_files.READER_VERSION + 1)
+    bench.size = ChunkSize.for_target(80, overlap=0)
     bench.forget()
     interrupt(bench, after=2)
     assert did(bench.sync()) == Did(changed=2, unchanged=1)

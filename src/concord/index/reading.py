@@ -16,7 +16,8 @@ from concord.files.walk import Found
 from concord.text.chunk import ChunkSize
 from concord.types import Document, Extracted, FileState, Source
 
-# Raise it when the same file would give another text or other chunks: the next sync reads all files again.
+# Raise it when the same file would give another text or other chunks. Chunks of an earlier one serve until
+# their file changes; collections that measure the quality of answers are chunked anew.
 READER_VERSION = 10
 
 
@@ -29,6 +30,10 @@ class ReadLimits(Struct, frozen=True):
     def chunking_key(self) -> list[int]:
         """Return what decides, beside a file itself, which chunks it has."""
         return [READER_VERSION, *astuple(self.chunk)]
+
+    def is_met_by(self, key: list[int]) -> bool:
+        """Whether chunks that were made by this key serve; they do whichever version of ours made them."""
+        return not key or key[1:] == self.chunking_key()[1:]
 
 
 class ReadFile(NamedTuple):

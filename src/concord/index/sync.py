@@ -151,10 +151,10 @@ class _Run:
 
     def save_chunking(self) -> None:
         """Write down how files are chunked from now on, before any is read: a run may be interrupted."""
-        chunking = self.tools.limits.chunking_key()
-        if self.memo.chunking != chunking:
+        limits = self.tools.limits
+        if not limits.is_met_by(self.memo.chunking):
             since = time.time() if self.known else 0.0
-            self._put_memo(replace(self.memo, chunking=chunking, chunking_since=since))
+            self._put_memo(replace(self.memo, chunking=limits.chunking_key(), chunking_since=since))
 
     def add_source_tags(self) -> None:
         """Give the source's tags to documents that were stored before it had them."""
@@ -253,8 +253,7 @@ class _Run:
 
     def _has_current_chunks(self, state: FileState) -> bool:
         """Whether a document was chunked as it would be now."""
-        is_same = self.memo.chunking == self.tools.limits.chunking_key()
-        return is_same and state.indexed_at >= self.memo.chunking_since
+        return state.indexed_at >= self.memo.chunking_since
 
     def _missing(self) -> list[FileState]:
         """Return known files that the walk did not meet, except below folders that could not be read."""
