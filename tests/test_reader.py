@@ -123,17 +123,21 @@ def test_an_ai_tool_gets_the_words_in_either_form(ask: Ask):
 
 
 @pytest.mark.parametrize(
-    ("question", "file"),
+    ("question", "file", "is_missed"),
     [
-        ("Wer leitete die Arbeiten am Hafen von Norvik damals?", ""),
-        ("港を浚渫したのは誰ですか", ""),
-        (ANSWERED, "guide.py"),
+        ("Wer leitete die Arbeiten am Hafen von Norvik damals?", "", True),
+        ("港を浚渫したのは誰ですか？", "", True),
+        ("Hafenmeister Norvik Zahlungsziel Ausbaggerung", "", False),
+        (ANSWERED, "guide.py", False),
     ],
-    ids=["German", "Japanese", "code"],
+    ids=["German", "Japanese", "no question", "code"],
 )
-def test_what_it_does_not_read_is_answered_as_without_it(ask: Ask, question: str, file: str):
+def test_what_it_does_not_read_is_answered_as_without_it_and_a_question_says_so(
+    ask: Ask, question: str, file: str, is_missed: bool
+):
     with_it, without = ask(question, file), ask(question, file, reader__enabled=False)
-    assert reasons(with_it) == []
+    assert [reason for reason in reasons(with_it) if "English" in reason] == reasons(with_it)
+    assert bool(reasons(with_it)) == is_missed
     assert with_it.confidence_score == without.confidence_score
     assert [hit.score for hit in with_it.hits] == [hit.score for hit in without.hits]
 

@@ -128,6 +128,11 @@ def asks(words: Sequence[str]) -> bool:
     return first in word_list("auxiliary") and second in word_list("subject")
 
 
+def is_question(text: str) -> bool:
+    """Whether a query is put as a question."""
+    return text.rstrip().endswith(("?", "？")) or asks(text.split())
+
+
 def plain(word: str) -> str:
     """Return a word in lower case without its clitic: What's → what, l'accès → l."""
     head, mark, tail = word.lower().replace("’", "'").partition("'")

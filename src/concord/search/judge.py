@@ -29,7 +29,7 @@ from concord.search.calibration import (
     ReaderCuts,
     probability,
 )
-from concord.search.classify import asks, mentions
+from concord.search.classify import is_question, mentions
 from concord.search.fuse import Candidates, dominant
 from concord.search.legs import LEXICAL, NAMES, is_built_in
 from concord.search.scores import is_read
@@ -303,8 +303,7 @@ def _features(
 
 
 def _read(logit: float, query: Query) -> dict[str, float]:
-    is_question = query.text.rstrip().endswith("?") or asks(query.text.split())
-    return {"reader": logit, "asked_reader": logit if is_question else 0.0}
+    return {"reader": logit, "asked_reader": logit if is_question(query.text) else 0.0}
 
 
 def _of_query(query: Query, candidates: Candidates) -> dict[str, float]:
