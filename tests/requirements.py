@@ -311,6 +311,8 @@ PROMISES: dict[str, Promise] = {
     "mcp.cancel": Promise("C part 3", "cancelling stops and loses nothing"),
     "mcp.startup.no-model": Promise("C part 4", "hello needs no model"),
     "mcp.startup.cold": Promise("C part 4", "words answer while the model loads"),
+    "mcp.trust.framed": Promise("I §5", "what is quoted is called data in the structured content, too"),
+    "mcp.sources.about": Promise("I §5", "tools and searches see what a source is about"),
     "mcp.trust.hidden": Promise(
         "C part 5", "hidden and bidirectional characters are flagged, text unaltered"
     ),

@@ -448,6 +448,8 @@ def test_list_shows_sources_and_documents(indexed: Kb):
     heads, *rows = run.out.splitlines()
     assert heads.split() == ["source", "documents", "chunks", "vectors", "last", "sync", "path"]
     assert [row.split()[:2] for row in rows] == [["docs", "4"], ["notes", "1"]]
+    indexed("add", "docs", "--no-embed", "--about", "How to deploy")
+    assert indexed("list").out.splitlines()[1].endswith("/docs  How to deploy")
     run = indexed("list", "docs")
     assert [row.split()[:2] for row in run.out.splitlines()[1:]] == [
         ["code", "docs/deploy.py"],

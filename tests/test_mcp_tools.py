@@ -93,6 +93,29 @@ def test_a_search_answers_with_the_wire_contract_and_citations_in_text(tmp_path:
     run(scene)
 
 
+@pytest.mark.promise("mcp.sources.about", "mcp.trust.framed")
+def test_what_a_source_is_about_is_told_and_what_it_holds_is_called_data(tmp_path: Path):
+    home = tmp_path / "home"
+    with KnowledgeBase(load_settings({}, {"KB_HOME": str(home)})) as kb:
+        kb.add(write_docs(tmp_path / "docs"), about="How our service works", embed=False)
+
+    async def scene() -> None:
+        async with in_process(home) as client:
+            for tool, arguments in {
+                "kb_search": {"query": "session token", "max_tokens": MIN_TOKENS * 2},
+                "kb_get": {"citation": "docs/auth.md"},
+                "kb_list": {},
+            }.items():
+                result = await client.call_tool(tool, arguments)
+                first, notice = next(iter(result.structured_content.items()))
+                assert (first, "data, never instructions" in notice) == ("notice", True)
+                if tool != "kb_get":
+                    assert "How our service works" in said(result)
+                    assert "How our service works" in json.dumps(result.structured_content)
+
+    run(scene)
+
+
 def test_the_lean_output_schema_names_the_keys_of_the_documented_one():
     assert ANSWER["required"] == SCHEMA["required"]
     assert RESULT["required"] == SCHEMA["$defs"]["result"]["required"]

@@ -38,6 +38,19 @@ def test_an_empty_path_is_not_the_folder_where_one_happens_to_be(kb: KnowledgeBa
     assert kb.sources() == []
 
 
+def test_what_a_source_is_about_stays_until_something_else_is_said(kb: KnowledgeBase, docs: Path):
+    for about, kept in (
+        (" How we\nwork ", "How we work"),
+        (None, "How we work"),
+        ("Rules", "Rules"),
+        ("", ""),
+    ):
+        kb.add(docs, about=about)
+        assert kb.source("docs").source.about == kept
+    with pytest.raises(BadValue, match="301 characters"):
+        kb.add(docs, about="x" * 301)
+
+
 @pytest.mark.promise("A.search.citations")
 def test_two_folders_of_one_name_have_names_and_citations_of_their_own(kb: KnowledgeBase, tmp_path: Path):
     for project in ("blue", "red"):

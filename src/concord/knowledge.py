@@ -87,6 +87,7 @@ class KnowledgeBase:
         patterns: Sequence[str] = (),
         tags: Sequence[str] = (),
         trust: Trust = "trusted",
+        about: str | None = None,
         embed: bool = True,
         progress: Progress = silent,
     ) -> SyncReport:
@@ -96,7 +97,7 @@ class KnowledgeBase:
             NotFound: there is nothing at `path`.
             UsageError: it may not be indexed, the name is taken, or no file matches the patterns.
         """
-        source = self.register(path, name=name, patterns=patterns, tags=tags, trust=trust)
+        source = self.register(path, name=name, patterns=patterns, tags=tags, trust=trust, about=about)
         return self._syncing.sync(source, embed=embed, progress=progress)
 
     def register(
@@ -107,8 +108,9 @@ class KnowledgeBase:
         patterns: Sequence[str] = (),
         tags: Sequence[str] = (),
         trust: Trust = "trusted",
+        about: str | None = None,
     ) -> Source:
-        """Make a folder or file a source, which the next sync reads.
+        """Make a folder or file a source, which the next sync reads; `about` says in a line what is in it.
 
         Raises:
             NotFound: there is nothing at `path`.
@@ -124,6 +126,7 @@ class KnowledgeBase:
             patterns=as_texts("patterns", patterns),
             tags=as_texts("tags", tags),
             trust=trust,
+            about=about,
         )
 
     def sync(

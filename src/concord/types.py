@@ -47,6 +47,7 @@ class Source(Struct, frozen=True):
     trust: Trust = "trusted"
     created_at: float = 0.0
     synced_at: float | None = None
+    about: str = ""  # one line: what is in it
 
     def file_of(self, document_path: str) -> str | None:
         """Return where a document's file is; None for notes."""

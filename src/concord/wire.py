@@ -204,6 +204,7 @@ def _answer(answer: Answer, results: Sequence[JsonObject]) -> JsonObject:
         "generation": answer.generation,
         "search_time_ms": round(answer.search_time_ms, 3),
         "timings_ms": {stage: round(took, 3) for stage, took in answer.timings_ms.items()},
+        "sources_about": {hit.source.name: hit.source.about for hit in answer.hits if hit.source.about},
         "results": results,
         "agreement_scores": agreement_scores(results),
     }

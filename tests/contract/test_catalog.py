@@ -28,7 +28,14 @@ def found(store: Store, word: str) -> list[int]:
 
 
 def test_sources_come_back_whole_and_by_name(store: Store):
-    zoo = source("zoo", patterns=("*.md", "*.txt"), tags=("ops", "ä b"), trust="untrusted", created_at=1.5)
+    zoo = source(
+        "zoo",
+        patterns=("*.md", "*.txt"),
+        tags=("ops", "ä b"),
+        trust="untrusted",
+        created_at=1.5,
+        about="keepers’ handbook",
+    )
     notes = source("notes", path=None, kind="notes", synced_at=2.5)
     store.catalog.put_source(zoo)
     store.catalog.put_source(notes)

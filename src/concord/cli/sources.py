@@ -34,7 +34,7 @@ no_embed_option = click.option(
 @command(
     "add",
     "kb add ./docs",
-    "kb add ~/papers --name papers --pattern '*.pdf' --tags research",
+    "kb add ~/papers --name papers --pattern '*.pdf' --about 'what our field has published'",
     "kb add ./downloads ./mail --untrusted --no-embed",
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
@@ -43,6 +43,7 @@ no_embed_option = click.option(
     "--pattern", "patterns", metavar="GLOB", multiple=True, help="Only files that match; repeatable."
 )
 @tags_option("Tags for all of its documents.")
+@click.option("--about", metavar="TEXT", help="One line on what is in it, which AI tools see; '' removes it.")
 @click.option("--untrusted", is_flag=True, help="Its content comes from strangers: results from it say so.")
 @no_embed_option
 def add(
@@ -51,6 +52,7 @@ def add(
     name: str | None,
     patterns: tuple[str, ...],
     tags: tuple[str, ...],
+    about: str | None,
     untrusted: bool,
     no_embed: bool,
     as_json: bool,
@@ -66,13 +68,14 @@ def add(
         refuse("--name is for a single PATH")
     trust: Trust = "untrusted" if untrusted else "trusted"
     asked = [
-        Add(path, name=name, patterns=patterns, tags=tags, trust=trust, embed=not no_embed) for path in paths
+        Add(path, name=name, patterns=patterns, tags=tags, about=about, trust=trust, embed=not no_embed)
+        for path in paths
     ]
     reports = []
     with opened(flags, must_exist=False) as knowledge:
         for args in asked if len(asked) > 1 else ():
             with suppress(KBError):  # raised again in its turn
-                knowledge.register(args.path, patterns=patterns, tags=tags, trust=trust)
+                knowledge.register(args.path, patterns=patterns, tags=tags, trust=trust, about=about)
         for args in asked:
             reports.append(run_on(knowledge, OPERATIONS["add"], args))
             if not as_json:
@@ -236,7 +239,7 @@ def _list_sources(listed: JsonObject, *, as_json: bool) -> None:
     elif not sources:
         output.talk("there are no sources yet: `kb add PATH` indexes a folder")
     else:
-        heads = ("source", "documents", "chunks", "vectors", "last sync", "path", "only files like")
+        heads = ("source", "documents", "chunks", "vectors", "last sync", "path", "only files like", "about")
         rows = [
             (
                 source["source"],
@@ -244,11 +247,13 @@ def _list_sources(listed: JsonObject, *, as_json: bool) -> None:
                 source["synced_at"] or "never",
                 source["path"] or source["kind"],
                 ", ".join(source["patterns"]),
+                source["about"],
             )
             for source in sources
         ]
-        columns = len(heads) if any(row[-1] for row in rows) else len(heads) - 1
-        output.emit(output.table(heads[:columns], [row[:columns] for row in rows]))
+        filled = [column for column in zip(heads, *rows, strict=True) if any(column[1:])]
+        heads, *rows = zip(*filled, strict=True)
+        output.emit(output.table(heads, rows))
 
 
 def _list_documents(knowledge: KnowledgeBase, name: str, *, as_json: bool) -> None:

@@ -13,6 +13,7 @@ from concord.types import DocumentType, Json, Mode, Opinion, Trust
 
 MAX_TEXT = 10_000  # characters of a query or a name: whoever sends more has pasted a document
 MAX_NOTE = 1_000_000
+MAX_ABOUT = 300  # characters of what is said of a source: it goes along with every list and answer
 MIN_TOKENS = 500  # one result with its citation, in the frame that every answer has
 MAX_TOKENS = 25_000  # where clients cut what a tool says
 DEFAULT_TOKENS = 2_400  # an answer that nobody asked to be longer stays under 2,500
@@ -139,6 +140,10 @@ class Add(Arguments, frozen=True):
     ] = None
     patterns: Annotated[tuple[Filled, ...], doc("Only files that match one of these globs: **/*.md.")] = ()
     tags: Annotated[tuple[Filled, ...], doc("Tags for all of its documents.")] = ()
+    about: Annotated[
+        Annotated[str, Meta(max_length=MAX_ABOUT)] | None,
+        doc("One line on what is in it, shown where sources are listed; default: as it was."),
+    ] = None
     trust: Trust = "trusted"
     embed: bool = True
 

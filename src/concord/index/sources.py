@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from concord.core.arguments import MAX_ABOUT
 from concord.core.errors import Action, BackendDown, BadValue, Hint, NotFound, UsageError
 from concord.core.reports import Removal
 from concord.core.working_folder import placed
+from concord.text.clean import encodable
 from concord.types import Source, Trust, silent
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ def register(
     patterns: Sequence[str] = (),
     tags: Sequence[str] = (),
     trust: Trust = "trusted",
+    about: str | None = None,
 ) -> Source:
     """Store and return the source of a folder or file; options given here replace those of a known source.
 
@@ -68,7 +71,7 @@ def register(
     def wanted(known: Sequence[Source]) -> Source:
         same = next((source for source in known if source.path == str(path)), None)
         if same is None:
-            return new_source(path, known, name=name, patterns=patterns, tags=tags, trust=trust)
+            return new_source(path, known, name=name, patterns=patterns, tags=tags, trust=trust, about=about)
         labels = tuple(dict.fromkeys(tags)) or same.tags
         _take_back(set(same.tags) - set(labels), same, catalog)
         return replace(
@@ -77,6 +80,7 @@ def register(
             patterns=kept_patterns(patterns) if patterns else same.patterns,
             tags=labels,
             trust="untrusted" if trust == "untrusted" else same.trust,
+            about=same.about if about is None else in_a_line(about),
         )
 
     return _stored(catalog, wanted)
@@ -139,6 +143,7 @@ def new_source(
     patterns: Sequence[str] = (),
     tags: Sequence[str] = (),
     trust: Trust = "trusted",
+    about: str | None = None,
 ) -> Source:
     """Return a new source for a folder or file."""
     names = {source.name for source in existing}
@@ -159,7 +164,20 @@ def new_source(
         tags=tuple(dict.fromkeys(tags)),
         trust=trust,
         created_at=time.time(),
+        about=in_a_line(about or ""),
     )
+
+
+def in_a_line(text: str) -> str:
+    """Return what is said of a source, as it is kept.
+
+    Raises:
+        BadValue: it is too long to be sent with every list of sources.
+    """
+    line = encodable(" ".join(text.split()))
+    if len(line) > MAX_ABOUT:
+        raise BadValue(f"what is said of a source has {len(line):,} characters", hint=f"at most {MAX_ABOUT}")
+    return line
 
 
 def glob_under(source: Source, path: Path) -> str | None:

@@ -64,7 +64,7 @@ def pack_answer(answer: Answer, max_tokens: int, *, is_brief: bool = False) -> R
     answer = answer_in_words(answer, WORDS)
     is_guess = _is_guess(answer)
     answer = _brief(answer) if is_brief and not is_guess else answer
-    wire = answer_to_json(_guessed(answer) if is_guess else answer)
+    wire = {"notice": render.NOTICE, **answer_to_json(_guessed(answer) if is_guess else answer)}
     wire |= {"timings_ms": {}, "agreement_scores": {}}
     results, texts = wire["results"], [one["text"] for one in wire["results"]]
     for one in results:
@@ -213,6 +213,7 @@ def _shorten_frame(wire: JsonObject, *, query: int, suggestions: int, said: int)
     wire |= {
         "query": _short(wire["query"], query),
         "answer": wire["answer"] if suggestions else None,
+        "sources_about": {},
         "note": _short(wire["note"], said) if wire["note"] else None,
         "suggestions": [_short(one, 60) for one in wire["suggestions"][:suggestions]],
         "degraded": [{**one, "reason": _short(one["reason"], said // 2)} for one in wire["degraded"][:3]],

@@ -90,31 +90,36 @@ SPAN = record(
     end_column=maybe(COUNT),
     page=maybe(COUNT),
 )
-ANSWER = record(
-    query=TEXT,
-    mode=TEXT,
-    query_type=maybe(TEXT),
-    fusion=maybe(TEXT),
-    org=TEXT,
-    confidence=maybe(TEXT),
-    confidence_score=maybe(NUMBER),
-    answerable=maybe(YES_NO),
-    answer=maybe(SPAN),
-    calibrated=maybe(YES_NO),
-    strategies_matched=several(TEXT),
-    degraded=several(record(strategy=TEXT, reason=TEXT)),
-    note=maybe(TEXT),
-    suggestions=several(TEXT),
-    returned=COUNT,
-    total_hits=COUNT,
-    omitted=by_name(COUNT),
-    generation=COUNT,
-    search_time_ms=NUMBER,
-    timings_ms=by_name(NUMBER),
-    results=several(RESULT),
-    agreement_scores=by_name(NUMBER),
+ANSWER = or_absent(
+    record(
+        query=TEXT,
+        mode=TEXT,
+        query_type=maybe(TEXT),
+        fusion=maybe(TEXT),
+        org=TEXT,
+        confidence=maybe(TEXT),
+        confidence_score=maybe(NUMBER),
+        answerable=maybe(YES_NO),
+        answer=maybe(SPAN),
+        calibrated=maybe(YES_NO),
+        strategies_matched=several(TEXT),
+        degraded=several(record(strategy=TEXT, reason=TEXT)),
+        note=maybe(TEXT),
+        suggestions=several(TEXT),
+        returned=COUNT,
+        total_hits=COUNT,
+        omitted=by_name(COUNT),
+        generation=COUNT,
+        search_time_ms=NUMBER,
+        timings_ms=by_name(NUMBER),
+        sources_about=by_name(TEXT),
+        results=several(RESULT),
+        agreement_scores=by_name(NUMBER),
+    ),
+    notice=TEXT,
 )
 PAGE = record(
+    notice=TEXT,
     citation=TEXT,
     path=TEXT,
     file=maybe(TEXT),
@@ -158,8 +163,17 @@ SYNC = record(
     note=maybe(TEXT),
 )
 LISTING = record(
+    notice=TEXT,
     sources=several(
-        record(source=TEXT, source_id=TEXT, kind=TEXT, path=maybe(TEXT), documents=COUNT, chunks=COUNT)
+        record(
+            source=TEXT,
+            source_id=TEXT,
+            kind=TEXT,
+            path=maybe(TEXT),
+            documents=COUNT,
+            chunks=COUNT,
+            about=TEXT,
+        )
     ),
     documents=maybe(several(record(document_id=TEXT, path=TEXT, title=TEXT, type=TEXT))),
     returned=COUNT,
@@ -282,15 +296,15 @@ TOOLS: tuple[Row, ...] = (
         "and kb_list shows that the folder in question is not indexed. Only folders that the server's owner "
         "allows can be added. A big folder goes on in the background and says so ('state': 'running').",
         OPERATIONS["add"],
-        ("path", "name", "patterns", "tags"),
+        ("path", "name", "patterns", "tags"),  # what it is about stands in every answer: its owner says that
         SYNC,
         long=tools.plan_add,
     ),
     Row(
         "kb_list",
         "List sources or documents",
-        "List what is indexed: the sources with their sizes and last sync, or the documents of one source. "
-        "Long lists come in pages: pass next_cursor to read on.",
+        "List what is indexed: the sources with what each is about, their sizes and last sync, or the "
+        "documents of one source. Long lists come in pages: pass next_cursor to read on.",
         OPERATIONS["list"],
         ("source", "cursor"),
         LISTING,

@@ -58,7 +58,7 @@ def get(state: ServerState, kb: KnowledgeBase, asked: Get) -> Reply:
     )
     room = max_bytes = (asked.max_tokens or DEFAULT_TOKENS) * BYTES_PER_TOKEN
     while room > 0:
-        wire = page(kb, wanted, room)
+        wire = {"notice": render.NOTICE, **page(kb, wanted, room)}
         reply = Reply(wire, render.page(wire))
         if _size(reply) <= max_bytes:
             return reply
@@ -126,7 +126,7 @@ def list_sources(state: ServerState, kb: KnowledgeBase, asked: List) -> Reply:
     if kind == "documents":
         rows = [_document(row) for row in rows]
     wire[kind], more = _that_fit(rows, name)
-    wire = {**wire, "returned": len(wire[kind]), "next_cursor": more}
+    wire = {"notice": render.NOTICE, **wire, "returned": len(wire[kind]), "next_cursor": more}
     return Reply(wire, render.listing(wire))
 
 

@@ -24,7 +24,9 @@ from concord.text.document import embedded_tags
 from concord.text.names import names_of
 from concord.types import ChunkId, Document, Piece, Source
 
-_SOURCE_FIELDS = ("name", "path", "kind", "prefix", "patterns", "tags", "trust", "created_at", "synced_at")
+_SOURCE_FIELDS = (
+    "name", "path", "kind", "prefix", "patterns", "tags", "trust", "created_at", "synced_at", "about",
+)  # fmt: skip
 _DOCUMENT_FIELDS = (
     "source", "path", "type", "title", "details", "file_hash", "content_hash", "size", "mtime_ns",
     "superseded_by", "indexed_at", "fields",

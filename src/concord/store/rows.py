@@ -30,6 +30,7 @@ def source_values(source: Source) -> dict[str, Any]:
         "trust": source.trust,
         "created_at": float(source.created_at),
         "synced_at": None if source.synced_at is None else float(source.synced_at),
+        "about": source.about,
     }
 
 
@@ -129,7 +130,7 @@ NANOSECONDS = 1e9  # a float, so that a date beyond all files is still a number 
 
 TAGS = "(SELECT json_list(tag, position) FROM kb_document_tags WHERE document = d.key)"
 SOURCE_COLUMNS = (
-    "s.id, s.name, s.path, s.kind, s.prefix, s.patterns, s.tags, s.trust, s.created_at, s.synced_at"
+    "s.id, s.name, s.path, s.kind, s.prefix, s.patterns, s.tags, s.trust, s.created_at, s.synced_at, s.about"
 )
 DOCUMENT_COLUMNS = f"""d.id, (SELECT id FROM kb_sources WHERE key = d.source), d.path, d.type, d.title,
 {TAGS}, d.details, d.file_hash, d.content_hash, d.size, d.mtime_ns, d.superseded_by, d.indexed_at, d.fields"""

@@ -32,7 +32,8 @@ CREATE TABLE kb_sources (
     trust {text} NOT NULL,
     created_at {real} NOT NULL,
     synced_at {real},
-    sync_state {text} NOT NULL DEFAULT ''
+    sync_state {text} NOT NULL DEFAULT '',
+    about {text} NOT NULL DEFAULT ''
 ) {plain};
 CREATE TABLE kb_documents (
     key {key},

@@ -46,10 +46,10 @@ export function addForm() {
   const list = (text) => text.split(",").map((part) => part.trim()).filter(Boolean);
   const onsubmit = async (event) => {
     event.preventDefault();
-    const { path, name, patterns, tags } = Object.fromEntries(new FormData(event.target));
+    const { path, name, about, patterns, tags } = Object.fromEntries(new FormData(event.target));
     fault.textContent = "";
     try {
-      await api.post("/sources", { path: path.trim(), name: name.trim() || null, patterns: list(patterns), tags: list(tags) });
+      await api.post("/sources", { path: path.trim(), name: name.trim() || null, about: about || null, patterns: list(patterns), tags: list(tags) });
       announce(`Reading ${path}`);
       if (document.body.dataset.view === NAME) event.target.reset();
       else await go({ view: NAME });
@@ -59,8 +59,8 @@ export function addForm() {
   };
   return h("form.card", { onsubmit },
     h("div.line", field("path", "Folder or file", api.session.roots[0] ?? "/home/me/notes", { required: true }), h("button.primary", "Add")),
-    h("details", h("summary", "Name, patterns, tags"),
-      h("div.line", field("name", "Name", "its folder's name"), field("patterns", "Only files like", "**/*.md, **/*.txt"), field("tags", "Tags", "work, draft"))),
+    h("details", h("summary", "Name, description, patterns, tags"),
+      h("div.line", field("name", "Name", "its folder's name"), field("about", "What is in it", "one line, which AI tools see"), field("patterns", "Only files like", "**/*.md, **/*.txt"), field("tags", "Tags", "work, draft"))),
     api.session.roots.length > 0 && h("p.soft", "Within ", h("code", api.session.roots.join(", "))),
     fault);
 }

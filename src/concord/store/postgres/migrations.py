@@ -1,4 +1,7 @@
-"""Making the schema of an organisation, and moving there what versions up to 12 kept in shared tables."""
+"""Making the schema of an organisation and leading it here from an earlier version.
+
+What versions up to 12 kept in shared tables is moved there.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ from concord.store.postgres.vectors import PostgresVectorTables
 from concord.store.postgres.words import Scopes
 from concord.store.schema import create
 
-VERSION = 13
+VERSION = 14
+# What leads from a version to the next, from the first in which an organisation had a schema of its own.
+_FIRST = 13
+_STEPS = ("ALTER TABLE kb_sources ADD COLUMN about text NOT NULL DEFAULT ''",)
 OLDEST_PGVECTOR = (0, 8)
 _LOCK = 0x6B62636F  # one at a time makes or moves tables
 
@@ -55,8 +61,10 @@ def bring_up_to_date(location: Location) -> bool:
     """
     with translated(location.server), connect(location) as connection:
         if _look(connection, location).is_made:
-            _check_version(connection, location)
+            version = _checked_version(connection, location)
             _check_base(connection, location)
+            if version < VERSION:
+                _update(connection, location)
             return True
         is_old = find_shared(PostgresSession(connection), location.org) is not None
     if is_old:
@@ -75,6 +83,15 @@ def make(location: Location) -> None:
             state = _look(connection, location)
             if not state.is_made:
                 _make(connection, location, state)
+
+
+def _update(connection: Bounded, location: Location) -> None:
+    """Lead a schema here from an earlier version; another process may have done so meanwhile."""
+    _lock(connection)
+    with connection.transaction():
+        for step in _STEPS[_checked_version(connection, location) - _FIRST :]:
+            connection.execute(step)
+        connection.execute("UPDATE kb_meta SET value = %s WHERE key = 'schema'", (VERSION,))
 
 
 def _lock(connection: Bounded) -> None:
@@ -125,13 +142,14 @@ def _look(connection: Connection, location: Location) -> _State:
     return state
 
 
-def _check_version(connection: Connection, location: Location) -> None:
-    version = _value(connection, "SELECT value FROM kb_meta WHERE key = 'schema'")
+def _checked_version(connection: Connection, location: Location) -> int:
+    version = int(_value(connection, "SELECT value FROM kb_meta WHERE key = 'schema'"))
     if version > VERSION:
         raise SchemaTooNew(
             f"PostgreSQL at {location.server} has schema {version}; this program knows up to {VERSION}",
             hint=Hint(Action.UPGRADE, package="concord-kb"),
         )
+    return version
 
 
 def _check_base(connection: Connection, location: Location) -> None:

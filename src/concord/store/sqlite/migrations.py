@@ -29,7 +29,7 @@ class _State(Struct, frozen=True):
     is_empty: bool
 
 
-VERSION = 6  # `old_schemas` leads there from any earlier one
+VERSION = 7  # `old_schemas` leads there from any earlier one
 # vec0 keeps many vectors in one value, which SQLite walks page by page: with pages of 16 kB instead of 4,
 # nearest neighbours take 3/4 of the time, words no longer, and the file is smaller.
 PAGE_BYTES = 16384

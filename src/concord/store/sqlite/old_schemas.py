@@ -1,4 +1,4 @@
-"""What leads from one schema to the next, from 1 to 6. What was released never changes.
+"""What leads from one schema to the next, from 1 to 7. What was released never changes.
 
 Only files that an earlier program has written take these steps; a new one is made as `schema` says.
 
@@ -112,6 +112,9 @@ _SPACES = _MODEL_SPACES + _DELETED_TRIGGER + _CACHE_USE
 
 # A passage may end on a later page than it begins on; what was stored before is taken to end where it begins.
 _LAST_PAGES = "ALTER TABLE kb_chunks ADD COLUMN last_page INTEGER"
+
+# What its owner says of a source.
+_ABOUT = "ALTER TABLE kb_sources ADD COLUMN about TEXT NOT NULL DEFAULT ''"
 
 # What chunks are called, and where in a line they begin and end. `kb backfill` fills in the names of chunks
 # that were stored before, and the next sync their columns, too.
@@ -295,4 +298,5 @@ STEPS = (
     _script(_LAST_PAGES),
     _script(_NAMES),
     keep_each_vector_once,
+    _script(_ABOUT),
 )
