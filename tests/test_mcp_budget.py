@@ -241,7 +241,11 @@ def test_a_row_of_a_listing_and_the_head_of_a_page_are_one_line_each(text: str):
     rows = {"sources": [], "documents": [row, row], "next_cursor": text, "total": 3}
     assert len(render.listing(rows).splitlines()) == 3
     source = {"source": text, "path": text, "documents": 1, "chunks": 1, "synced_at": None, "tags": [text]}
-    listed = {"sources": [{**source, "trust": "trusted"}], "documents": None, "next_cursor": None}
+    listed = {
+        "sources": [{**source, "about": text, "trust": "trusted"}],
+        "documents": None,
+        "next_cursor": None,
+    }
     assert len(render.listing(listed).splitlines()) == 1
     page = {"citation": text, "title": text, "freshness": None, "warnings": [text], "superseded_by": text}
     read = {**page, "before": text, "after": text, "next_cursor": text, "text": "Two\nlines."}

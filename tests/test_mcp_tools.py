@@ -96,7 +96,8 @@ def test_a_search_answers_with_the_wire_contract_and_citations_in_text(tmp_path:
 @pytest.mark.promise("mcp.sources.about", "mcp.trust.framed")
 def test_what_a_source_is_about_is_told_and_what_it_holds_is_called_data(tmp_path: Path):
     home = tmp_path / "home"
-    with KnowledgeBase(load_settings({}, {"KB_HOME": str(home)})) as kb:
+    hashing = {"KB_HOME": str(home), "KB_EMBED_PROVIDER": "hashing"}
+    with KnowledgeBase(load_settings({}, hashing)) as kb:
         kb.add(write_docs(tmp_path / "docs"), about="How our service works", embed=False)
 
     async def scene() -> None:
