@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from concord import __version__
+from concord import KnowledgeBase, __version__
+from concord.core.arguments import Nothing
+from concord.operations import OPERATIONS
 from concord.quality.evaluate import MODES, SAMPLE
 from concord.quality.metrics import MEASURES
+from concord.types import silent
 from support.judged import recipes, things
 
 pytestmark = pytest.mark.slow
@@ -62,6 +65,21 @@ def test_kb_eval_writes_json_runs_and_a_page_that_needs_nothing_else(kb, tmp_pat
     assert page.count("<th>p95 ms</th>") == 2
     assert told["model"] in page
     assert f"Concord {__version__}, 20" in page
+
+
+def test_the_last_report_is_kept_for_whoever_shows_it(kb, tmp_path: Path):
+    things(tmp_path / "set")
+    assert "quality" not in kb("stats").out
+    kb("eval", "set", "--limit", "5")
+    kb("eval", "set", "--limit", "9")
+    with KnowledgeBase() as knowledge:
+        kept = OPERATIONS["eval_report"].run(knowledge, Nothing(), silent)
+    assert kept["note"] is None
+    assert kept["report"]["queries"] == 9
+    assert set(kept["report"]["measures"]) == set(MODES)
+    assert {"score", "hit_labels"} <= kept["report"]["calibration"].keys()
+    assert re.search(r"^quality +nDCG@10 \d.* on set, 20", kb("stats").out, re.MULTILINE)
+    assert "quality" not in kb("--org", "other", "stats").out
 
 
 def test_a_report_that_cannot_be_written_is_an_error_and_no_traceback(kb, tmp_path: Path):

@@ -53,6 +53,7 @@ def test_everything_can_be_asked_for_and_answered_in_json(kb: KnowledgeBase, tmp
     assert run(kb, "sync", source="docs")["unchanged"] == 2
     assert run(kb, "feedback", reference=hit["citation"], opinion="good")["opinion"] == "good"
     assert run(kb, "stats")["documents"] == 3
+    assert "has not been measured" in run(kb, "eval_report")["note"]
     assert run(kb, "doctor")["healthy"] is True
     assert run(kb, "backup", path=str(tmp_path / "copy.db"))["documents"] == 3
     assert run(kb, "backfill")["documents"] == 3

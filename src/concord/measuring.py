@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -50,7 +52,39 @@ class Measuring:
         collection = read_collection(Path(folder), split).sampled(limit)
         others = _foreign(unanswerable, collection, limit)
         with self.indexed_apart(collection, progress) as tools:
-            return evaluate(collection, tools, progress, others)
+            return self._kept(evaluate(collection, tools, progress, others))
+
+    def last_report(self) -> dict[str, Any] | None:
+        """Return what the last evaluation measured, as JSON, and when; None before the first."""
+        from msgspec import DecodeError, json
+
+        try:
+            report: dict[str, Any] = json.decode(self._report_file.read_bytes(), type=dict[str, Any])
+        except (OSError, DecodeError):  # there is none, or it is no longer what was written
+            return None
+        return report
+
+    @property
+    def _report_file(self) -> Path:
+        """Where the last report of this knowledge base is: beside no store, for most can hold no file."""
+        settings, org = self._parts.settings, self._parts.org
+        key = hashlib.sha256(f"{settings.store_url}\0{org}".encode()).hexdigest()[:12]
+        return Path(settings.paths.data, f"evaluation-{key}.json")
+
+    def _kept(self, found: Evaluation) -> Evaluation:
+        """Keep a report for those who show the last one; where it cannot be kept, it is still returned."""
+        from msgspec import json
+
+        from concord import __version__
+        from concord.core.filesystem import replace_file
+        from concord.wire import iso_time
+        from concord.wire_reports import report_to_json
+
+        wire = report_to_json(found, measured_at=iso_time(time.time()), version=__version__)
+        with suppress(OSError):
+            self._report_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(self._report_file, json.encode(wire))
+        return found
 
     def calibrate(
         self,

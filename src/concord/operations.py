@@ -190,6 +190,14 @@ def _stats(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
     return {**_wire(found), "problems": list(found.problems)}  # what there is to do about it
 
 
+def _eval_report(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
+    from concord.core.errors import Action, Hint
+
+    report = kb.measuring.last_report()
+    none = Hint(Action.EVALUATE, "how good search is has not been measured yet: {evaluate} does")
+    return {"report": report, "note": None if report else none}
+
+
 def keep_note(kb: KnowledgeBase, args: Note) -> Document:
     """Keep a note."""
     from concord.index.notes import Note as NoteText  # with all that cuts text: late
@@ -279,6 +287,7 @@ def _rows() -> Iterator[Operation]:
     yield Operation("sync", Sync, _sync, "write", "Bring sources up to date.", is_long=True)
     yield Operation("remove", Remove, _remove, "destroy", "Remove a source from the index.", is_long=True)
     yield Operation("stats", Nothing, _stats, "read", "Show how much is stored, and where.")
+    yield Operation("eval_report", Nothing, _eval_report, "read", "Show what the last evaluation measured.")
     yield Operation("note", Note, _note, "write", "Keep a note.")
     yield Operation("edit_note", EditNote, _edit_note, "write", "Change a note in place.")
     yield Operation("remove_note", RemoveNote, _remove_note, "destroy", "Delete a note for good.")

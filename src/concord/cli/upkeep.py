@@ -33,7 +33,8 @@ def stats(flags: Flags, as_json: bool) -> None:
     if as_json:
         output.emit_json(state)
     else:
-        facts = [*_facts(state), *(("to do", in_words(problem)) for problem in problems)]
+        measured = _quality(run(flags, "eval_report", Nothing())["report"])
+        facts = [*_facts(state), *measured, *(("to do", in_words(problem)) for problem in problems)]
         output.emit("\n".join(f"{name:<11} {one_line(value)}" for name, value in facts))
 
 
@@ -61,6 +62,14 @@ def _facts(state: JsonObject) -> Iterator[tuple[str, str]]:
     if any(state["feedback"].values()):
         opinions = ", ".join(f"{count:,} {opinion}" for opinion, count in state["feedback"].items() if count)
         yield "feedback", f"{opinions} (`kb calibrate` learns from it)"
+
+
+def _quality(report: JsonObject | None) -> Iterator[tuple[str, str]]:
+    """Yield how good search was when it was measured last."""
+    if report:
+        ndcg, error = report["measures"]["auto"]["nDCG@10"], report["calibration"]["score"]["ece"]
+        figures = f"nDCG@10 {ndcg:.3f}, ECE {error:.3f}"
+        yield "quality", f"{figures} on {report['collection']}, {report['measured_at'][:10]}"
 
 
 def _index(index: JsonObject, vectors: int) -> str:

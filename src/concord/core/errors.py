@@ -65,6 +65,7 @@ class Action(StrEnum):
     MODELS_LIST = "models_list"
     MODELS_ADD = "models_add"
     MODELS_USE = "models_use"
+    EVALUATE = "evaluate"
     CALIBRATE = "calibrate"
     FEEDBACK = "feedback"
     CONFIG = "config"

@@ -36,6 +36,7 @@ WORDS: dict[Action, str] = {
     Action.MODELS_LIST: "`kb models list`",
     Action.MODELS_ADD: "`kb models add`",
     Action.MODELS_USE: "`kb models use`",
+    Action.EVALUATE: "`kb eval`",
     Action.CALIBRATE: "`kb calibrate`",
     Action.FEEDBACK: "`kb feedback`",
     Action.CONFIG: "`kb config`",

@@ -84,6 +84,7 @@ def _rows() -> Iterator[Row]:
     yield _row("DELETE /notes/{document_id}", "remove_note")
     yield _row("POST /feedback", "feedback")
     yield _row("GET /stats", "stats", answer=answers.stats)
+    yield _row("GET /eval", "eval_report")
     yield _row("GET /doctor", "doctor", (), DOCTOR)
     yield _row("POST /doctor", "doctor", answer=DOCTOR)
     yield _row("GET /models", "models")
