@@ -102,7 +102,9 @@ class Syncing:
         """Keep sources current, all or those of the chosen ids, until `stop` is set."""
         tools = WatchTools(
             sources=lambda: [
-                one for one in self._parts.store.catalog.snapshot().sources if not chosen or one.id in chosen
+                source
+                for source in self._parts.store.catalog.snapshot().sources
+                if not chosen or source.id in chosen
             ],
             sync=lambda source: self._try_sync(source, embed=embed, progress=progress),
             own_folders=self._own_folders(),

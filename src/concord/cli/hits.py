@@ -164,7 +164,7 @@ def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Callable[
     wanted = {token for word in significant(words.findall(query)) for token in tokens(word)}
 
     def is_wanted(word: str) -> bool:
-        return not wanted.isdisjoint(tokens(word)) or any(contains(word, one) for one in searched)
+        return not wanted.isdisjoint(tokens(word)) or any(contains(word, form) for form in searched)
 
     return lambda line: words.sub(
         lambda found: dress.match(found[0]) if is_wanted(found[0]) else found[0], line
@@ -268,5 +268,7 @@ def _relevance(sums: Arithmetic) -> Iterator[str]:
     yield f"relevance {sums['relevance']:.4f} ({kind})"
     if sums["calibrated"]:
         features = sorted(sums["features"], key=lambda feature: -abs(feature["added"]))[:MOST_FEATURES]
-        shown = ", ".join(f"{one['name']} {one['value']:.3g} → {one['added']:+.2f}" for one in features)
+        shown = ", ".join(
+            f"{feature['name']} {feature['value']:.3g} → {feature['added']:+.2f}" for feature in features
+        )
         yield f"log-odds from {sums['intercept']:+.2f}: {shown}, …"

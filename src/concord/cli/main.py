@@ -213,7 +213,8 @@ def _meant(fault: click.NoSuchOption) -> str:
 def _long_options(context: click.Context) -> dict[str, str]:
     """Return the options of a command by their names without dashes."""
     parameters = context.command.get_params(context)
-    return {name.lstrip("-"): name for one in parameters for name in one.opts if name.startswith("--")}
+    names = (name for parameter in parameters for name in parameter.opts)
+    return {name.lstrip("-"): name for name in names if name.startswith("--")}
 
 
 def _lower(message: str) -> str:

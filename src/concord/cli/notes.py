@@ -65,7 +65,7 @@ def note(flags: Flags, text: tuple[str, ...], as_json: bool, no_embed: bool, **g
     --remove and --supersedes take. Exporting notes and importing them again loses nothing.
     """
     source, target, gone = given.pop("source"), given.pop("target"), given.pop("remove")
-    if sum(one is not None for one in (source, target, gone, given["edit"], given["supersedes"])) > 1:
+    if sum(value is not None for value in (source, target, gone, given["edit"], given["supersedes"])) > 1:
         refuse("--import, --export, --remove, --edit and --supersedes exclude each other")
     if (source or target or gone) and (text or _given()):
         refuse("--import, --export and --remove take no text and no fields")

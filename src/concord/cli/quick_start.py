@@ -81,8 +81,8 @@ def _untranslated(message: str) -> str:
     return message
 
 
-def _counted(one: str, several: str, number: int) -> str:
-    return one if number == 1 else several
+def _counted(single: str, several: str, number: int) -> str:
+    return single if number == 1 else several
 
 
 def _system() -> str:

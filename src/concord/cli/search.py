@@ -240,7 +240,7 @@ def _header(read: DocumentSlice) -> str:
         parts.append(f"the file was {read.freshness} since it was indexed")
     if read.document.superseded_by:
         parts.append(f"superseded by {read.document.superseded_by}")
-    parts += [sentence(one) for one in partly_read([read.document])]
+    parts += [sentence(part) for part in partly_read([read.document])]
     return " · ".join(parts)
 
 

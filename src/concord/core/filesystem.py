@@ -54,9 +54,9 @@ def sweep_drafts(path: str | os.PathLike[str]) -> None:
     """Delete drafts that killed processes have left beside a file; only while nobody writes the file."""
     folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):  # it is somebody else's, or the folder cannot be listed: writing tells
-        for one in os.listdir(folder):
-            if (found := _DRAFT.fullmatch(one)) and found["name"] == _brief(name):
-                os.unlink(os.path.join(folder, one))
+        for entry in os.listdir(folder):
+            if (found := _DRAFT.fullmatch(entry)) and found["name"] == _brief(name):
+                os.unlink(os.path.join(folder, entry))
 
 
 def sync_names(folder: str) -> None:

@@ -168,6 +168,6 @@ def partly_read(documents: Iterable[Document]) -> list[PartlyRead]:
     ]
 
 
-def sentence(one: PartlyRead) -> str:
+def sentence(part: PartlyRead) -> str:
     """Return a sentence that says how many pages of a document hold no text."""
-    return f"{one.pages_without_text:,} of {one.pages:,} pages of {one.path} hold no text"
+    return f"{part.pages_without_text:,} of {part.pages:,} pages of {part.path} hold no text"

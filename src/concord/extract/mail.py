@@ -96,7 +96,9 @@ def _readable(message: Message, depth: int = 0) -> Iterator[Message]:
     elif _is_multipart(message):
         parts = [part for part in message.get_payload() if isinstance(part, Message)]
         found = (
-            one for part in parts[: 1 if kind == "related" else None] for one in _readable(part, depth + 1)
+            message
+            for part in parts[: 1 if kind == "related" else None]
+            for message in _readable(part, depth + 1)
         )
         yield from sorted(found, key=_preference)[:1] if kind == "alternative" else found
 

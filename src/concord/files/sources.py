@@ -37,5 +37,7 @@ def find_source(name: str, sources: Sequence[Source]) -> Source:
 def holder(path: str | os.PathLike[str], sources: Sequence[Source]) -> Source | None:
     """Return the source that has this path for its root, else the innermost one that contains it."""
     place = os.fspath(path) + "/"
-    holding = [one for one in sources if one.path and place.startswith(one.path.rstrip("/") + "/")]
+    holding = [
+        source for source in sources if source.path and place.startswith(source.path.rstrip("/") + "/")
+    ]
     return max(holding, key=lambda source: len(source.path or ""), default=None)

@@ -48,22 +48,22 @@ class Group:
         self._waiting: list[Prepared] = []
         self._since = 0.0
 
-    def add(self, one: Prepared) -> None:
+    def add(self, prepared: Prepared) -> None:
         """Let a document wait for others."""
         self._since = self._since if self._waiting else time.monotonic()
-        self._waiting.append(one)
+        self._waiting.append(prepared)
 
     def is_due(self) -> bool:
         """Whether enough documents wait, or wait long enough, to be stored."""
         is_late = time.monotonic() - self._since >= GROUP_S
-        return bool(self._waiting) and (is_late or is_full([one.pieces for one in self._waiting]))
+        return bool(self._waiting) and (is_late or is_full([prepared.pieces for prepared in self._waiting]))
 
     def store(self, catalog: Catalog) -> Stored:
         """Store those that wait, and begin anew."""
         group, self._waiting = self._waiting, []
         try:
             if group:
-                catalog.put_documents((one.document, one.pieces) for one in group)
+                catalog.put_documents((waiting.document, waiting.pieces) for waiting in group)
         except BadValue:  # one of them cannot be stored, and must not keep the others out
             return _stored_one_by_one(group, catalog)
         return group, []
@@ -71,12 +71,12 @@ class Group:
 
 def _stored_one_by_one(group: Sequence[Prepared], catalog: Catalog) -> Stored:
     documents, failed = list[Prepared](), list[Failure]()
-    for one in group:
+    for prepared in group:
         try:
-            catalog.put_documents([(one.document, one.pieces)])
-            documents.append(one)
+            catalog.put_documents([(prepared.document, prepared.pieces)])
+            documents.append(prepared)
         except BadValue as fault:
-            failed.append(Failure(one.document.path, fault.message))
+            failed.append(Failure(prepared.document.path, fault.message))
     return documents, failed
 
 
@@ -93,9 +93,9 @@ class Tally:
     def add_stored(self, stored: Stored) -> None:
         """Count documents that were stored, and those that could not be."""
         prepared, failed = stored
-        self.counts.update(one.kind for one in prepared)
-        self.counts["chunks"] += sum(len(one.pieces) for one in prepared)
-        self.partly_read += partly_read(one.document for one in prepared)
+        self.counts.update(item.kind for item in prepared)
+        self.counts["chunks"] += sum(len(item.pieces) for item in prepared)
+        self.partly_read += partly_read(item.document for item in prepared)
         self.failed += failed
 
     def add_skipped(self, path: str, reason: str) -> None:

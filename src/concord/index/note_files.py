@@ -51,7 +51,7 @@ def read_notes(place: str | os.PathLike[str]) -> list[KeptNote]:
     """Return the notes in a file, or in all files of a folder, by name."""
     path = Path(place)
     if path.is_dir():
-        files = sorted(one for one in path.rglob("*") if one.suffix.lower() in ENDINGS and one.is_file())
+        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in ENDINGS and file.is_file())
     elif path.is_file():
         files = [path]
     else:
@@ -143,8 +143,8 @@ def _read_file(path: Path) -> Iterator[KeptNote]:
                 yield note_from_json(_loaded(line, where), where, now)
     elif path.suffix.lower() == ".json":
         given = _loaded(text, str(path))
-        for number, one in enumerate(given if isinstance(given, list) else [given], 1):
-            yield note_from_json(one, f"note {number} of {path}", now)
+        for number, note in enumerate(given if isinstance(given, list) else [given], 1):
+            yield note_from_json(note, f"note {number} of {path}", now)
     else:
         yield note_from_markdown(text, str(path), now)
 

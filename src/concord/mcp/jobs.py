@@ -191,8 +191,9 @@ class Jobs:
 
     def moving(self, job: Job) -> Job:
         """Return the job whose progress to report: this one, or another that it waits for."""
-        others = [one for one in self.running() if one is not job and one.plan.extent.meets(job.plan.extent)]
-        return max([job, *others], key=lambda one: (one.step.is_work, one.step.at))
+        extent = job.plan.extent
+        others = [other for other in self.running() if other is not job and other.plan.extent.meets(extent)]
+        return max([job, *others], key=lambda other: (other.step.is_work, other.step.at))
 
     def close(self, seconds: float) -> bool:
         """Cancel everything and wait a little; return whether all of it has stopped."""

@@ -66,9 +66,9 @@ def pack_answer(answer: Answer, max_tokens: int, *, is_brief: bool = False) -> R
     answer = _brief(answer) if is_brief and not is_guess else answer
     wire = {"notice": render.NOTICE, **answer_to_json(_guessed(answer) if is_guess else answer)}
     wire |= {"timings_ms": {}, "agreement_scores": {}}
-    results, texts = wire["results"], [one["text"] for one in wire["results"]]
-    for one in results:
-        one["text"] = None
+    results, texts = wire["results"], [result["text"] for result in wire["results"]]
+    for result in results:
+        result["text"] = None
     _slim_frame(wire, max_bytes)
     packed = choose(_costs(wire, results, texts), max_bytes)
     if results and not packed.kept:
@@ -94,7 +94,7 @@ def _lacks_words(answer: Answer) -> bool:
     return (
         by_meaning_alone
         and answer.mode != "semantic"
-        and not any(one.strategy.startswith("fts_") for one in answer.degraded)
+        and not any(part.strategy.startswith("fts_") for part in answer.degraded)
         and not any(hit.scores.get("bm25") for hit in answer.hits)
     )
 
@@ -117,38 +117,38 @@ def _brief(answer: Answer) -> Answer:
 def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]) -> Costs:
     head = utf8_length(render.answer_head({**wire, "returned": len(results)}, len(results)))
     left_out = LEFT_OUT_BYTES if len(wire["results"]) > 1 else 0  # the only one is not left out
-    slight = are_slight([one["passage_score"] for one in results])
+    slight = are_slight([result["passage_score"] for result in results])
     return Costs(
         (json_length(frame_of(wire)) + left_out, head + left_out),
-        [_entry(one) for one in results],
+        [_entry(result) for result in results],
         [
-            None if is_slight else _whole(one, text)
-            for is_slight, one, text in zip(slight, results, texts, strict=True)
+            None if is_slight else _whole(result, text)
+            for is_slight, result, text in zip(slight, results, texts, strict=True)
         ],
     )
 
 
-def _entry(one: JsonObject) -> tuple[int, int]:
-    return json_length(_lean(one)) + 2, utf8_length(render.result(one, one["snippet"])) + 1
+def _entry(result: JsonObject) -> tuple[int, int]:
+    return json_length(_lean(result)) + 2, utf8_length(render.result(result, result["snippet"])) + 1
 
 
-def _whole(one: JsonObject, text: str) -> tuple[int, int]:
-    more = utf8_length(render.quoted(text)) - utf8_length(render.quoted(one["snippet"]))
-    return json_length({"text": text}) - json_length({"snippet": one["snippet"]}), more
+def _whole(result: JsonObject, text: str) -> tuple[int, int]:
+    more = utf8_length(render.quoted(text)) - utf8_length(render.quoted(result["snippet"]))
+    return json_length({"text": text}) - json_length({"snippet": result["snippet"]}), more
 
 
-def _lean(one: JsonObject) -> JsonObject:
+def _lean(result: JsonObject) -> JsonObject:
     """Return a result as a model reads it: without empty values, and with either text or snippet."""
-    said = {key: value for key, value in one.items() if key not in FOR_PEOPLE and value not in (None, [])}
-    if not one["more_in_document"]:
+    said = {key: value for key, value in result.items() if key not in FOR_PEOPLE and value not in (None, [])}
+    if not result["more_in_document"]:
         del said["more_in_document"]
     if "text" in said:
         said.pop("snippet", None)
-    said["score"] = round(one["score"], SCORE_DECIMALS)
-    if one["passage_score"] == one["score"]:
+    said["score"] = round(result["score"], SCORE_DECIMALS)
+    if result["passage_score"] == result["score"]:
         del said["passage_score"]
     else:
-        said["passage_score"] = round(one["passage_score"], SCORE_DECIMALS)
+        said["passage_score"] = round(result["passage_score"], SCORE_DECIMALS)
     return said
 
 
@@ -169,16 +169,16 @@ def _shortened_best(
     return choose(_costs(wire, results[:1], texts[:1]), max_bytes)
 
 
-def _over(wire: JsonObject, one: JsonObject, max_bytes: int) -> int:
+def _over(wire: JsonObject, result: JsonObject, max_bytes: int) -> int:
     """Return by how many bytes an answer of one result is too long, in the form that is longer."""
-    frame = _costs(wire, [one], [""]).frame
-    return max(head + entry - max_bytes for head, entry in zip(frame, _entry(one), strict=True))
+    frame = _costs(wire, [result], [""]).frame
+    return max(head + entry - max_bytes for head, entry in zip(frame, _entry(result), strict=True))
 
 
-def _bare(one: JsonObject) -> JsonObject:
+def _bare(result: JsonObject) -> JsonObject:
     """Return the fields that a small budget leaves out, emptied; `kb_get` has those that matter."""
     return {
-        "title": _short(one["title"], 40),
+        "title": _short(result["title"], 40),
         "file": None,
         "tags": [],
         "heading": [],
@@ -188,15 +188,15 @@ def _bare(one: JsonObject) -> JsonObject:
 
 def _filled(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str], packed: Packed) -> Reply:
     kept = [
-        {**one, "text": texts[i]} if i in packed.whole else one
-        for i, one in enumerate(results[: packed.kept])
+        {**result, "text": texts[i]} if i in packed.whole else result
+        for i, result in enumerate(results[: packed.kept])
     ]
     wire |= {
-        "results": [_lean(one) for one in kept],
+        "results": [_lean(result) for result in kept],
         "returned": len(kept),
         "note": with_left_out(wire["note"], LEFT_OUT, len(results) - len(kept)),
     }
-    bodies = [render.result(one, one["text"] or one["snippet"]) for one in kept]
+    bodies = [render.result(result, result["text"] or result["snippet"]) for result in kept]
     return Reply(wire, "\n".join([render.answer_head(wire, len(results)), *bodies]))
 
 
@@ -215,8 +215,8 @@ def _shorten_frame(wire: JsonObject, *, query: int, suggestions: int, said: int)
         "answer": wire["answer"] if suggestions else None,
         "sources_about": {},
         "note": _short(wire["note"], said) if wire["note"] else None,
-        "suggestions": [_short(one, 60) for one in wire["suggestions"][:suggestions]],
-        "degraded": [{**one, "reason": _short(one["reason"], said // 2)} for one in wire["degraded"][:3]],
+        "suggestions": [_short(suggestion, 60) for suggestion in wire["suggestions"][:suggestions]],
+        "degraded": [{**part, "reason": _short(part["reason"], said // 2)} for part in wire["degraded"][:3]],
     }
 
 

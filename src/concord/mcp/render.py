@@ -34,9 +34,9 @@ def answer_head(answer: Wire, found: int) -> str:
     lines = [" | ".join([count, *trust, f"generation {answer['generation']}"])]
     told = answer["note"] or ""
     lines += [
-        f"without {one['strategy']}: {one['reason']}"
-        for one in answer["degraded"]
-        if not one["reason"] or one["reason"] not in told
+        f"without {part['strategy']}: {part['reason']}"
+        for part in answer["degraded"]
+        if not part["reason"] or part["reason"] not in told
     ]
     if answer["note"]:
         lines.append(f"note: {answer['note']}")
@@ -53,17 +53,17 @@ def answer_head(answer: Wire, found: int) -> str:
     return _text(lines)
 
 
-def result(one: Wire, body: str) -> str:
+def result(hit: Wire, body: str) -> str:
     """Return one result with its passage, or with the snippet of it."""
     about = _known(
-        [_place(one), _score(one), _votes(one), _more(one), FRESHNESS.get(one["freshness"] or "", "")]
+        [_place(hit), _score(hit), _votes(hit), _more(hit), FRESHNESS.get(hit["freshness"] or "", "")]
     )
-    lines = ["", f"[{one['rank']}] {one['citation']} | " + " | ".join(about)]
-    lines += [f"! {warning}" for warning in one["warnings"]]
-    if one["superseded_by"]:
-        lines.append(f"superseded by {one['superseded_by']}")
-    if one["also_at"]:
-        lines.append("same text at: " + ", ".join(one["also_at"]))
+    lines = ["", f"[{hit['rank']}] {hit['citation']} | " + " | ".join(about)]
+    lines += [f"! {warning}" for warning in hit["warnings"]]
+    if hit["superseded_by"]:
+        lines.append(f"superseded by {hit['superseded_by']}")
+    if hit["also_at"]:
+        lines.append("same text at: " + ", ".join(hit["also_at"]))
     return f"{_text(lines)}\n{quoted(body)}"
 
 
@@ -94,7 +94,7 @@ def sync(report: Wire) -> str:
         lines = [report["note"]]
     if report["skipped"]:
         lines.append("skipped: " + ", ".join(f"{count} {why}" for why, count in report["skipped"].items()))
-    lines += [f"failed: {one['path']} ({one['reason']})" for one in report["failed"]]
+    lines += [f"failed: {failure['path']} ({failure['reason']})" for failure in report["failed"]]
     if report["failed_total"] > len(report["failed"]):
         lines.append(f"… and {report['failed_total'] - len(report['failed'])} more failed")
     if report["degraded"]:
@@ -153,26 +153,26 @@ def _answerable(label: str) -> str:
     return "answerable, though no result stands out" if label == "low" else "answerable"
 
 
-def _place(one: Wire) -> str:
+def _place(hit: Wire) -> str:
     """Return where a result is in its document; one that is sent leaves out what is empty."""
-    heading: Sequence[str] = one.get("heading") or ()
-    return " > ".join(dict.fromkeys([one["title"], *heading]))
+    heading: Sequence[str] = hit.get("heading") or ()
+    return " > ".join(dict.fromkeys([hit["title"], *heading]))
 
 
-def _score(one: Wire) -> str:
+def _score(hit: Wire) -> str:
     """Return how far to trust a result, and the passage alone, where its document has a better one."""
-    if not one["confidence"]:
+    if not hit["confidence"]:
         return ""
-    score, alone = f"{one['score']:.2f}", f"{one['passage_score']:.2f}"
-    return f"{one['confidence']} {score}" + ("" if alone == score else f", this passage alone {alone}")
+    score, alone = f"{hit['score']:.2f}", f"{hit['passage_score']:.2f}"
+    return f"{hit['confidence']} {score}" + ("" if alone == score else f", this passage alone {alone}")
 
 
-def _votes(one: Wire) -> str:
-    return "found by " + ", ".join(one["found_by"])
+def _votes(hit: Wire) -> str:
+    return "found by " + ", ".join(hit["found_by"])
 
 
-def _more(one: Wire) -> str:
-    return f"{one['more_in_document']} more in this document" if one["more_in_document"] else ""
+def _more(hit: Wire) -> str:
+    return f"{hit['more_in_document']} more in this document" if hit["more_in_document"] else ""
 
 
 def _source(row: Wire) -> str:

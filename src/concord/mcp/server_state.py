@@ -104,9 +104,9 @@ class RecentNotes:
         with self._lock:
             now = self._clock()
             self._recent = {
-                known: one
-                for known, one in self._recent.items()
-                if now - one.asked_at < REPEATED_S or one.turn.locked()
+                known: note
+                for known, note in self._recent.items()
+                if now - note.asked_at < REPEATED_S or note.turn.locked()
             }
             recent = self._recent.setdefault(key, RecentNote())
             recent.asked_at = now

@@ -39,9 +39,9 @@ def merged(accesses: Mapping[str, Access], others: Mapping[str, Access]) -> dict
     They are not added up: those that a copy came with would count again with every migration.
     """
     both = {
-        one: Access(max(a.times, b.times), max(a.last_at, b.last_at))
-        for one, a in accesses.items()
-        if (b := others.get(one))
+        document_id: Access(max(a.times, b.times), max(a.last_at, b.last_at))
+        for document_id, a in accesses.items()
+        if (b := others.get(document_id))
     }
     return {**others, **accesses, **both}
 
@@ -95,7 +95,7 @@ def _verified(group: Sequence[Document], origin: Store, target: Store) -> bytes:
 
 def _compare_accesses(document_ids: Sequence[str], copied: Mapping[str, Access], target: Store) -> None:
     there = target.journal.accesses(document_ids)
-    if merged({one: copied[one] for one in document_ids if one in copied}, there) != there:
+    if merged({key: copied[key] for key in document_ids if key in copied}, there) != there:
         _differ("how often documents were read")
 
 
@@ -115,10 +115,10 @@ def _read(document_id: str, store: Store) -> _Copy:
     return _Copy(hashlib.sha256(_bytes(fields)).digest(), [chunk.id for chunk in chunks])
 
 
-def _is_same(one: Vector | None, other: Vector | None) -> bool:
-    if one is None or other is None or one == other:
-        return one == other
-    return len(one) == len(other) and sum(map(mul, array("f", one), array("f", other))) > SAME_DIRECTION
+def _is_same(vector: Vector | None, other: Vector | None) -> bool:
+    if vector is None or other is None or vector == other:
+        return vector == other
+    return len(vector) == len(other) and sum(map(mul, array("f", vector), array("f", other))) > SAME_DIRECTION
 
 
 def _bytes(plain: Any) -> bytes:

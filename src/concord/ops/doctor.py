@@ -205,7 +205,7 @@ def _machine(tools: DoctorTools) -> Iterator[Finding]:
     """Room on the disk."""
     file = _file(tools)
     home = file.parent if file else Path(tools.folder)
-    folder = next(one for one in (home, *home.parents) if one.is_dir())
+    folder = next(parent for parent in (home, *home.parents) if parent.is_dir())
     size = file.stat().st_size if file and file.exists() else 0
     free, wanted = shutil.disk_usage(folder).free, LEAST_FREE_BYTES + size
     if free < wanted:
@@ -253,7 +253,7 @@ def stats(store: Store, org: str, url: str) -> Stats:
         index=None if home else store.vector_index_state(),  # another server has an index of its own
         generation=catalog.snapshot().generation,
         types=catalog.count_types(),
-        feedback=Counter(one.opinion for one in store.journal.feedback()),
+        feedback=Counter(feedback.opinion for feedback in store.journal.feedback()),
         vectors_home=home,
         problems=tuple(_problems(counts.documents, pending)),
     )

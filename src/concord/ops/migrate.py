@@ -126,7 +126,9 @@ def _copy_documents(origin: Store, target: Store, progress: Progress) -> int:
         _mark_unfinished(target)
     there = {document.id: plain(document) for document in target.catalog.documents()}
     total, copied = origin.catalog.count().documents - len(there), 0
-    missing = (one for one in origin.catalog.documents() if there.get(one.id) != plain(one))
+    missing = (
+        document for document in origin.catalog.documents() if there.get(document.id) != plain(document)
+    )
     for group in _groups(missing, origin):
         target.catalog.put_documents(group)
         _mark_unfinished(target)

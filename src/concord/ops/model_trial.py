@@ -86,7 +86,7 @@ def known_items(catalog: Catalog) -> list[KnownItem]:
     documents = [document.id for document in catalog.documents() if document.superseded_by is None]
     each = -(-QUERIES // max(1, len(documents)))  # of a few documents, several passages each
     step = max(1, len(documents) // QUERIES)
-    items = [item for one in documents[::step] for item in _of_document(catalog.chunks(one), each)]
+    items = [item for key in documents[::step] for item in _of_document(catalog.chunks(key), each)]
     return items[:QUERIES]
 
 

@@ -124,15 +124,15 @@ def _type_table(found: Evaluation) -> Table:
 def _reliability_table(promises: Promises) -> Table:
     named = (("score", promises.score), ("confidence_score", promises.confidence_score))
     rows = (
-        (name, f"{one.n:,}", f"{one.ece:.3f}", f"{one.ece_by_chance:.3f}", f"{one.brier:.3f}")
-        for name, one in named
+        (name, f"{part.n:,}", f"{part.ece:.3f}", f"{part.ece_by_chance:.3f}", f"{part.brier:.3f}")
+        for name, part in named
     )
     return Table(("", "n", "ECE", "by chance", "Brier"), tuple(rows))
 
 
 def _label_table(promises: Promises) -> Table:
     hits, answers = (
-        {one.label: (f"{one.n:,}", f"{one.precision:.3f}") for one in labels}
+        {part.label: (f"{part.n:,}", f"{part.precision:.3f}") for part in labels}
         for labels in (promises.hit_labels, promises.answer_labels)
     )
     none = ("0", "-")

@@ -72,12 +72,12 @@ def by_reading(passages: Sequence[Passage], unread: Verdict) -> list[Passage]:
     The score is that of a verdict without the reader, which alone orders worse than the order it gets. What
     it makes of code counts for the order only.
     """
-    read = [(row, one) for row, one in zip(unread.judged, passages, strict=True) if one.reading]
-    fused = sorted((one.ranked.score for _, one in read), reverse=True)
+    read = [(row, passage) for row, passage in zip(unread.judged, passages, strict=True) if passage.reading]
+    fused = sorted((passage.ranked.score for _, passage in read), reverse=True)
     read.sort(key=lambda pair: -_worth(*pair))  # stable: what ties stays in its order
     moved = [
-        replace(one, ranked=replace(one.ranked, score=score))
-        for (_, one), score in zip(read, fused, strict=True)
+        replace(passage, ranked=replace(passage.ranked, score=score))
+        for (_, passage), score in zip(read, fused, strict=True)
     ]
     if moved[0].document.type == "code":
         moved = [replace(passage, reading=None) for passage in moved]

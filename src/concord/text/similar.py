@@ -124,11 +124,11 @@ def shown(asked: Typed, near: Near, spellings: Iterable[str]) -> Near:
     return replace(near, token=best, edits=edits)
 
 
-def distance(one: str, other: str, at_most: int) -> int | None:
+def distance(word: str, other: str, at_most: int) -> int | None:
     """Return how many letters must be added, left out, changed or swapped with the next; None when more."""
-    if abs(len(one) - len(other)) > at_most:
+    if abs(len(word) - len(other)) > at_most:
         return None
-    row = _last_row(*_without_shared_start(one, other), at_most)
+    row = _last_row(*_without_shared_start(word, other), at_most)
     return row[-1] if row and row[-1] <= at_most else None
 
 
@@ -140,21 +140,21 @@ def _begins_nearly(asked: Typed, token: str) -> bool:
     return min(_last_row(*_without_shared_start(token, word), most), default=most + 1) <= most
 
 
-def _without_shared_start(one: str, other: str) -> tuple[str, str]:
-    pairs = enumerate(zip(one, other, strict=False))
-    shared = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
-    return one[shared:], other[shared:]
+def _without_shared_start(word: str, other: str) -> tuple[str, str]:
+    pairs = enumerate(zip(word, other, strict=False))
+    shared = next((at for at, (a, b) in pairs if a != b), min(len(word), len(other)))
+    return word[shared:], other[shared:]
 
 
-def _last_row(one: str, other: str, at_most: int) -> list[int]:
+def _last_row(word: str, other: str, at_most: int) -> list[int]:
     """Return the edits between a word and each beginning of another; nothing when all are more."""
     before: list[int] = []
     row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
+    for i, letter in enumerate(word, 1):
         earlier, before, row = before, row, [i]
         for j, facing in enumerate(other, 1):
             cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != facing))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == facing:
+            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == facing:
                 cost = min(cost, earlier[j - 2] + 1)
             row.append(cost)
         if min(row) > at_most:

@@ -204,7 +204,7 @@ class Talks:
             Refused: the token has as many as it may.
         """
         now, known = time.monotonic(), request.headers.get(SESSION, "")
-        mine = {one: at for one, at in self._used_at[name].items() if now - at < IDLE_S}
+        mine = {session: at for session, at in self._used_at[name].items() if now - at < IDLE_S}
         if known in mine:
             mine[known] = now
         if request.method == "DELETE":
