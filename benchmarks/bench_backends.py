@@ -21,7 +21,7 @@ from benchmarks.measure import Row, absent
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import MODES, Evaluation, evaluate
-from concord.search_parts import Searching
+from concord.search.setup import Searching
 from concord.store.contract import Store
 from concord.types import silent
 

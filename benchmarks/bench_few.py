@@ -23,8 +23,8 @@ from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
 from concord.search.legs import Semantic
 from concord.search.pipeline import search
+from concord.search.setup import Searching
 from concord.search.tools import Tools
-from concord.search_parts import Searching
 from concord.types import Answer, Document, Request, silent
 
 SETS = ("scifact", "datatalks-faq", "xquad-en")

@@ -22,7 +22,7 @@ from benchmarks.synthetic import Floats
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import ask_one
-from concord.search_parts import Searching
+from concord.search.setup import Searching
 from concord.types import ChunkId, Filter, silent
 
 SETS = ("scifact", "cosqa-dev", "datatalks-faq", "cranfield")

@@ -30,8 +30,8 @@ from concord.quality.metrics import Outcome, auroc, promises
 from concord.search.calibration import Calibration
 from concord.search.legs import Semantic
 from concord.search.pipeline import examine
+from concord.search.setup import Searching
 from concord.search.tools import Tools
-from concord.search_parts import Searching
 from concord.types import Document, Mode, Request, silent
 
 Kind = Literal["own", "foreign", "near"]

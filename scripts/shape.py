@@ -33,10 +33,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "concord"
-HALF = re.compile(
-    r"(answering|feedback|measuring|outcomes|quality|ranking|reading|rerankers|search|search_parts|showing"
-    r"|strategies|text|types|visible|wire|wire_\w+)(/|\.py$)"
-)
+HALF = re.compile(r"(quality|reading|search|text|types|wire)(/|\.py$)")
 OLD = 1_700_000_000  # when the files of the folder were changed
 SECTIONS = ("Text is cut at headings", "Code is cut at functions", "Tables stay whole", "Long text is split")
 

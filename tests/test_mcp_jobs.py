@@ -19,7 +19,7 @@ from concord.core.protocols import Progress
 from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
 from concord.mcp.packing import Reply
 from concord.mcp.table import TOOLS, Row
-from concord.wire import JsonObject
+from concord.text.json_safe import JsonObject
 from support.gated_embedder import GatedEmbedder
 from support.mcp_session import BOUND_S, ERAS, call, in_process, refusal, run, said, write_docs
 

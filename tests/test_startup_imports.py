@@ -59,7 +59,8 @@ def test_help_loads_neither_the_library_nor_anything_heavy(tmp_path: Path):
         "concord.cli.words",
         "concord.core",
         "concord.core.errors",
-        "concord.visible",
+        "concord.text",
+        "concord.text.visible",
     }
 
 

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
+from concord.core.values import iso_time
 from concord.index.notes import Note
 from concord.reading.budget import BYTES_PER_TOKEN
+from concord.text.json_safe import json_safe, to_text
 from concord.types import (
     MODES,
     Answer,
@@ -25,12 +27,7 @@ from concord.types import (
     Request,
     Source,
 )
-from concord.wire import (
-    answer_to_json,
-    iso_time,
-    json_safe,
-    to_text,
-)
+from concord.wire import answer_to_json
 
 SCHEMA = json.loads(
     (Path(__file__).parent.parent / "docs" / "answer.schema.json").read_text(encoding="utf-8")

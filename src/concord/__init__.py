@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from concord.clients.remote import Concord
     from concord.core.errors import KBError
     from concord.core.reports import DocumentSlice as Passage
     from concord.core.reports import SyncReport
     from concord.index.notes import Note
     from concord.knowledge import KnowledgeBase
-    from concord.remote import Concord
     from concord.types import Answer, Document, Hit, Request, Source
 
 __version__ = "0.1.0"
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Concord": "remote",
+    "Concord": "clients.remote",
     "KBError": "core.errors",
     "KnowledgeBase": "knowledge",
     "Note": "index.notes",

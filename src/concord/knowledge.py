@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from concord.core.protocols import Embedder, Progress
     from concord.core.reports import Backup, DocumentSlice, Removal, SourceSummary, Stats, SyncReport
     from concord.index.notes import Imported, KeptNote, Note, NoteTools, RemovedNote
-    from concord.measuring import Measuring
+    from concord.index.refresh import Scope, Syncing
     from concord.ops.backfill import Backfill
     from concord.ops.doctor import Diagnosis
     from concord.ops.migrate import Migration
     from concord.ops.models import Models
     from concord.ops.vector_move import VectorMove
+    from concord.quality.measuring import Measuring
     from concord.reading.outline import Outline
     from concord.reading.pages import Page
     from concord.search.explain import Explanation
     from concord.search.pipeline import Progressive
     from concord.store.contract import Store
-    from concord.syncing import Scope, Syncing
 
 
 class KnowledgeBase:
@@ -251,7 +251,7 @@ class KnowledgeBase:
         from concord.core.call_limit import limited_to
         from concord.search.pipeline import preliminary, search
         from concord.search.request import checked, options_of
-        from concord.search_parts import COLD, Searching
+        from concord.search.setup import COLD, Searching
 
         request = checked(request)
         with limited_to(options_of(request, self.settings).deadline_ms):
@@ -281,7 +281,7 @@ class KnowledgeBase:
         from concord.core.call_limit import limited_to
         from concord.search.explain import explain
         from concord.search.request import checked, options_of, request_of
-        from concord.search_parts import Searching
+        from concord.search.setup import Searching
 
         request = checked(request_of(text, options))
         with limited_to(options_of(request, self.settings).deadline_ms):
@@ -290,7 +290,7 @@ class KnowledgeBase:
 
     def warm(self) -> None:
         """Open the store and load the reader and, where there are vectors to compare with, the model."""
-        from concord.search_parts import Searching
+        from concord.search.setup import Searching
 
         self.parts.warm()
         Searching(self.parts).warm_reader()
@@ -298,7 +298,7 @@ class KnowledgeBase:
     @property
     def is_warm(self) -> bool:
         """Whether a search needs no model to be loaded first."""
-        from concord.search_parts import Searching
+        from concord.search.setup import Searching
 
         return self.parts.is_warm and Searching(self.parts).has_reader
 
@@ -565,13 +565,13 @@ class KnowledgeBase:
     @property
     def measuring(self) -> Measuring:
         """How good the answers are on judged collections: evaluate, calibrate, review."""
-        from concord.measuring import Measuring
+        from concord.quality.measuring import Measuring
 
         return Measuring(self.parts)
 
     @property
     def _syncing(self) -> Syncing:
-        from concord.syncing import Syncing
+        from concord.index.refresh import Syncing
 
         return Syncing(self.parts)
 

@@ -179,7 +179,7 @@ def _add(kb: KnowledgeBase, args: Add, progress: Progress) -> JsonObject:
 
 
 def _sync(kb: KnowledgeBase, args: Sync, progress: Progress) -> JsonObject:
-    from concord.wire_reports import sync_reports_to_json
+    from concord.ops.reports import sync_reports_to_json
 
     names = [args.source] if args.source else args.sources
     return sync_reports_to_json(kb.sync(names, embed=args.embed, progress=progress))
@@ -226,7 +226,7 @@ def _edit_note(kb: KnowledgeBase, args: EditNote, progress: Progress) -> JsonObj
 
 
 def _remove_note(kb: KnowledgeBase, args: RemoveNote, progress: Progress) -> JsonObject:
-    from concord.wire import json_object
+    from concord.text.json_safe import json_object
 
     document, brought_back = kb.remove_note(args.document_id)
     wire = {"document_id": document.id, "path": document.path, "title": document.title}
@@ -272,7 +272,7 @@ def _migrate(kb: KnowledgeBase, args: Migrate, progress: Progress) -> JsonObject
 
 
 def _wire(report: Any, **before: Any) -> JsonObject:
-    from concord.wire_reports import report_to_json  # late: a search by words shows no report
+    from concord.ops.reports import report_to_json  # late: a search by words shows no report
 
     return report_to_json(report, **before)
 

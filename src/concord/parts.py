@@ -1,6 +1,6 @@
 """Which adapters are open? Each is opened once, when it is first needed, by whichever thread needs it first.
 
-What a search alone works with is opened by `search_parts`, which keeps it here. Those two are the only
+What a search alone works with is opened by `search/setup.py`, which keeps it here. Those two are the only
 places that know adapters by name; everything else sees protocols.
 """
 

@@ -6,18 +6,16 @@ given in full, so that one read here can be used as a threshold there; a duratio
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from concord.core.errors import Action, Hint, worded
+from concord.core.errors import Action, worded
+from concord.core.values import iso_time
 from concord.reading.budget import BYTES_PER_TOKEN, Costs, are_slight, choose
-from concord.text.clean import encodable
-from concord.visible import json_text
+from concord.text.json_safe import JsonObject, json_object, json_safe, to_text
 
 if TYPE_CHECKING:
     from concord.core.reports import DocumentSlice
@@ -30,8 +28,6 @@ LEFT_OUT_BYTES = len(LEFT_OUT) + 23
 AGREEMENT_BYTES = 30  # a result's line among the agreement scores, beside its id, and what separates results
 
 _LINES = ("start_line", "end_line", "start_column", "end_column")
-
-JsonObject = dict[str, Any]
 
 
 def answer_to_json(answer: Answer, *, max_tokens: int | None = None, explain: bool = False) -> JsonObject:
@@ -135,49 +131,6 @@ def document_to_json(document: Document, source: Source | None = None) -> JsonOb
         "superseded_by": document.superseded_by,
     }
     return json_object(wire)
-
-
-def iso_time(seconds: float | None) -> str | None:
-    """Return a moment as ISO 8601 in UTC; None for one that is not known."""
-    if not seconds:
-        return None
-    from datetime import UTC, datetime
-
-    try:
-        moment = datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):  # a file may claim any time at all
-        return None
-    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def json_safe(value: Any) -> Any:
-    """Return a value that any JSON parser takes: no lone surrogate, no NaN, other kinds of thing as text."""
-    if isinstance(value, Hint):
-        return Hint(
-            value.action, encodable(value.text), **{key: encodable(arg) for key, arg in value.args.items()}
-        )
-    if isinstance(value, str):
-        return encodable(value)
-    if value is None or isinstance(value, (bool, int)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {json_safe(str(key)): json_safe(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [json_safe(item) for item in value]
-    return json_safe(str(value))
-
-
-def to_text(wire: Any, *, indent: int | None = None) -> str:
-    """Return JSON text, compact unless indented, in which nothing can steer a terminal."""
-    separators = (",", ":") if indent is None else None
-    return json_text(json.dumps(wire, ensure_ascii=False, indent=indent, separators=separators))
-
-
-def json_object(wire: Mapping[str, Any]) -> JsonObject:
-    """Return an object whose values any JSON parser takes."""
-    return {key: json_safe(value) for key, value in wire.items()}
 
 
 def _same(report: Struct, *names: str) -> JsonObject:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
+from concord.text.json_safe import to_text
 from concord.types import MODES, Answer
-from concord.wire import answer_to_json, to_text
+from concord.wire import answer_to_json
 from searching.pages import BACKENDS, opened
 from support.small_library import NOTES, UNHURRIED
 

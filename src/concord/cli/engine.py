@@ -7,7 +7,7 @@ import click
 from concord.cli import output
 from concord.cli.command import NOTHING_FOUND, Flags, command, group, settings_of
 from concord.operations import JsonObject
-from concord.visible import one_line
+from concord.text.visible import one_line
 
 
 @group("engine", "kb engine status", "kb engine stop", "kb engine status --json")

@@ -67,7 +67,7 @@ def evaluate(
         judged = knowledge.measuring.review()
     _write(found, run, report)
     if as_json:
-        from concord.wire_reports import report_to_json
+        from concord.ops.reports import report_to_json
 
         output.emit_json({**report_to_json(found), "feedback": report_to_json(judged)})
     else:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from concord.cli import output
 from concord.cli.words import in_words
-from concord.visible import one_line
+from concord.text.visible import one_line
 
 if TYPE_CHECKING:
     from concord.types import Answer, Hit

@@ -111,7 +111,7 @@ def main(args: Sequence[str] | None = None) -> int:
         kb.main(given, prog_name="kb")
     status = guarded(lambda: _run(list(given)), given)  # click takes its own options out
     if args is None and not _is_watched():
-        from concord.leaving import leave
+        from concord.core.leaving import leave
 
         atexit._run_exitfuncs()
         leave(status)  # to take Python down piece by piece is a twentieth of what a quick search takes

@@ -12,7 +12,7 @@ from concord.cli import output
 from concord.cli.command import SOME_FAILED, Flags, command, group, opened
 from concord.cli.progress import progress_shown
 from concord.cli.words import in_words
-from concord.visible import one_line
+from concord.text.visible import one_line
 
 if TYPE_CHECKING:
     from concord.index.embedding import EmbeddingReport
@@ -106,7 +106,7 @@ def remove(flags: Flags, model: str, as_json: bool) -> None:
     with opened(flags) as knowledge:
         identity, vectors = knowledge.models.remove(model)
     if as_json:
-        from concord.wire import json_object
+        from concord.text.json_safe import json_object
 
         output.emit_json(json_object({"name": identity.name, "vectors_deleted": vectors}))
     else:
@@ -137,7 +137,7 @@ def _list(flags: Flags, *, as_json: bool) -> None:
     with opened(flags) as knowledge:
         states = knowledge.models.list()
     if as_json:
-        from concord.wire_reports import report_to_json
+        from concord.ops.reports import report_to_json
 
         output.emit_json({"models": [report_to_json(state) for state in states]})
     elif not states:

@@ -15,8 +15,8 @@ from concord.cli.command import Flags, command, opened, refuse, run_with, settin
 from concord.core.arguments import Note, NoteFields, RemoveNote
 from concord.core.errors import BadValue
 from concord.operations import OPERATIONS
+from concord.text.visible import one_line
 from concord.types import silent
-from concord.visible import one_line
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import click
 
 from concord.cli.words import in_words
-from concord.visible import one_line
+from concord.text.visible import one_line
 
 
 def prepare_streams() -> None:
@@ -36,10 +36,10 @@ def talk(text: str, *, bold: str = "") -> None:
 
 def emit_json(value: Any) -> None:
     """Write JSON, or a report as JSON: indented for eyes, one line for programs, ASCII for such a locale."""
-    from concord.wire import to_text
+    from concord.text.json_safe import to_text
 
     if not isinstance(value, dict):
-        from concord.wire_reports import report_to_json
+        from concord.ops.reports import report_to_json
 
         value = report_to_json(value)
     text = to_text(in_words(value), indent=2 if is_terminal(sys.stdout) else None)

@@ -25,8 +25,8 @@ from concord.cli.words import WORDS, in_words
 from concord.core.arguments import Explain, Feedback, Get, Search
 from concord.core.reports import DocumentSlice, partly_read, sentence
 from concord.operations import JsonObject
+from concord.text.visible import lines, one_line
 from concord.types import DOCUMENT_TYPES, FUSION_NAMES, MODES, Answer, Mode, Opinion
-from concord.visible import lines, one_line
 
 _REQUEST_OPTIONS = (
     click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how."),
@@ -221,7 +221,8 @@ def get(flags: Flags, reference: str, context: int, whole: bool, history: bool, 
 
 
 def _show_history(flags: Flags, reference: str, *, as_json: bool) -> None:
-    from concord.wire import document_to_json, iso_time
+    from concord.core.values import iso_time
+    from concord.wire import document_to_json
 
     with opened(flags) as knowledge:
         documents = knowledge.history(reference)

@@ -16,9 +16,9 @@ from concord.core.arguments import Add, List, Remove, Sync
 from concord.core.errors import KBError
 from concord.core.reports import FILE_COUNTS, PartlyRead, sentence
 from concord.operations import OPERATIONS, JsonObject
+from concord.ops.reports import summed
+from concord.text.visible import one_line
 from concord.types import Trust
-from concord.visible import one_line
-from concord.wire_reports import summed
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
@@ -116,8 +116,8 @@ def sync(flags: Flags, sources: tuple[str, ...], watch: bool, no_embed: bool, as
 
 
 def _watch(flags: Flags, sources: tuple[str, ...], *, embed: bool, as_json: bool) -> int:
-    from concord.wire import to_text
-    from concord.wire_reports import report_to_json
+    from concord.ops.reports import report_to_json
+    from concord.text.json_safe import to_text
 
     with opened(flags, must_exist=False) as knowledge:
         try:

@@ -15,7 +15,7 @@ from concord.cli import output
 from concord.cli.command import NOTHING_FOUND, SOME_FAILED, Flags, command, refuse, run, settings_of
 from concord.cli.words import in_words
 from concord.core.arguments import Backup, Doctor, Migrate, Nothing
-from concord.visible import one_line
+from concord.text.visible import one_line
 
 if TYPE_CHECKING:
     from concord.core.config import Settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from concord.core.errors import BadValue
 
@@ -49,6 +49,17 @@ def moment_text(seconds: float) -> str:
         return f"{seconds:g} s after 1970"
     is_day = local.time() in (time.min, time.max)
     return local.date().isoformat() if is_day else local.isoformat("T", "minutes")
+
+
+def iso_time(seconds: float | None) -> str | None:
+    """Return a moment as ISO 8601 in UTC; None for one that is not known."""
+    if not seconds:
+        return None
+    try:
+        when = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):  # a file may claim any time at all
+        return None
+    return when.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def is_org(name: str) -> bool:

@@ -15,9 +15,9 @@ from socket import SHUT_WR
 
 from concord.core.config import Settings
 from concord.core.errors import KBError
+from concord.core.leaving import leave
 from concord.engine.client import START_S, greeted, start
 from concord.engine.place import Channel
-from concord.leaving import leave
 
 STDIN, STDOUT = 0, 1
 INTERNAL_ERROR = -32603

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from concord.core.errors import Action, Hint
 from concord.core.protocols import WAITING, Progress
-from concord.wire import JsonObject
+from concord.text.json_safe import JsonObject
 
 ENDING = "the server is ending"
 MOST_ENDED = 50  # jobs that are remembered after their end, for those who ask what came of them

@@ -21,9 +21,10 @@ from concord.reading.budget import (
     utf8_length,
     worth_telling,
 )
+from concord.text.json_safe import JsonObject
+from concord.text.visible import one_line
 from concord.types import Answer
-from concord.visible import one_line
-from concord.wire import JsonObject, answer_in_words, answer_to_json, frame_of, with_left_out
+from concord.wire import answer_in_words, answer_to_json, frame_of, with_left_out
 
 LEFT_OUT = "{} did not fit into the token budget: raise max_tokens, or narrow the query"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 29  # the sentence, its number, and what joins it to another note

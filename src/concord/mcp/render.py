@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from concord.core.reports import FILE_COUNTS
-from concord.visible import one_line
+from concord.text.visible import one_line
 
 Wire = Mapping[str, Any]
 

@@ -40,7 +40,7 @@ from concord.mcp.packing import Reply
 from concord.mcp.server_state import ServerState
 from concord.mcp.table import INSTRUCTIONS, OTHER_S, TOOLS, Row
 from concord.mcp.words import in_words, refused, unexpected
-from concord.visible import one_line
+from concord.text.visible import one_line
 
 ORG = "concord.org"  # where the HTTP face leaves a token's organisation in the request's scope
 HELLO = "initialize"  # must be answered before anything is loaded

@@ -28,7 +28,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from concord.leaving import leave
+from concord.core.leaving import leave
 from concord.mcp.server import KnowledgeServer
 from concord.text.clean import encodable
 

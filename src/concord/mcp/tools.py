@@ -17,11 +17,11 @@ from concord.mcp.resources import cited_by, cursor_after, name_before
 from concord.mcp.server_state import ServerState, permitted, roots_of
 from concord.mcp.words import in_words
 from concord.operations import OPERATIONS, JsonObject, answer, keep_note, page
+from concord.ops.reports import SUMMED
 from concord.reading.budget import BYTES_PER_TOKEN, json_length, utf8_length
+from concord.text.visible import one_line
 from concord.types import silent
-from concord.visible import one_line
 from concord.wire import document_to_json
-from concord.wire_reports import SUMMED
 
 if TYPE_CHECKING:
     from concord.core.protocols import Progress

@@ -11,7 +11,7 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 
 from concord.core.errors import Action, KBError, worded
-from concord.visible import one_line
+from concord.text.visible import one_line
 
 log = logging.getLogger(__name__)
 WORDS: dict[Action, str] = {

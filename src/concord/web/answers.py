@@ -19,11 +19,12 @@ from concord.mcp import tools
 from concord.mcp.jobs import Cancelled, Extent, Job, Plan
 from concord.mcp.server_state import ServerState
 from concord.operations import OPERATIONS, JsonObject, answer, request_of
+from concord.text.json_safe import to_text
 from concord.types import silent
 from concord.web.asked import wait_of
 from concord.web.guard import API
 from concord.web.words import error_of, in_words
-from concord.wire import answer_to_json, document_to_json, to_text
+from concord.wire import answer_to_json, document_to_json
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase

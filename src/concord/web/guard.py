@@ -22,9 +22,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from concord.mcp.server import ORG
+from concord.text.json_safe import to_text
 from concord.web.sessions import Keys
 from concord.web.tokens import Grant
-from concord.wire import to_text
 
 API = "/api/v1"
 MCP = "/mcp"

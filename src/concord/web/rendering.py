@@ -12,7 +12,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from concord.reading.locate import Located, joined, locate, slice_of
-from concord.wire import JsonObject, document_to_json, slice_to_json
+from concord.text.json_safe import JsonObject
+from concord.wire import document_to_json, slice_to_json
 
 if TYPE_CHECKING:
     from concord.store.contract import Catalog

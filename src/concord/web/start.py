@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from concord.core.config import Settings
-from concord.leaving import leave_if_busy
+from concord.core.leaving import leave_if_busy
 from concord.mcp.server import build
 from concord.mcp.server_state import Bases, Root, ServerState, allowed_roots
 from concord.parts import check_places

@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from concord.core.reports import FILE_COUNTS
-from concord.core.values import without_password
-from concord.wire import JsonObject, iso_time, json_object
+from concord.core.values import iso_time, without_password
+from concord.text.json_safe import JsonObject, json_object
 
 if TYPE_CHECKING:
     from concord.core.reports import SyncReport

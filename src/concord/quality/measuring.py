@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from concord.core.errors import BadValue, EmbedderDown, joined
 from concord.parts import Parts
-from concord.search_parts import Searching
+from concord.search.setup import Searching
 from concord.types import Request, silent
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ class Measuring:
 
         from concord import __version__
         from concord.core.filesystem import replace_file
-        from concord.wire import iso_time
-        from concord.wire_reports import report_to_json
+        from concord.core.values import iso_time
+        from concord.ops.reports import report_to_json
 
         wire = report_to_json(found, measured_at=iso_time(time.time()), version=__version__)
         with suppress(OSError):

@@ -11,7 +11,7 @@ from functools import cache
 
 # Delete and the C1 controls, marks of direction, separators of lines, invisible operators and tags.
 # Zero-width joiners stay: emoji and several scripts are spelt with them.
-_HIDDEN = (
+HIDDEN = (
     "\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f"
 )
@@ -19,19 +19,12 @@ _HIDDEN = (
 
 def one_line(text: str) -> str:
     """Return text that stays on its line: line ends and other controls are spelt out."""
-    return text if text.isprintable() else _pattern(f"[\x00-\x1f{_HIDDEN}]").sub(_spelt, text)
+    return text if text.isprintable() else _pattern(f"[\x00-\x1f{HIDDEN}]").sub(_spelt, text)
 
 
 def lines(text: str) -> str:
     """Return text whose tabs and line ends work and whose other controls are spelt out."""
-    return _pattern(f"[\x00-\x08\x0b-\x1f{_HIDDEN}]").sub(_spelt, text.replace("\r\n", "\n"))
-
-
-def json_text(text: str) -> str:
-    """Return the same JSON, with such characters as JSON's own escapes: no parser sees a difference."""
-    if text.isascii() and "\x7f" not in text:  # whoever wrote the JSON has escaped the other controls
-        return text
-    return _pattern(f"[{_HIDDEN}]").sub(_json_escape, text)
+    return _pattern(f"[\x00-\x08\x0b-\x1f{HIDDEN}]").sub(_spelt, text.replace("\r\n", "\n"))
 
 
 @cache
@@ -41,8 +34,3 @@ def _pattern(source: str) -> re.Pattern[str]:
 
 def _spelt(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")
-
-
-def _json_escape(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

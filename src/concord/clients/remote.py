@@ -14,8 +14,9 @@ from urllib.parse import quote, urlencode, urlsplit
 from concord.core import errors
 from concord.core.errors import BadValue, KBError, Unavailable
 from concord.core.protocols import Progress
+from concord.core.values import iso_time
+from concord.text.json_safe import JsonObject
 from concord.types import Opinion, silent
-from concord.wire import JsonObject, iso_time
 
 API = "/api/v1"
 LOOK_S = 0.25  # how often a job is looked at
