@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.core.errors import BadValue, ModelMismatch
+from concord.search.document_vectors import document_vectors, nearest_documents
 from concord.store.contract import Store
 from concord.types import Filter, Pending, Piece
 from contract.anywhere import rivals_anywhere, store_anywhere  # noqa: F401
@@ -204,3 +205,25 @@ def test_the_nearest_are_those_of_the_reference(
     expected, scored = found
     assert [each.score for each in scored] == pytest.approx([each.score for each in expected], abs=1e-5)
     assert scored == sorted(scored, key=lambda each: (-each.score, each.chunk_id))
+
+
+def test_a_documents_vector_is_the_mean_of_its_chunks_vectors(store: Store):
+    a, b = put(store, "docs/a.md", "a", "b")
+    c, _ = put(store, "docs/b.md", "c", "without a vector")
+    (e,) = put(store, "docs/c.md", "without a vector")
+    embed(store, [(a, NORTH), (b, EAST), (c, NORTH)])
+    vectors = document_vectors([b, c, e], store.catalog, vectors_of(store))
+    assert list(array("f", vectors["docs/a.md"])) == pytest.approx(array("f", unit(1, 1, 0, 0)))
+    assert list(array("f", vectors["docs/b.md"])) == pytest.approx(array("f", NORTH))
+    assert "docs/c.md" not in vectors
+
+
+def test_nearest_documents_come_by_the_cosine_of_their_means(store: Store):
+    near, far = put(store, "docs/near.md", "a", "b"), put(store, "docs/far.md", "c", "d")
+    (own,) = put(store, "docs/own.md", "e")
+    embed(store, [(own, NORTH), (near[0], unit(1, 1, 0, 0)), (near[1], NORTH), (far[0], NORTH)])
+    embed(store, [(far[1], unit(0, 0, 1, 0))])
+    found = nearest_documents("docs/own.md", store.catalog, vectors_of(store), 5)
+    assert [name for name, _ in found] == ["docs/near.md", "docs/far.md"]
+    assert found[1][1] == pytest.approx(0.5**0.5)
+    assert nearest_documents("docs/gone.md", store.catalog, vectors_of(store), 5) == []

@@ -40,6 +40,9 @@ WHERE d.id = :document ORDER BY c.position"""
 _OF_CHUNKS = "FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document WHERE c.id IN (:chunks...)"
 _READ_CHUNKS = f"SELECT c.document, {CHUNK_COLUMNS} {_OF_CHUNKS}"
 _READ_DOCUMENTS = f"SELECT d.key, {DOCUMENT_COLUMNS} FROM kb_documents AS d WHERE d.key IN (:keys...)"
+_SIBLINGS = """
+SELECT c.id, d.id FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document
+WHERE d.key IN (SELECT document FROM kb_chunks WHERE id IN (:chunks...)) ORDER BY c.id"""
 _COUNTS = """
 SELECT (SELECT count(*) FROM kb_sources), (SELECT count(*) FROM kb_documents),
     (SELECT value FROM kb_meta WHERE key = 'chunks'),
@@ -134,6 +137,11 @@ class SqlCatalog(Catalog):
     def document_types(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
         with self._database.read() as session:
             return dict(session.rows(f"SELECT c.id, d.type {_OF_CHUNKS}", {"chunks": list(chunk_ids)}))
+
+    @override
+    def siblings(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, str]:
+        with self._database.read() as session:
+            return dict(session.rows(_SIBLINGS, {"chunks": list(chunk_ids)}))
 
     @override
     def count_types(self) -> dict[DocumentType, int]:

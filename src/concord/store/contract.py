@@ -128,6 +128,9 @@ class Catalog(Protocol):
     def document_types(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
         """Return the document types of the chunks that still exist, without reading their text."""
 
+    def siblings(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, str]:
+        """Return all chunks of the documents that some chunks are part of, each with its document's id."""
+
     def count_types(self) -> dict[DocumentType, int]:
         """Return the number of documents by type."""
 
