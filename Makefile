@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-dev
 DEMO_STAMP := $(VENV)/.installed
 
-.PHONY: help demo test quick lint types bench shape docs clean
+.PHONY: help demo test torture quick lint types bench shape docs clean
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -29,6 +29,9 @@ test: $(STAMP) lint types ## lint, types and every test
 
 quick: $(STAMP) ## the quick tests, which need neither the model nor a server
 	$(BIN)/python -m pytest -n 2 --dist worksteal -x -m "not slow and not server and not model"
+
+torture: $(STAMP) ## try to break every promise of docs/promises.md, whole: takes an hour
+	$(BIN)/python -m tests.torture --write
 
 lint: $(STAMP) ## ruff
 	$(BIN)/ruff check src tests benchmarks scripts training

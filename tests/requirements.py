@@ -502,4 +502,9 @@ PROMISES: dict[str, Promise] = {
     "I.page.away": Promise("I part 4", "the server may go away and come back"),
     "I.page.tabs": Promise("I part 4", "two tabs show the same"),
     "I.page.session": Promise("I part 2", "kb ui opens the page with a code that works once"),
+    # docs/promises.md: what holds whatever goes wrong. Each has a campaign in tests/torture.
+    "torture.damage": Promise(
+        "docs/promises.md",
+        "a store that is damaged anywhere answers as before, or is named damaged with what to do",
+    ),
 }
