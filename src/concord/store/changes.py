@@ -39,24 +39,26 @@ _LABEL_FIELDS = ("title", "tags", "terms")
 _CHUNK_FIELDS = ("document", *_PLACE_FIELDS, "heading", *_LABEL_FIELDS, "content")
 
 
-def _upsert(table: str, fields: Sequence[str]) -> str:
+def _insert(table: str, *fields: str) -> str:
+    values = ", ".join(f":{field}" for field in fields)
+    return f"INSERT INTO {table} ({', '.join(fields)}) VALUES ({values})"
+
+
+def _upsert(table: str, *fields: str) -> str:
     """Return the statement that stores a row under its text id."""
-    names = ", ".join(("id", *fields))
-    values = ", ".join(f":{field}" for field in ("id", *fields))
     changes = ", ".join(f"{field} = excluded.{field}" for field in fields)
-    return f"INSERT INTO {table} ({names}) VALUES ({values}) ON CONFLICT (id) DO UPDATE SET {changes}"
+    return f"{_insert(table, 'id', *fields)} ON CONFLICT (id) DO UPDATE SET {changes}"
 
 
 def _assigned(fields: Sequence[str]) -> str:
     return ", ".join(f"{field} = :{field}" for field in fields)
 
 
-_PUT_SOURCE = _upsert("kb_sources", _SOURCE_FIELDS)
-_PUT_DOCUMENT = f"{_upsert('kb_documents', _DOCUMENT_FIELDS)} RETURNING key"
-_INSERT_CHUNK = f"""
-INSERT INTO kb_chunks ({", ".join(_CHUNK_FIELDS)})
-VALUES ({", ".join(f":{field}" for field in _CHUNK_FIELDS)})
-RETURNING id"""
+PUT_SOURCE = _upsert("kb_sources", *_SOURCE_FIELDS)
+PUT_SYNC_STATE = "UPDATE kb_sources SET sync_state = :state WHERE id = :source"
+_PUT_DOCUMENT = f"{_upsert('kb_documents', *_DOCUMENT_FIELDS)} RETURNING key"
+_INSERT_CHUNK = f"{_insert('kb_chunks', *_CHUNK_FIELDS)} RETURNING id"
+KEEP_CHUNK = _insert("kb_chunks", "id", *_CHUNK_FIELDS)
 _MOVE_CHUNK = f"UPDATE kb_chunks SET {_assigned((*_PLACE_FIELDS, *_LABEL_FIELDS))} WHERE id = :id"
 _RELABEL_CHUNK = f"UPDATE kb_chunks SET {_assigned(_LABEL_FIELDS)} WHERE id = :id"
 _KEY_OF_SOURCE = "SELECT key FROM kb_sources WHERE id = :source_id"
@@ -92,7 +94,7 @@ class Changes:
         """Insert or replace a source."""
         with self._database.transaction() as session:
             try:
-                session.run(_PUT_SOURCE, source_values(source))
+                session.run(PUT_SOURCE, source_values(source))
             except Duplicate as fault:
                 raise name_taken(source) from fault
             session.run(COUNT_CHANGE)
@@ -111,8 +113,7 @@ class Changes:
     def put_sync_state(self, source_id: str, state: str) -> None:
         """Keep what a sync wants to know the next time."""
         with self._database.transaction() as session:
-            values = {"source": source_id, "state": state}
-            session.run("UPDATE kb_sources SET sync_state = :state WHERE id = :source", values)
+            session.run(PUT_SYNC_STATE, {"source": source_id, "state": state})
 
     def put_documents(self, batch: Iterable[tuple[Document, Sequence[Piece]]]) -> list[list[ChunkId]]:
         """Store documents and their chunks, keeping those that did not change; return the ids of each."""
@@ -171,7 +172,7 @@ class Changes:
             if before := stored.get(document.id):
                 ids[document.id] = self._replace(session, document, pieces, before, sources, names)
         new = [pair for pair in given if pair[0].id not in stored]
-        keys = _write_documents(session, [document for document, _ in new], sources)
+        keys = write_documents(session, [document for document, _ in new], sources)
         rows = [_rows(document, key, pieces) for (document, pieces), key in zip(new, keys, strict=True)]
         made = iter(session.insert_many(_INSERT_CHUNK, [*chain.from_iterable(rows)]))
         ids |= {document.id: [*islice(made, len(pieces))] for document, pieces in new}
@@ -273,9 +274,7 @@ def _embedded_of(document: Document) -> tuple[str, tuple[str, ...]]:
     return document.title, tuple(dict.fromkeys(embedded_tags(document)))
 
 
-def _write_documents(
-    session: Session, documents: Sequence[Document], sources: Mapping[str, int]
-) -> list[int]:
+def write_documents(session: Session, documents: Sequence[Document], sources: Mapping[str, int]) -> list[int]:
     """Write the rows and tags of documents; return their keys."""
     rows = [document_values(document) for document in documents]
     for row in rows:
@@ -298,7 +297,7 @@ def _write_documents(
 def _rewrite_document(session: Session, document: Document, sources: Mapping[str, int]) -> int:
     """Write the row and the tags of a document that is there; return its key."""
     session.run(_DELETE_TAGS, {"id": document.id})
-    (key,) = _write_documents(session, [document], sources)
+    (key,) = write_documents(session, [document], sources)
     return key
 
 

@@ -39,14 +39,14 @@ SELECT (SELECT value FROM kb_meta WHERE key = 'chunks')
 # A chunk `c` of a document `d`, and all that is embedded of it.
 EMBEDDED = f"c.id, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN {TAGS} ELSE '[]' END"
 _PENDING = f"SELECT {EMBEDDED} {_WAITING} AND c.id > :after"
-_KNOWN = (
+KNOWN = (
     "SELECT text_hash, id, crc FROM kb_embeddings WHERE model = :model AND text_hash IN (:keys as bytes...)"
 )
 _NEW = """
 INSERT INTO kb_embeddings (model, text_hash, crc, used) VALUES (:model, :key, :crc, :used) RETURNING id"""
 _USED = "UPDATE kb_embeddings SET used = :used WHERE id IN (:ids...)"
 _CHANGED = "UPDATE kb_embeddings SET crc = :crc, used = :used WHERE id = :id"
-_LINK = """
+LINK = """
 INSERT INTO kb_chunk_vectors (chunk, model, embedding) VALUES (:chunk, :model, :embedding)
 ON CONFLICT (chunk, model) DO UPDATE SET embedding = excluded.embedding"""
 _VECTORS_OF = """
@@ -127,7 +127,7 @@ class SqlVectors(VectorIndex):
             alive = {id for (id,) in session.rows(chunks, {"chunks": [chunk for chunk, _, _ in batch]})}
             links = {chunk: ids[key] for chunk, key, _ in batch if chunk in alive}
             session.run_many(
-                _LINK, ({"chunk": chunk, "model": model.key, "embedding": id} for chunk, id in links.items())
+                LINK, ({"chunk": chunk, "model": model.key, "embedding": id} for chunk, id in links.items())
             )
             _count_version(session, model)
             return len(links)
@@ -182,7 +182,7 @@ class SqlVectors(VectorIndex):
         self, session: Session, model: Model, keys: Sequence[TextHash]
     ) -> dict[TextHash, tuple[int, Vector]]:
         """Return the intact vectors of texts, each with its id."""
-        rows = session.rows(_KNOWN, {"model": model.key, "keys": list(set(keys))})
+        rows = session.rows(KNOWN, {"model": model.key, "keys": list(set(keys))})
         vectors = self._tables.read(session, model, [id for _, id, _ in rows])
         return {key: (id, vectors[id]) for key, id, crc in rows if is_intact(vectors.get(id), crc)}
 
@@ -190,7 +190,7 @@ class SqlVectors(VectorIndex):
         self, session: Session, model: Model, vectors: Mapping[TextHash, Vector]
     ) -> dict[TextHash, int]:
         """Store the vectors of texts, unless they are stored already; return their ids."""
-        ids = {key: id for key, id, _ in session.rows(_KNOWN, {"model": model.key, "keys": [*vectors]})}
+        ids = {key: id for key, id, _ in session.rows(KNOWN, {"model": model.key, "keys": [*vectors]})}
         stored = self._tables.read(session, model, [*ids.values()])
         used = int(session.value(_LOOKUPS))
         new = [key for key in vectors if key not in ids]

@@ -23,11 +23,12 @@ from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hin
 from concord.core.filesystem import replace_file, sweep_drafts
 from concord.core.values import check_org
 from concord.store.catalog import SqlCatalog
+from concord.store.contents import fill
 from concord.store.contract import EVERY, Place, Select, Store, TextHash, WordIndex
 from concord.store.embeddings import SqlCache
 from concord.store.files import file_birthplace, file_identity, file_lock, organisations_beside
-from concord.store.json_format import decoded, fill, saved_in
-from concord.store.sql import Database, override
+from concord.store.json_format import contents_of, decoded, saved_in
+from concord.store.sql import Database, Duplicate, override
 from concord.store.sqlite.connections import Connection, open_nothing
 from concord.store.sqlite.dialect import DIALECT
 from concord.store.sqlite.file import translated
@@ -228,8 +229,9 @@ class JsonDatabase(MemoryDatabase):
             data = file.read()
         try:
             with connection:
-                fill(connection, decoded(data, self.path))
-        except (msgspec.DecodeError, ValueError, apsw.Error) as fault:
+                contents = contents_of(decoded(data, self.path))
+                fill(connection, contents, SQLiteVectorTables(), SQLiteWordTables(), DIALECT)
+        except (msgspec.DecodeError, ValueError, apsw.Error, Duplicate) as fault:
             raise CorruptStore(
                 f"{self.path} is damaged, or is no knowledge base: {fault}",
                 hint="move it away, or restore a copy",

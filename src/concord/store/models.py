@@ -84,12 +84,12 @@ class SqlModels(Models):
             model = find_model(session, identity) or new_model(session, self._tables, identity)
             session.run(_REMEMBER, {"recipe": details_column(recipe), "model": model.key})
             if active_model(session) is None:
-                _use(session, model)
+                use(session, model)
 
     @override
     def activate(self, identity: Identity) -> None:
         with self._database.transaction() as session:
-            _use(session, _added(session, identity))
+            use(session, _added(session, identity))
 
     @override
     def drop(self, identity: Identity) -> int:
@@ -150,7 +150,8 @@ def forget_if_empty(session: Session, tables: VectorTables, model: Model) -> Non
         session.run("DELETE FROM kb_models WHERE key = :model", values)
 
 
-def _use(session: Session, model: Model) -> None:
+def use(session: Session, model: Model) -> None:
+    """Let searches use a model."""
     session.run("UPDATE kb_models SET was_active = 1 WHERE key = :model", {"model": model.key})
     session.run(_USE, {"model": model.key})
 

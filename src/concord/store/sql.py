@@ -29,6 +29,7 @@ class Dialect(Protocol):
 
     types: Mapping[str, str]  # of columns, by the names in `schema`
     glob: str  # whether the column `path` matches :glob
+    number_after: str  # lets a {table} number its rows after :last
     watch: str  # makes triggers that record changes of chunks and documents in kb_outbox
     unwatch: str  # takes these triggers away, if they are there
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import starmap
 
+from msgspec.structs import asdict
+
 from concord.store.catalog import SqlCatalog
 from concord.store.contract import Catalog, EmbeddingCache, Journal, Models, Outbox
 from concord.store.embeddings import SqlCache
@@ -19,17 +21,18 @@ SELECT key, 1, :at FROM kb_documents WHERE id IN (:ids...)
 ON CONFLICT (document) DO UPDATE SET count = kb_accesses.count + 1,
     last_at = CASE WHEN kb_accesses.last_at > excluded.last_at
         THEN kb_accesses.last_at ELSE excluded.last_at END"""
-_PUT_ACCESS = """
-INSERT INTO kb_accesses (document, count, last_at) SELECT key, :count, :at FROM kb_documents WHERE id = :id
+PUT_ACCESS = """
+INSERT INTO kb_accesses (document, count, last_at)
+SELECT key, :times, :last_at FROM kb_documents WHERE id = :id
 ON CONFLICT (document) DO UPDATE SET count = excluded.count, last_at = excluded.last_at"""
 _ACCESSES = """
 SELECT d.id, a.count, a.last_at FROM kb_documents AS d JOIN kb_accesses AS a ON a.document = d.key
 WHERE d.id IN (:ids...)"""
-_FORGET_FEEDBACK = "DELETE FROM kb_feedback WHERE query = :query AND document_id = :document"
-_RECORD_FEEDBACK = """
+PUT_FEEDBACK = """
 INSERT INTO kb_feedback (document_id, citation, opinion, query, at)
-VALUES (:document, :citation, :opinion, :query, :at)"""
-_FEEDBACK = """
+VALUES (:document_id, :citation, :opinion, :query, :at)"""
+_FORGET_FEEDBACK = "DELETE FROM kb_feedback WHERE query = :query AND document_id = :document_id"
+FEEDBACK = """
 SELECT document_id, citation, opinion, query, at FROM kb_feedback ORDER BY at, query, document_id"""
 
 
@@ -63,26 +66,17 @@ class SqlJournal(Journal):
 
     @override
     def put_accesses(self, accesses: Mapping[str, Access]) -> None:
-        rows = (
-            {"id": id, "count": access.times, "at": float(access.last_at)} for id, access in accesses.items()
-        )
         with self._database.transaction() as session:
-            session.run_many(_PUT_ACCESS, rows)
+            session.run_many(PUT_ACCESS, ({"id": id, **asdict(access)} for id, access in accesses.items()))
 
     @override
     def feedback(self) -> list[Feedback]:
         with self._database.read() as session:
-            return list(starmap(Feedback, session.rows(_FEEDBACK)))
+            return list(starmap(Feedback, session.rows(FEEDBACK)))
 
     @override
     def record_feedback(self, feedback: Feedback) -> None:
-        values = {
-            "document": feedback.document_id,
-            "citation": feedback.citation,
-            "opinion": feedback.opinion,
-            "query": feedback.query,
-            "at": float(feedback.at),
-        }
+        values = asdict(feedback)
         with self._database.transaction() as session:
-            session.run(_FORGET_FEEDBACK, {"query": feedback.query, "document": feedback.document_id})
-            session.run(_RECORD_FEEDBACK, values)
+            session.run(_FORGET_FEEDBACK, values)
+            session.run(PUT_FEEDBACK, values)

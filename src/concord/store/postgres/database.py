@@ -79,6 +79,8 @@ class PostgresDialect(Dialect):
         "plain": "",
         "clustered": "",
     }
+    number_after = """SELECT setval(pg_get_serial_sequence('{table}', attname), :last) FROM pg_attribute
+        WHERE attrelid = '{table}'::regclass AND attidentity <> ''"""
     glob = "path ~ :glob"
     watch = "".join(
         _NOTED.format(name=name, event=event, chunks=chunks) for name, (event, chunks) in _WATCH.items()
@@ -189,6 +191,11 @@ class PostgresSession(Session):
         except UniqueViolation as error:
             raise Duplicate from error
 
+    def finish(self) -> None:
+        """Do what is to be done before the commit."""
+        for work in self.before_commit:
+            work()
+
     def execute(self, statement: str, values: Values, *, binary: bool = False) -> Rows:
         """Run a shared statement; several statements may be one text if they have no values."""
         own, given = (translated(statement), dict(values)) if values else (_in_order(statement), None)
@@ -246,8 +253,7 @@ class PostgresDatabase(Database):
             )  # writers take turns
             session = PostgresSession(connection)
             yield session
-            for work in session.before_commit:
-                work()
+            session.finish()
 
     @override
     def lock(self, name: str, doing: str, wait_s: float) -> AbstractContextManager[None]:

@@ -117,6 +117,7 @@ def _make(connection: Connection, location: Location, state: _State) -> None:
     session = PostgresSession(connection)
     if shared := find_shared(session, location.org):
         move(session, shared, PostgresVectorTables(Scopes()), origin_of(session, location.schema))
+        session.finish()
 
 
 def _make_extension(connection: Connection, location: Location) -> None:

@@ -73,6 +73,8 @@ class SQLiteDialect(Dialect):
         "plain": "STRICT",
         "clustered": "STRICT, WITHOUT ROWID",
     }
+    number_after = """DELETE FROM sqlite_sequence WHERE name = '{table}';
+        INSERT INTO sqlite_sequence (name, seq) VALUES ('{table}', :last)"""
     glob = "kb_glob(:glob, path)"
     watch = "".join(f"CREATE TRIGGER {name} {body};" for name, body in _WATCH.items())
     unwatch = "".join(f"DROP TRIGGER IF EXISTS {name};" for name in _WATCH)

@@ -104,12 +104,17 @@ def _delete_graphs(path: str) -> None:
 
 def _update(connection: Connection, version: int) -> None:
     """Lead a file here from an earlier schema; tables that measure another distance are made anew."""
-    from concord.store.sqlite.old_schemas import STEPS, rebuild_as_cosine  # late: hardly any start needs it
+    from concord.store.sqlite import old_schemas  # late: hardly any start needs it
 
-    for step in STEPS[version - 1 :]:
-        step(connection)
+    if version < old_schemas.FIRST_IN_STEPS:
+        old_schemas.set_aside(connection)
+        make_empty(connection)
+        old_schemas.take_over(connection)
+        return
+    for step in old_schemas.STEPS[version - old_schemas.FIRST_IN_STEPS :]:
+        connection.run(step)
     if not connection.value(_IS_COSINE):
-        rebuild_as_cosine(connection)
+        old_schemas.rebuild_as_cosine(connection)
 
 
 def _use_log(connection: Connection, location: Location) -> None:
