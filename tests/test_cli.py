@@ -393,6 +393,19 @@ def test_get_reads_what_search_cites(indexed: Kb, docs: Path):
     assert passage["file"] == str(docs / "git.md")
 
 
+@pytest.mark.promise("I.get.several")
+def test_get_reads_several_or_what_a_glob_matches_and_says_what_it_cannot(indexed: Kb, docs: Path):
+    run = indexed("get", "docs/git.md", "docs/none.md", "docs/*.md")
+    assert run.status == 3
+    assert run.out.count("The installation of git takes a minute.") == 1
+    assert "not read: docs/none.md (nothing indexed is called" in run.err
+    found = indexed("get", "docs/**", "--json").json
+    known = [document["path"] for document in indexed("list", "docs", "--json").json["documents"]]
+    assert [part["path"] for part in (found, *found["further"])] == known
+    assert found["unread"] == []
+    assert indexed("get", "docs/none*", "docs/none.md").status == 2
+
+
 def test_get_says_when_the_file_has_changed(indexed: Kb, docs: Path):
     write(docs / "git.md", "something else entirely, and longer than before: " * 5)
     run = indexed("get", "docs/git.md", "--whole")

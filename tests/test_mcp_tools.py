@@ -27,7 +27,7 @@ SCHEMA = json.loads(
 EIGHT = {
     "kb_search": ("query", "mode", "limit", "tags", "type", "source", "path", "since", "until", "deadline_ms",
                   "max_tokens", "include_superseded", "min_generation"),
-    "kb_get": ("citation", "document_id", "context", "max_tokens", "cursor"),
+    "kb_get": ("citation", "citations", "document_id", "context", "max_tokens", "cursor"),
     "kb_add_source": ("path", "name", "patterns", "tags"),
     "kb_list": ("source", "cursor"),
     "kb_sync": ("source",),
@@ -446,6 +446,40 @@ def test_a_citation_and_an_id_of_different_documents_are_refused(tmp_path: Path)
             assert (await call(client, "kb_get", **both))["path"] == "docs/auth.md"
             refused = await refusal(client, "kb_get", **{**both, "document_id": note["document_id"]})
             assert f"'citation' is of docs/auth.md ({auth['document_id']}), but 'document_id' of" in refused
+
+    run(scene)
+
+
+@pytest.mark.promise("I.get.several", "mcp.budget.max-tokens")
+@pytest.mark.parametrize("asked", [{"citations": ["docs/**", "docs/none.md"]}, {"citation": "docs/*.md"}])
+def test_several_are_read_at_once_within_one_budget_and_none_can_pass_for_another(tmp_path: Path, asked: Any):
+    docs = write_docs(tmp_path / "docs")
+    for number in range(9):
+        (docs / f"long{number}.md").write_text(
+            f"# Long {number}\n\n" + 'Of "words" \n' * 900, encoding="utf-8"
+        )
+
+    async def scene() -> None:
+        async with in_process(tmp_path / "home") as client:
+            await call(client, "kb_add_source", path=str(docs))
+            for most in (MIN_TOKENS * 2, 2_400, 9_000):
+                result = await client.call_tool("kb_get", {**asked, "max_tokens": most})
+                found, text = result.structured_content or {}, said(result)
+                assert len(json.dumps(found, ensure_ascii=False).encode()) <= most * 3
+                assert len(text.encode()) <= most * 3
+                parts = [found, *found["further"]]
+                cited = [part["citation"] for part in parts]
+                assert all(f"\n{citation} | " in f"\n{text}" for citation in cited)
+                assert "\n# Long" not in text
+                for part in parts:
+                    if cursor := part["next_cursor"]:
+                        assert (await call(client, "kb_get", cursor=cursor))["path"] == part["path"]
+            missing = {row["citation"]: row["reason"] for row in found["unread"]}
+            assert (
+                "docs/none.md" not in asked.get("citations", ())
+                or "nothing indexed" in missing["docs/none.md"]
+            )
+            assert "nothing indexed" in await refusal(client, "kb_get", citations=["no.md", "none/*.md"])
 
     run(scene)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -315,6 +315,19 @@ class KnowledgeBase:
         read = slice_of(locate(reference, self.store.catalog, context=context, whole=whole))
         self._count_reading(read.document)
         return read
+
+    def matching(self, references: Iterable[str]) -> list[str]:
+        """Return references in which a glob has given way to the paths that it matches, each once."""
+        from concord.store.globs import glob_matches, literal_prefix
+
+        found: list[str] = []
+        for glob in references:
+            is_glob = literal_prefix(glob) != glob and not any(
+                self.store.catalog.documents(Select(path=glob))
+            )
+            paths = (document.path for document in self.store.catalog.documents()) if is_glob else ()
+            found += [path for path in paths if glob_matches(glob, path)] or [glob]
+        return list(dict.fromkeys(found))
 
     def page(self, reference: str, *, max_bytes: int, context: int = 0, cursor: str | None = None) -> Page:
         """Read a citation, a document or a chunk in pages; with a cursor, the page that it leads to.

@@ -5,8 +5,10 @@ An interface turns what it was given into an operation's arguments, runs it, and
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,6 +17,7 @@ from msgspec.structs import asdict
 
 from concord.core.arguments import (
     DEFAULT_TOKENS,
+    MOST_READ,
     Add,
     Arguments,
     Backup,
@@ -38,7 +41,7 @@ from concord.core.errors import BadValue, UsageError
 
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
-    from concord.core.reports import DocumentSlice
+    from concord.core.reports import DocumentSlice, Slices
     from concord.knowledge import KnowledgeBase
     from concord.types import Answer, Document, Request
 
@@ -107,37 +110,47 @@ def _explain(kb: KnowledgeBase, args: Explain, progress: Progress) -> JsonObject
     return explanation_to_json(kb.explain(options.pop("text"), args.reference, **options))
 
 
-def read(kb: KnowledgeBase, args: Get, progress: Progress) -> DocumentSlice:
-    """Return a part of a document, for those who show it in another form than JSON."""
-    return kb.get(_reference(kb, args), context=args.context, whole=args.whole)
+def read(kb: KnowledgeBase, args: Get, progress: Progress) -> Slices:
+    """Return parts of documents, for those who show them in another form than JSON."""
+    from concord.core.reports import Slices
+    from concord.reading.budget import read_in_turn
+
+    def part(reference: str, _: int) -> DocumentSlice:
+        return kb.get(reference, context=args.context, whole=args.whole)
+
+    found, unread = read_in_turn(references(kb, args), part, lambda _: 0, sys.maxsize)
+    return Slices(tuple(found), tuple(unread))
 
 
 def _get(kb: KnowledgeBase, args: Get, progress: Progress) -> JsonObject:
-    from concord.reading.budget import BYTES_PER_TOKEN
-    from concord.wire import slice_to_json
+    from concord.reading.budget import BYTES_PER_TOKEN, read_in_turn, utf8_length
+    from concord.wire import several_to_json, slices_to_json
 
-    if args.max_tokens is not None or args.cursor is not None:
-        return page(kb, args, (args.max_tokens or DEFAULT_TOKENS) * BYTES_PER_TOKEN)
-    return slice_to_json(read(kb, args, progress))
+    if args.max_tokens is None and args.cursor is None:
+        return slices_to_json(read(kb, args, progress))
+    named, room = references(kb, args), (args.max_tokens or DEFAULT_TOKENS) * BYTES_PER_TOKEN
+    pages, unread = read_in_turn(named, partial(page, kb, args), lambda wire: utf8_length(wire["text"]), room)
+    return several_to_json(pages, unread)
 
 
-def page(kb: KnowledgeBase, args: Get, max_bytes: int) -> JsonObject:
-    """Return a page of a document, whose text has at most so many bytes."""
+def page(kb: KnowledgeBase, args: Get, reference: str, max_bytes: int) -> JsonObject:
+    """Return a page of a document, whose text has at most so many bytes; a cursor says of which."""
     from concord.text.injection import slice_warnings
     from concord.wire import slice_to_json
 
-    reference = "" if args.cursor else _reference(kb, args)
     read = kb.page(reference, max_bytes=max_bytes, context=args.context, cursor=args.cursor)
     warnings = list(slice_warnings(read.slice))
     return {**slice_to_json(read.slice), "warnings": warnings, "next_cursor": read.next_cursor}
 
 
-def _reference(kb: KnowledgeBase, args: Get) -> str:
-    """Return what to read.
+def references(kb: KnowledgeBase, args: Get) -> list[str]:
+    """Return what to read, one thing or several; with a cursor, that says it all.
 
     Raises:
-        BadValue: nothing is named, or a citation and an id that stand for different documents.
+        BadValue: nothing is named, too much, or a citation and an id that stand for different documents.
     """
+    if args.cursor:
+        return [""]
     if args.citation and args.document_id:
         cited, named = kb.document_named(args.citation), kb.document_named(args.document_id)
         if cited.id != named.id:
@@ -145,7 +158,10 @@ def _reference(kb: KnowledgeBase, args: Get) -> str:
                 f"'citation' is of {cited.path} ({cited.id}), but 'document_id' of {named.path} ({named.id})",
                 hint="give one of them",
             )
-    return args.citation or args.document_id or ""
+    given = [name for name in (args.citation or args.document_id, *args.citations) if name]
+    if len(matching := kb.matching(given or [""])) > MOST_READ:
+        raise BadValue(f"these are {len(matching):,} documents", hint=f"name {MOST_READ} at most")
+    return matching
 
 
 def _outline(kb: KnowledgeBase, args: Outline, progress: Progress) -> JsonObject:

@@ -18,7 +18,7 @@ from concord.reading.budget import BYTES_PER_TOKEN, Costs, are_slight, choose
 from concord.text.json_safe import JsonObject, json_object, json_safe, to_text
 
 if TYPE_CHECKING:
-    from concord.core.reports import DocumentSlice
+    from concord.core.reports import DocumentSlice, Slices
     from concord.reading.outline import Outline
     from concord.search.explain import Explanation
     from concord.types import Answer, Document, Hit, Source
@@ -69,6 +69,23 @@ def slice_to_json(read: DocumentSlice) -> JsonObject:
         **_same(read, "before", "after", "text"),
     }
     return json_object(wire)
+
+
+def slices_to_json(read: Slices) -> JsonObject:
+    """Return all that `get` read."""
+    return several_to_json([slice_to_json(part) for part in read.read], read.unread)
+
+
+def several_to_json(read: Sequence[JsonObject], unread: Sequence[tuple[str, str]]) -> JsonObject:
+    """Return one thing that was read as it is; of several, the first has the others beside it."""
+    first, *further = read
+    if not further and not unread:
+        return first
+    return {
+        **first,
+        "further": further,
+        "unread": [{"citation": name, "reason": reason} for name, reason in unread],
+    }
 
 
 def outline_to_json(outline: Outline) -> JsonObject:

@@ -11,6 +11,7 @@ import click
 from concord.cli import output
 from concord.cli.command import (
     NOTHING_FOUND,
+    SOME_FAILED,
     Flags,
     command,
     opened,
@@ -23,7 +24,7 @@ from concord.cli.command import (
 )
 from concord.cli.words import WORDS, in_words
 from concord.core.arguments import Explain, Feedback, Get, Search
-from concord.core.reports import DocumentSlice, partly_read, sentence
+from concord.core.reports import DocumentSlice, Slices, partly_read, sentence
 from concord.operations import JsonObject
 from concord.text.visible import lines, one_line
 from concord.types import DOCUMENT_TYPES, FUSION_NAMES, MODES, Answer, Mode, Opinion
@@ -190,34 +191,41 @@ def _fused(fused: JsonObject) -> Iterator[str]:
 
 @command(
     "get",
-    "kb get docs/auth.md:12-31",
-    "kb get docs/auth.md --whole > auth.txt",
+    "kb get docs/auth.md:12-31 --context 1",
+    "kb get 'docs/adr/*.md' notes/login.md:3-9",
     "kb get 3f2a9c51d07be684 --history",
 )
-@click.argument("reference", metavar="CITATION|ID")
+@click.argument("references", nargs=-1, required=True, metavar="CITATION|ID|GLOB...")
 @click.option("--context", type=int, default=0, metavar="N", help="Also N chunks before and after.")
 @click.option("--whole", is_flag=True, help="The whole document that the passage is from.")
 @click.option("--history", is_flag=True, help="What it superseded and what superseded it, oldest first.")
-def get(flags: Flags, reference: str, context: int, whole: bool, history: bool, as_json: bool) -> None:
-    """Read a passage, its neighbours or a whole document.
+def get(
+    flags: Flags, references: tuple[str, ...], context: int, whole: bool, history: bool, as_json: bool
+) -> int:
+    """Read a passage, its neighbours or a whole document; or several of them.
 
-    Takes what a search printed: a citation, a document id or a chunk id. The text is as it was indexed; when
-    the file has changed since, stderr says so.
+    Takes what a search printed: a citation, a document id or a chunk id; or a glob over paths. The text is as
+    it was indexed; when the file has changed since, stderr says so. Of several, what cannot be read is told
+    and the rest is read (exit status 3).
     """
-    if history and (context or whole):
-        refuse("--history lists documents: --context and --whole do not go with it")
+    if history and (context or whole or len(references) > 1):
+        refuse("--history is of one document: --context, --whole and others do not go with it")
     if history:
-        _show_history(flags, reference, as_json=as_json)
-        return
-    asked = Get(reference, context=context, whole=whole)
-    read: DocumentSlice = run_with(settings_of(flags), "get", asked, value=DocumentSlice)
+        _show_history(flags, references[0], as_json=as_json)
+        return 0
+    asked = Get(citations=references, context=context, whole=whole)
+    found: Slices = run_with(settings_of(flags), "get", asked, value=Slices)
     if as_json:
-        from concord.wire import slice_to_json
+        from concord.wire import slices_to_json
 
-        output.emit_json(slice_to_json(read))
-        return
-    output.talk(_header(read), bold=read.citation)
-    output.emit(lines(read.text) if output.is_terminal(sys.stdout) else read.text)
+        output.emit_json(slices_to_json(found))
+    else:
+        for read in found.read:
+            output.talk(_header(read), bold=read.citation)
+            output.emit(lines(read.text) if output.is_terminal(sys.stdout) else read.text)
+        for name, reason in found.unread:
+            output.talk(f"not read: {name} ({in_words(reason)})")
+    return SOME_FAILED if found.unread else 0
 
 
 def _show_history(flags: Flags, reference: str, *, as_json: bool) -> None:

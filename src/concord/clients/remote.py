@@ -45,9 +45,9 @@ class Concord:
         """Say why a passage ranks where it does for a query, or why not at all."""
         return self._get("/explain", query=text, reference=reference, **_as_sent(options))
 
-    def get(self, reference: str, *, context: int = 0, whole: bool = False) -> JsonObject:
-        """Read a citation, a document or a chunk."""
-        return self._get("/passages", citation=reference, context=context, whole=whole)
+    def get(self, *references: str, context: int = 0, whole: bool = False) -> JsonObject:
+        """Read a citation, a document or a chunk; or several, or a glob over paths."""
+        return self._get("/passages", citations=references, context=context, whole=whole)
 
     def add(self, path: str | os.PathLike[str], *, progress: Progress = silent, **options: Any) -> JsonObject:
         """Index a folder or file of the server's disk, and wait; options are those of `KnowledgeBase.add`."""

@@ -16,6 +16,7 @@ MAX_NOTE = 1_000_000
 MAX_ABOUT = 300  # characters of what is said of a source: it goes along with every list and answer
 MIN_TOKENS = 500  # one result with its citation, in the frame that every answer has
 MAX_TOKENS = 25_000  # where clients cut what a tool says
+MOST_READ = 50  # documents in one call
 DEFAULT_TOKENS = 2_400  # an answer that nobody asked to be longer stays under 2,500
 
 
@@ -92,8 +93,11 @@ class Get(Arguments, frozen=True):
 
     citation: Annotated[
         Text | None,
-        doc("A citation from {search} (docs/auth.md:12-31, report.pdf:p3), or a path for all of it."),
+        doc("A citation from {search} (docs/auth.md:12-31, report.pdf:p3), a path for all of it, or a glob."),
     ] = None
+    citations: Annotated[
+        Annotated[tuple[FilledText, ...], Meta(max_length=MOST_READ)], doc("Several of these, read at once.")
+    ] = ()
     document_id: Annotated[Text | None, doc("Instead: a document_id.")] = None
     context: Annotated[int, Meta(ge=0, le=50), doc("So many neighbouring passages either side.")] = 0
     max_tokens: Annotated[

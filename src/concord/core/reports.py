@@ -28,6 +28,13 @@ class DocumentSlice(Struct, frozen=True):
     end_column: int | None = None
 
 
+class Slices(Struct, frozen=True):
+    """What `get` read: a part of one document or of several, and what of it could not be read."""
+
+    read: tuple[DocumentSlice, ...]
+    unread: tuple[tuple[str, str], ...] = ()  # what was named, and why
+
+
 class SourceSummary(Struct, frozen=True):
     """A source and how much of it is stored."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,12 +18,12 @@ from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.resources import cited_by, cursor_after, name_before
 from concord.mcp.server_state import ServerState, permitted, roots_of
 from concord.mcp.words import in_words
-from concord.operations import OPERATIONS, JsonObject, answer, keep_note, page
+from concord.operations import OPERATIONS, JsonObject, answer, keep_note, page, references
 from concord.ops.reports import SUMMED
-from concord.reading.budget import BYTES_PER_TOKEN, json_length, utf8_length
+from concord.reading.budget import BYTES_PER_TOKEN, json_length, read_in_turn, utf8_length
 from concord.text.visible import one_line
 from concord.types import silent
-from concord.wire import document_to_json
+from concord.wire import document_to_json, several_to_json
 
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
@@ -33,6 +35,7 @@ log = logging.getLogger(__name__)
 
 # For the rows of a list as JSON, which is the longer form; the rest of the budget is for what is around them.
 LISTED_BYTES = DEFAULT_TOKENS * BYTES_PER_TOKEN * 7 // 8
+FRAME_OF_SEVERAL = 100  # bytes of keys and blank lines around several pages
 OF_ANY_LENGTH = ("details", "fields")  # of a document
 SAME_FOR_ALL = ("source", "indexed_at")  # the same, or nearly, for all documents of a source
 EMBED_S = 1.0  # how long the reply to a new note waits for its vector: most take far less
@@ -50,26 +53,46 @@ def search(state: ServerState, kb: KnowledgeBase, asked: Search) -> Reply:
 
 
 def get(state: ServerState, kb: KnowledgeBase, asked: Get) -> Reply:
-    """Read a passage, or a document in pages."""
-    if not (asked.citation or asked.document_id or asked.cursor):
+    """Read a passage, or a document in pages; or several, each the shorter for the others."""
+    if not (asked.citation or asked.citations or asked.document_id or asked.cursor):
         raise BadValue("kb_get needs 'citation', 'document_id' or 'cursor'", hint="kb_search gives citations")
     wanted = replace(
-        asked, citation=cited_by(asked.citation or ""), document_id=cited_by(asked.document_id or "")
+        asked,
+        citation=cited_by(asked.citation or ""),
+        citations=tuple(map(cited_by, asked.citations)),
+        document_id=cited_by(asked.document_id or ""),
     )
-    room = max_bytes = (asked.max_tokens or DEFAULT_TOKENS) * BYTES_PER_TOKEN
+    max_bytes = (asked.max_tokens or DEFAULT_TOKENS) * BYTES_PER_TOKEN
+    named = references(kb, wanted)
+    if len(named) == 1:
+        return _page(kb, wanted, render.page, named[0], max_bytes)
+    # The frame of several goes off the room for all of them, but for the room that one needs.
+    replies, unread = read_in_turn(
+        named, partial(_page, kb, wanted, render.quoted_page), _size, max_bytes - FRAME_OF_SEVERAL
+    )
+    wire = several_to_json([reply.structured for reply in replies], unread)
+    missing = [one_line(f"not read: {name} ({in_words(why)})") for name, why in unread]
+    return Reply(in_words(wire), "\n\n".join([*(reply.text for reply in replies), *missing]))
+
+
+def _page(
+    kb: KnowledgeBase, asked: Get, show: Callable[[JsonObject], str], reference: str, max_bytes: int
+) -> Reply:
+    """Return a page in both its forms, neither of them longer than it may be."""
+    room = max_bytes
     while room > 0:
-        wire = {"notice": render.NOTICE, **page(kb, wanted, room)}
-        reply = Reply(wire, render.page(wire))
+        wire = {"notice": render.NOTICE, **page(kb, asked, reference, room)}
+        reply = Reply(wire, show(wire))
         if _size(reply) <= max_bytes:
             return reply
-        room = _room_for_text(reply, max_bytes)
+        room = _room_for_text(reply, show, max_bytes)
     raise BadValue("the document's name alone is longer than max_tokens", hint="raise max_tokens")
 
 
-def _room_for_text(reply: Reply, max_bytes: int) -> int:
-    """Return how long a text may be, given the size of the rest of the page and of JSON's escapes."""
+def _room_for_text(reply: Reply, show: Callable[[JsonObject], str], max_bytes: int) -> int:
+    """Return how long a text may be, given the rest of the page and how much longer it is written."""
     wire = {**reply.structured, "text": ""}
-    frame = _size(Reply(wire, render.page(wire)))
+    frame = _size(Reply(wire, show(wire)))
     written = (_size(reply) - frame) / utf8_length(reply.structured["text"])
     return int((max_bytes - frame) / written)
 

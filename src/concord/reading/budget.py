@@ -8,8 +8,12 @@ largest form decides.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from concord.core.errors import UsageError
+
+T = TypeVar("T")
 
 BYTES_PER_TOKEN = 3
 # An agent that can read the two best passages in full seldom has to ask again; what is further down tells
@@ -23,6 +27,8 @@ SLIGHT = 0.05
 # collections, 24 of 3,423 slight results were relevant, and 1,195 of 4,077 others.
 LIKELY = 0.5
 MOST_SLIGHT = 3
+LEAST_EACH = 1_500  # bytes of each of several passages that are read at once, with what is said of it
+LEFT_OUT = "no room for {} of these: raise max_tokens, or read them by themselves"
 
 Size = tuple[int, ...]  # bytes in each form
 
@@ -80,6 +86,31 @@ def worth_telling(scores: Sequence[float]) -> list[int]:
         return list(range(len(scores)))
     slight = [at for at, is_slight in enumerate(are_slight(scores)) if is_slight]
     return sorted({*range(len(scores))}.difference(slight[MOST_SLIGHT:]))
+
+
+def read_in_turn(
+    names: Sequence[str], read: Callable[[str, int], T], size: Callable[[T], int], max_bytes: int
+) -> tuple[list[T], list[tuple[str, str]]]:
+    """Read each within its share of the room that is left; return also what was not read, and why.
+
+    Raises:
+        UsageError: nothing could be read.
+    """
+    read_so_far: list[T] = []
+    unread: dict[str, UsageError] = {}
+    for at, name in enumerate(names):
+        if max_bytes < LEAST_EACH:
+            unread[name] = UsageError(LEFT_OUT.format(len(names) - at))
+            break
+        try:
+            read_so_far.append(read(name, max(LEAST_EACH, max_bytes // (len(names) - at))))
+            max_bytes -= size(read_so_far[-1])
+        except UsageError as fault:
+            unread[name] = fault
+            max_bytes -= utf8_length(name + fault.message) + LEAST_EACH // 10
+    if unread and not read_so_far:
+        raise next(iter(unread.values()))
+    return read_so_far, [(name, fault.message) for name, fault in unread.items()]
 
 
 def tokens(text: str) -> int:

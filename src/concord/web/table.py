@@ -73,7 +73,7 @@ def _rows() -> Iterator[Row]:
         *("GET", "/rendered", "rendered", Rendered, ("citation", "start", "raw")),
         *(answers.rendered, "Read a part of a document as HTML."),
     )
-    yield _row("GET /passages", "get", ("citation", *READING))
+    yield _row("GET /passages", "get", ("citation", "citations", *READING))
     yield _row("GET /sources", "list", ("cursor",))
     yield _row("POST /sources", "add", answer=ADD)
     yield _row("POST /sources/{source:path}/sync", "sync", ("embed",), SYNC)
