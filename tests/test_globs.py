@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.store.globs import glob_matches, is_prefix, literal_prefix
+from concord.text.globs import glob_matches, is_prefix, literal_prefix
 
 
 def plainly_matches(glob: str, path: str) -> bool:

@@ -318,7 +318,7 @@ class KnowledgeBase:
 
     def matching(self, references: Iterable[str]) -> list[str]:
         """Return references in which a glob has given way to the paths that it matches, each once."""
-        from concord.store.globs import glob_matches, literal_prefix
+        from concord.text.globs import glob_matches, literal_prefix
 
         found: list[str] = []
         for glob in references:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from msgspec import json
 from msgspec.structs import astuple
 
-from concord.store.globs import is_prefix, literal_prefix
 from concord.store.sql import Dialect, Row
+from concord.text.globs import is_prefix, literal_prefix
 from concord.text.names import names_of
 from concord.text.terms import index_terms
 from concord.types import Chunk, Document, Filter, Identity, Piece, Source

@@ -12,10 +12,10 @@ from msgspec import json
 from psycopg import Cursor, InterfaceError, OperationalError
 from psycopg.errors import UniqueViolation
 
-from concord.store.globs import sections
 from concord.store.postgres.connections import Connection, Connections, Locks, escaped
 from concord.store.postgres.errors import is_lost
 from concord.store.sql import NOTHING, Database, Dialect, Duplicate, Session, Values, override
+from concord.text.globs import sections
 from concord.types import ChunkId
 
 T = TypeVar("T")

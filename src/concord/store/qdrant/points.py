@@ -10,7 +10,7 @@ from uuid import UUID
 from msgspec.structs import astuple
 from qdrant_client import models
 
-from concord.store.globs import is_prefix, literal_prefix
+from concord.text.globs import is_prefix, literal_prefix
 from concord.types import Chunk, ChunkId, Document, Filter, Identity
 
 _CURRENT = "current"

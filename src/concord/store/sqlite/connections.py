@@ -17,11 +17,11 @@ from typing import Any
 import apsw
 
 from concord.core.errors import BackendDown, MissingExtra
-from concord.store.globs import glob_matches
 from concord.store.sql import NOTHING, Duplicate, Values
 from concord.store.sqlite import dialect
 from concord.store.sqlite.dialect import bound
 from concord.store.sqlite.file import FileId, Location, OpenedFile, lacks_room, mark_as_begun, translated
+from concord.text.globs import glob_matches
 
 _MAX_IDLE = 8  # connections kept for the next caller: more than the strategies that are polled at once
 _SYNC_BUSY_TIMEOUT_MS = 60_000  # whoever holds a sync lock does long work already, and loses it by giving up
