@@ -401,6 +401,13 @@ PROMISES: dict[str, Promise] = {
     "B.eval.report": Promise(
         "B part 9", "a report is one page with its plots, and --json has the same figures"
     ),
+    "design.eval.auto": Promise(
+        "DESIGN §6", "what people wrote in their documents is asked of a copy in which its words are hidden"
+    ),
+    "design.eval.auto.figures": Promise(
+        "DESIGN §6", "figures on one's own documents come with intervals, and the pairs can be kept"
+    ),
+    "design.eval.fixture": Promise("DESIGN §6", "questions and expected files in JSON are measured as well"),
     "B.calibration.fit": Promise(
         "B part 6",
         "confidence is fitted offline, kept in a small file and tells foreign queries from own ones",

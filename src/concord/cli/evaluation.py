@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from concord.cli import output, progress
-from concord.cli.command import Flags, command, opened
+from concord.cli.command import Flags, command, opened, refuse
 
 if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation, Review
+    from concord.quality.own_evaluation import OwnEvaluation
     from concord.quality.refit import Refit
+    from concord.quality.report import Part
 
 _folder = click.Path(path_type=Path)
+OWN_PAIRS = 300  # that --auto asks, unless told otherwise: enough for a difference of .05 to be seen
 
 
 def _on_a_collection(
@@ -38,16 +41,28 @@ def _on_a_collection(
 
 @command(
     "eval",
-    "kb eval ./scifact",
+    "kb eval --auto",
     "kb eval ./scifact --unanswerable ./cranfield --report quality.html",
-    "kb eval ./scifact --run runs --limit 200 --json",
+    "kb eval questions.json --run runs --json",
 )
+@click.option("--auto", is_flag=True, help="Ask what your own documents say they are about.")
+@click.option("--source", metavar="SOURCE", help="With --auto: only this source's documents.")
+@click.option(
+    "--n", metavar="N", type=click.IntRange(min=1), help=f"With --auto: ask at most N ({OWN_PAIRS})."
+)
+@click.option("--save", metavar="OUT", type=_folder, help="With --auto: keep what is asked, as a DIR.")
 @click.option("--run", metavar="OUT", type=_folder, help="Write a TREC run file for each mode there.")
 @click.option("--report", metavar="FILE", type=_folder, help="Write a page of HTML with the plots.")
-@_on_a_collection("Ask the queries in OTHER too: DIR's documents cannot answer them; repeatable.")
+@_on_a_collection(
+    "Ask the queries in OTHER too: DIR's documents cannot answer them; repeatable.", required=False
+)
 def evaluate(
     flags: Flags,
-    folder: Path,
+    folder: Path | None,
+    auto: bool,
+    source: str | None,
+    n: int | None,
+    save: Path | None,
     run: Path | None,
     report: Path | None,
     unanswerable: tuple[Path, ...],
@@ -55,16 +70,27 @@ def evaluate(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    """Evaluate search on a judged collection in BEIR layout.
+    """Evaluate search on your own documents, or on a judged collection.
 
-    DIR holds corpus.jsonl, queries.jsonl and qrels/*.tsv. Its documents are indexed apart from your knowledge
-    base, in the cache directory, and only once. A --limit always picks the same queries.
+    --auto asks what people wrote in your documents: titles, headings, links, questions, docstrings, whose
+    answer is known. They are hidden first, in a copy. DIR holds corpus.jsonl, queries.jsonl and qrels/*.tsv,
+    as BEIR has them; it is indexed apart, in the cache directory, and only once. FILE.json holds questions
+    and the files of yours that answer them, as qmd has it. A --limit always picks the same queries.
     """
-    with opened(flags, must_exist=False) as knowledge, progress.progress_shown() as meter:
-        found = knowledge.measuring.evaluate(
-            folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
-        )
-        judged = knowledge.measuring.review()
+    is_file = folder is not None and folder.is_file()
+    _check_flags(auto, folder, {"--source": source, "--n": n, "--save": save})
+    with opened(flags, must_exist=auto or is_file) as knowledge, progress.progress_shown() as meter:
+        measuring = knowledge.measuring
+        found: Evaluation | OwnEvaluation
+        if folder is None:
+            found = measuring.evaluate_own(source=source, n=n or OWN_PAIRS, save=save, progress=meter)
+        elif is_file:
+            found = measuring.evaluate_fixture(folder, progress=meter)
+        else:
+            found = measuring.evaluate(
+                folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
+            )
+        judged = measuring.review()
     _write(found, run, report)
     if as_json:
         from concord.ops.reports import report_to_json
@@ -72,6 +98,14 @@ def evaluate(
         output.emit_json({**report_to_json(found), "feedback": report_to_json(judged)})
     else:
         output.emit("\n\n".join([*_parts(found), *_feedback(judged)]))
+
+
+def _check_flags(auto: bool, folder: Path | None, of_auto: dict[str, Any]) -> None:
+    given = [name for name, value in of_auto.items() if value is not None]
+    if auto == (folder is not None):
+        refuse("name a judged collection, or give --auto, and not both")
+    if given and not auto:
+        refuse(f"{given[0]} goes with --auto")
 
 
 @command(
@@ -124,7 +158,7 @@ def calibrate(
         output.talk(f"kept in {found.path}")
 
 
-def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
+def _write(found: Evaluation | OwnEvaluation, run: Path | None, report: Path | None) -> None:
     from datetime import UTC, datetime
 
     from concord import __version__
@@ -132,23 +166,35 @@ def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
     from concord.quality.evaluate import write_runs
     from concord.quality.report import page
 
+    said, plots = _said(found)
     try:
         if run is not None:
             write_runs(found.runs, run)
         if report is not None:
             report.parent.mkdir(parents=True, exist_ok=True)
             made = f"Concord {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-            report.write_text(page(found, made), encoding="utf-8")
+            whole = page(found.name, said, found.promises, made, plots)
+            report.write_text(whole, encoding="utf-8")
     except OSError as fault:
         raise BadValue(
             f"cannot write {fault.filename}: {fault.strerror}", hint="choose another place"
         ) from fault
 
 
-def _parts(found: Evaluation) -> Iterator[str]:
+def _parts(found: Evaluation | OwnEvaluation) -> Iterator[str]:
+    said, _ = _said(found)
+    return (f"{part.said}\n{output.table(*part.table)}" if part.table else part.said for part in said)
+
+
+def _said(found: Evaluation | OwnEvaluation) -> tuple[Iterator[Part], str]:
+    """Return what there is to say, and the plots beside those of confidence."""
+    from concord.quality.own_evaluation import OwnEvaluation
+    from concord.quality.own_report import mode_plot, own_parts
     from concord.quality.report import parts
 
-    return (f"{part.said}\n{output.table(*part.table)}" if part.table else part.said for part in parts(found))
+    if isinstance(found, OwnEvaluation):
+        return own_parts(found), mode_plot(found.intervals)
+    return parts(found), ""
 
 
 def _feedback(judged: Review) -> Iterator[str]:

@@ -42,7 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "migrate": ("upkeep:migrate", "Move everything to another store, or the vectors to another place."),
     "backup": ("upkeep:backup", "Copy everything to one file while it is in use."),
     "config": ("upkeep:config", "Show the settings, their values and their reasons."),
-    "eval": ("evaluation:evaluate", "Evaluate search on a judged collection."),
+    "eval": ("evaluation:evaluate", "Evaluate search on your own documents, or on a judged collection."),
     "calibrate": ("evaluation:calibrate", "Calibrate confidence to your own documents."),
     "feedback": ("search:feedback", "Record whether a result was good or bad."),
     "mcp": ("upkeep:mcp", "Speak MCP over stdin and stdout."),

@@ -81,7 +81,8 @@ def _rounded(name: str, decimals: int) -> Callable[[Any], JsonObject]:
 LEFT_OUT = frozenset({
     "EmbeddingReport.refused", "Evaluation.foreign", "Evaluation.kinds", "Evaluation.latency_by_kind",
     "Evaluation.outcomes", "Evaluation.runs", "Identity.prefix_version", "ModelResult.ranks",
-    "Refit.feedback", "Refit.path", "Source.id", "Source.name", "Stats.problems", "Stats.vectors_home",
+    "OwnEvaluation.runs", "Refit.feedback", "Refit.path", "Source.id", "Source.name", "Stats.problems",
+    "Stats.vectors_home",
 })  # fmt: skip
 
 # A field of any report, or of one → what is sent in its place, given the report.
@@ -126,6 +127,8 @@ EXCEPTIONS: Mapping[str, Callable[[Any], JsonObject]] = {
         **_fields(state.model.identity),
         "active": state.model.is_active,
     },
+    "OwnEvaluation.name": lambda found: {"collection": found.name},
+    "OwnEvaluation.promises": lambda found: {"calibration": _fields(found.promises)},
     "Refit.calibration": lambda refit: {"file": str(refit.path), "model": refit.calibration.model},
     "Refit.foreign": lambda refit: {"foreign": refit.foreign, "feedback": refit.feedback},
     "Reliability.bins": lambda found: {"bins": [_fields(part) for part in found.bins if part.n]},

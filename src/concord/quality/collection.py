@@ -195,7 +195,11 @@ def settings_apart(
     cut = [str(settings[key]) for key in ("ingest.chunk_tokens", "ingest.chunk_overlap")]
     key = "\0".join([str(collection.folder), *cut, *map(str, astuple(identity))])
     name = f"{collection.folder.name}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
-    home = Path(settings.paths.cache, "collections", name)
+    return settings_at(Path(settings.paths.cache, "collections", name), settings, recipe)
+
+
+def settings_at(home: Path, settings: Settings, recipe: Mapping[str, Any]) -> Settings:
+    """Return the settings with a store of its own in a folder, embedded by a recipe."""
     apart = {**recipe, "store.url": f"sqlite:///{home}", "vectors.url": "", "org": "default"}
     values = {key: Resolved(apart.get(key, settings[key]), settings.origin(key)) for key in settings}
     return Settings(values, settings.paths)

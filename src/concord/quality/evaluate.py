@@ -99,7 +99,7 @@ def evaluate(
     """Ask every judged query of an indexed collection, and `others` by name, and measure what comes back."""
     texts = [*collection.judged.values()]
     _warm_up(texts, tools)
-    runs, outcomes = _ask_deeply(collection, tools, progress)
+    runs, outcomes = ask_deeply(collection, tools, progress)
     foreign = {name: ask(texts, tools, progress) for name, texts in (others or {}).items()}
     answered = [outcome.verdict for outcome in outcomes if any(outcome.relevant)]
     kinds = sorted({outcome.type for outcome in outcomes})
@@ -171,7 +171,7 @@ def _column(id: str) -> str:
     return "".join(quote(character) if character.isspace() else character for character in id)
 
 
-def _ask_deeply(
+def ask_deeply(
     collection: Collection, tools: Tools, progress: Progress
 ) -> tuple[dict[str, Run], list[Outcome]]:
     """Ask the judged queries, and put what the strategies find into every mode's order."""

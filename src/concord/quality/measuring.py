@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -18,11 +19,15 @@ from concord.search.setup import Searching
 from concord.types import Request, silent
 
 if TYPE_CHECKING:
+    from concord.core.config import Settings
     from concord.core.protocols import Progress
     from concord.quality.collection import Collection
     from concord.quality.evaluate import Evaluation, Review
+    from concord.quality.own_evaluation import OwnEvaluation
     from concord.quality.refit import Refit
     from concord.search.tools import Tools
+
+Measured = TypeVar("Measured", "Evaluation", "OwnEvaluation")
 
 
 class Measuring:
@@ -54,6 +59,56 @@ class Measuring:
         with self.indexed_apart(collection, progress) as tools:
             return self._kept(evaluate(collection, tools, progress, others))
 
+    def evaluate_own(
+        self,
+        *,
+        source: str | None = None,
+        n: int,
+        save: str | os.PathLike[str] | None = None,
+        progress: Progress = silent,
+    ) -> OwnEvaluation:
+        """Measure search on one's own documents, by pairs that people wrote in them.
+
+        They are asked of a copy in which their words are hidden. `save` names a folder to write them to, as a
+        test collection.
+
+        Raises:
+            NotFound: no source of that name.
+            BadValue: nobody wrote such pairs, or the folder cannot be written.
+        """
+        from concord.files.sources import find_source
+        from concord.quality.apart import copy_without, save_beir
+        from concord.quality.collection import settings_at
+        from concord.quality.own_evaluation import evaluate_pairs
+        from concord.quality.own_pairs import own_pairs
+
+        store, settings = self._parts.store, self._parts.settings
+        source_id = find_source(source, store.catalog.snapshot().sources).id if source else None
+        pairs = own_pairs(store.catalog, store.journal, n, source_id)
+        if save is not None:
+            save_beir(pairs, store, Path(save), source_id)
+        active = store.catalog.snapshot().active
+        identity = active.identity if active else None
+        with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            apart = settings_at(Path(folder), settings, self._parts.recipe())
+
+            def fill(other: Parts) -> None:
+                copy_without(pairs, store, other.store, identity, progress, source_id=source_id)
+
+            with self._filled_apart(apart, fill, progress) as tools:
+                return self._kept(evaluate_pairs(source or "your own documents", pairs, tools, progress))
+
+    def evaluate_fixture(self, path: str | os.PathLike[str], *, progress: Progress = silent) -> OwnEvaluation:
+        """Measure search on one's own documents, by the questions and expected files of a JSON file.
+
+        Raises:
+            BadValue: it is no such file, or none of the files that it expects is indexed.
+        """
+        from concord.quality.own_evaluation import evaluate_pairs, read_fixture
+
+        pairs = read_fixture(Path(path), self._parts.store.catalog)
+        return self._kept(evaluate_pairs(Path(path).stem, pairs, self._own_tools(), progress, twins=False))
+
     def last_report(self) -> dict[str, Any] | None:
         """Return what the last evaluation measured, as JSON, and when; None before the first."""
         from msgspec import DecodeError, json
@@ -71,7 +126,7 @@ class Measuring:
         key = hashlib.sha256(f"{settings.store_url}\0{org}".encode()).hexdigest()[:12]
         return Path(settings.paths.data, f"evaluation-{key}.json")
 
-    def _kept(self, found: Evaluation) -> Evaluation:
+    def _kept(self, found: Measured) -> Measured:
         """Keep a report for those who show the last one; where it cannot be kept, it is still returned."""
         from msgspec import json
 
@@ -134,13 +189,26 @@ class Measuring:
     @contextmanager
     def indexed_apart(self, collection: Collection, progress: Progress) -> Iterator[Tools]:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
-        from concord.index.embedding import embed_pending
         from concord.quality.collection import index_collection, settings_apart
 
         identity, recipe = self._parts.model_identity, self._parts.recipe()
         apart = settings_apart(collection, self._parts.settings, identity, recipe)
-        with closing(Parts(apart, apart["org"])) as other:
+
+        def fill(other: Parts) -> None:
             index_collection(collection, other.store, other.tokenizer(), other.limits().chunk, progress)
+
+        with self._filled_apart(apart, fill, progress) as tools:
+            yield tools
+
+    @contextmanager
+    def _filled_apart(
+        self, apart: Settings, fill: Callable[[Parts], None], progress: Progress
+    ) -> Iterator[Tools]:
+        """Fill a store apart from the knowledge base, and yield what it is searched with."""
+        from concord.index.embedding import embed_pending
+
+        with closing(Parts(apart, apart["org"])) as other:
+            fill(other)
             searching = Searching(other)
             tools = searching.for_words()
             if other.embedder is not None:

@@ -37,6 +37,19 @@ def measure(qrels: Qrels, run: Run, measures: Sequence[str] = MEASURES) -> dict[
     return {name: float(values[wanted[name]]) for name in measures}
 
 
+def measure_each(qrels: Qrels, run: Run, measures: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return measure → query → value; a query that finds nothing has 0."""
+    import ir_measures
+
+    wanted = {name: _measure_called(name) for name in measures}
+    values = {name: dict.fromkeys(run, 0.0) for name in measures}
+    names = {str(measure): name for name, measure in wanted.items()}
+    judged = {query: dict(qrels[query]) for query in run}
+    for found in ir_measures.iter_calc(list(wanted.values()), judged, run):
+        values[names[str(found.measure)]][found.query_id] = float(found.value)
+    return values
+
+
 def _measure_called(name: str) -> Any:
     """Return a measure by its name, as nDCG@10. The library's parser uses what Python 3.14 removes."""
     import ir_measures

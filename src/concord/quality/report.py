@@ -5,7 +5,7 @@ The plots are SVG written here: two of circles on a line are not worth a plottin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import NamedTuple
 
@@ -38,13 +38,14 @@ class Part(NamedTuple):
     table: Table | None = None
 
 
-def page(evaluation: Evaluation, made: str) -> str:
+def page(name: str, said: Iterable[Part], promises: Promises, made: str, plots: str = "") -> str:
     """Return an evaluation as an HTML page; `made` tells by which version, and when."""
-    promises, title = evaluation.promises, f"Search quality on {escape(evaluation.name)}"
+    title = f"Search quality on {escape(name)}"
     body = [
         f"<h1>{title}</h1>",
         f"<p>Measured by {escape(made)}.</p>",
-        *(f"<p>{escape(part.said)}</p>{_html(part.table)}" for part in parts(evaluation)),
+        *(f"<p>{escape(part.said)}</p>{_html(part.table)}" for part in said),
+        plots,
         _figure("score", "Is the hit's document relevant?", promises.score),
         _figure("confidence_score", "Is a relevant document among the hits?", promises.confidence_score),
     ]
@@ -66,7 +67,7 @@ def parts(found: Evaluation) -> Iterator[Part]:
     yield Part(by_mode, mode_table(found.measures, found.latency_by_mode))
     yield Part("nDCG@10 by query type, and how long auto takes", _type_table(found))
     uncalibrated = "" if found.calibrated else " (uncalibrated: scores are stand-ins, not probabilities)"
-    yield Part(f"confidence{uncalibrated}", _reliability_table(found.promises))
+    yield Part(f"confidence{uncalibrated}", reliability_table(found.promises))
     yield Part("how often a label is right", _label_table(found.promises))
     yield Part(
         f"gibberish: best hit scores {found.gibberish.highest:.3f}; "
@@ -121,7 +122,8 @@ def _type_table(found: Evaluation) -> Table:
     return Table(("type", "queries", *modes, *LATENCY), tuple(rows))
 
 
-def _reliability_table(promises: Promises) -> Table:
+def reliability_table(promises: Promises) -> Table:
+    """Return how well probabilities hold."""
     named = (("score", promises.score), ("confidence_score", promises.confidence_score))
     rows = (
         (name, f"{part.n:,}", f"{part.ece:.3f}", f"{part.ece_by_chance:.3f}", f"{part.brier:.3f}")

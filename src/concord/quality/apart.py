@@ -1,0 +1,136 @@
+"""A copy of documents to ask questions of, in which the words that are asked for are hidden.
+
+It lasts as long as it is asked. Vectors are taken over wherever a text stays the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import astuple, replace
+
+from concord.core.batches import batched
+from concord.core.errors import BadValue
+from concord.core.protocols import Progress
+from concord.index.embedding import ready_index, text_key
+from concord.quality.own_pairs import Pair
+from concord.reading.locate import joined
+from concord.store.contract import Select, Store
+from concord.text.document import embeddable_text, embedded_tags
+from concord.types import Chunk, ChunkId, Document, Identity, Piece
+
+COPIED = 200  # documents at once
+
+
+class Copied(NamedTuple):
+    """A document as it is, its chunks, and the words that are hidden, the longest first."""
+
+    original: Document
+    chunks: list[Chunk]
+    words: Sequence[str]
+
+    @property
+    def document(self) -> Document:
+        """The document as it is asked about."""
+        return replace(self.original, title="") if self.original.title in self.words else self.original
+
+    def pieces(self) -> list[Piece]:
+        """Return its chunks as they are asked about."""
+        bare = (Piece(*astuple(chunk)[3:]) for chunk in self.chunks)
+        if not self.words:
+            return list(bare)
+        return [
+            replace(
+                piece,
+                text=self.less(piece.text),
+                heading=tuple(part for part in piece.heading if part not in self.words),
+            )
+            for piece in bare
+        ]
+
+    def less(self, text: str) -> str:
+        """Return a text of it without the words."""
+        return reduce(lambda left, words: left.replace(words, " "), self.words, text)
+
+
+def copy_without(
+    pairs: Sequence[Pair],
+    origin: Store,
+    target: Store,
+    identity: Identity | None,
+    progress: Progress,
+    *,
+    source_id: str | None = None,
+) -> None:
+    """Copy the documents that searches see, all or one source's, without the words that pairs hide."""
+    for source in origin.catalog.snapshot().sources:
+        if source_id in (None, source.id):
+            target.catalog.put_source(source)
+    done = 0
+    for batch in batched(without(pairs, origin, source_id), COPIED):
+        made = target.catalog.put_documents((copied.document, copied.pieces()) for copied in batch)
+        if identity is not None:
+            _take_over(batch, made, origin, target, identity)
+        done += len(batch)
+        progress("copy", done, None)
+
+
+def without(pairs: Sequence[Pair], origin: Store, source_id: str | None = None) -> Iterator[Copied]:
+    """Yield documents without the words that pairs hide."""
+    hidden: dict[str, set[str]] = defaultdict(set)
+    for document_id, said in (place for pair in pairs for place in pair.hidden):
+        hidden[document_id].add(said)
+    for document in origin.catalog.documents(Select(source_id=source_id)):
+        if document.superseded_by is None:
+            words = sorted(hidden.get(document.id, ()), key=len, reverse=True)
+            yield Copied(document, origin.catalog.chunks(document.id), words)
+
+
+def _take_over(
+    batch: Sequence[Copied],
+    made: Sequence[Sequence[ChunkId]],
+    origin: Store,
+    target: Store,
+    identity: Identity,
+) -> None:
+    """Give copied chunks the vectors of those that say the same; the others wait to be embedded."""
+    same: list[tuple[ChunkId, ChunkId, bytes]] = []
+    for copied, ids in zip(batch, made, strict=True):
+        document, tags = copied.document, embedded_tags(copied.document)
+        for new, piece, chunk in zip(ids, copied.pieces(), copied.chunks, strict=True):
+            was = embeddable_text(copied.original.title, chunk.heading, chunk.text, tags)
+            if embeddable_text(document.title, piece.heading, piece.text, tags) == was:
+                same.append((new, chunk.id, text_key(was)))
+    known = origin.models.index(identity).fetch([old for _, old, _ in same])
+    vectors = ((new, key, known[old]) for new, old, key in same if old in known)
+    ready_index(target, identity).put(vectors)
+
+
+def save_beir(pairs: Sequence[Pair], origin: Store, folder: Path, source_id: str | None = None) -> None:
+    """Write documents and pairs as a test collection, for `evaluate` and other tools.
+
+    Raises:
+        BadValue: it cannot be written there.
+    """
+    try:
+        (folder / "qrels").mkdir(parents=True, exist_ok=True)
+        with (folder / "corpus.jsonl").open("w", encoding="utf-8") as file:
+            for copied in without(pairs, origin, source_id):
+                text = copied.less(joined(copied.chunks)) if copied.chunks else ""
+                row = {"_id": copied.original.id, "title": copied.document.title, "text": text}
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        queries = [{"_id": f"q{at}", "text": pair.query, "kind": pair.kind} for at, pair in enumerate(pairs)]
+        lines = (json.dumps(query, ensure_ascii=False) + "\n" for query in queries)
+        (folder / "queries.jsonl").write_text("".join(lines), encoding="utf-8")
+        judged = (f"q{at}\t{target}\t1\n" for at, pair in enumerate(pairs) for target in pair.targets)
+        head = "query-id\tcorpus-id\tscore\n"
+        (folder / "qrels" / "test.tsv").write_text(head + "".join(judged), encoding="utf-8")
+    except OSError as fault:
+        raise BadValue(
+            f"cannot write {fault.filename}: {fault.strerror}", hint="choose another place"
+        ) from fault

@@ -1,0 +1,205 @@
+"""What do people call their documents? Pairs of words and the document that they stand for.
+
+A heading names its section, a link what it leads to, a docstring what a function does. Each is a question
+whose answer is known, once its words are hidden from the document that it names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from concord.store.contract import Catalog, Journal, Select
+from concord.text.headings import MARKDOWN_TYPES, heading_lines, line_words
+from concord.text.tokens import has_undivided, pattern, tokenize
+from concord.text.word_lists import is_stop_word, significant
+from concord.types import Chunk, Document
+
+LEAST_WORDS = 3  # that mean something: "Overview" or "See also" names nothing in particular
+LONGEST = 200  # characters of what may be asked
+LEAST_TEXT = 200  # characters of a document that is to be found by what is left of it
+OF_A_DOCUMENT = 3  # pairs of one document at most, so that a book is not the whole measure
+MOST_READ = 5_000  # documents that are looked through: enough for any number of pairs that is asked
+
+Hidden = tuple[str, str]  # a document's id, and words that it is not to be found by
+
+_MARKDOWN_LINK = pattern(r"(?<!!)\[([^\[\]\n]{3,200})\]\(<?([^)>\s]{1,500})>?(?:\s[^)\n]{0,200})?\)")
+_WIKI_LINK = pattern(r"\[\[(?P<to>[^\[\]|\n]{1,300})\|([^\[\]|\n]{3,200})\]\]")
+_ELSEWHERE = pattern(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
+_INDEX = pattern(r"(?:^|/)_?(?:index|readme)$", re.IGNORECASE)
+_DOCSTRING = pattern(
+    r"""(?:"{3}|'{3})(?P<python>[^"']{15,2000}?)(?:"{3}|'{3})|/\*\*(?P<block>[^/]{15,2000}?)\*/"""
+)
+_SENTENCE = pattern(r"[^.\n@:]{10,200}(?:\n[^.\n@:]{1,200}){0,2}")
+_MARKS = pattern(r"[`*\\]+|^\W+")
+
+
+class Pair(Struct, frozen=True):
+    """What is asked, the documents that answer it, and where its words have to be hidden first."""
+
+    kind: str
+    query: str
+    targets: tuple[str, ...]  # ids of documents
+    hidden: tuple[Hidden, ...] = ()
+
+
+def own_pairs(catalog: Catalog, journal: Journal, n: int, source_id: str | None = None) -> list[Pair]:
+    """Return at most `n` pairs, as many of each kind as there are, always the same ones."""
+    current = [d for d in catalog.documents(Select(source_id=source_id)) if d.superseded_by is None]
+    copies = Counter(document.content_hash for document in current if document.content_hash)
+    own = [document for document in current if copies[document.content_hash] < 2]
+    places = _Places(own)
+    found: dict[str, dict[str, list[Pair]]] = defaultdict(lambda: defaultdict(list))
+    for document in sorted(own, key=lambda document: _shuffled(document.id))[:MOST_READ]:
+        chunks = catalog.chunks(document.id)
+        if sum(len(chunk.text) for chunk in chunks) >= LEAST_TEXT:
+            for pair in _of_document(document, chunks, places):
+                found[pair.kind][_plain(pair.query)].append(pair)
+    kinds = [_unambiguous(pairs, places.readable) for pairs in found.values()]
+    return _chosen([*kinds, _judged(journal, {document.id for document in own})], n)
+
+
+def _of_document(document: Document, chunks: Sequence[Chunk], places: _Places) -> Iterator[Pair]:
+    named = (document.title, document.title)
+    if _is_telling(document.title) and tokenize(document.title) != tokenize(_stem(document.path)):
+        yield _named(_kind_of_title(document), document, *named)
+    for alias in document.fields.get("aliases") or ():
+        yield _named("alias", document, str(alias), str(alias))
+    for chunk in chunks:
+        if document.type == "code":
+            yield from _docstrings(document, chunk)
+        elif document.type in MARKDOWN_TYPES:
+            yield from _headings(document, chunk)
+            yield from _links(document, chunk, places)
+
+
+def _kind_of_title(document: Document) -> str:
+    if document.path.endswith((".eml", ".mbox")):
+        return "subject"
+    return "question" if document.title.endswith("?") else "title"
+
+
+def _named(kind: str, document: Document, query: str, *hidden: str) -> Pair:
+    return Pair(kind, query, (document.id,), tuple((document.id, words) for words in hidden if words))
+
+
+def _headings(document: Document, chunk: Chunk) -> Iterator[Pair]:
+    for start, end in [(0, len(chunk.text.partition("\n")[0])), *heading_lines(chunk.text)]:
+        line = chunk.text[start:end]
+        if line.startswith("#") and (words := line_words(line)) != document.title:
+            yield _named("question" if words.endswith("?") else "heading", document, words, line, words)
+
+
+def _docstrings(document: Document, chunk: Chunk) -> Iterator[Pair]:
+    for found in _DOCSTRING.finditer(chunk.text):
+        said = re.sub(r"\n[ \t]*\*?", "\n", found["python"] or found["block"]).strip(" *\n")
+        if sentence := _SENTENCE.match(said):
+            yield _named("docstring", document, " ".join(sentence[0].split()), found[0])
+
+
+def _links(document: Document, chunk: Chunk, places: _Places) -> Iterator[Pair]:
+    """Yield what a document calls others; its own words for them are hidden, and theirs stay."""
+    for found in chain(_MARKDOWN_LINK.finditer(chunk.text), _WIKI_LINK.finditer(chunk.text)):
+        is_wiki = found.re is _WIKI_LINK
+        words, to = (found[2], found["to"]) if is_wiki else (found[1], found[2])
+        target = places.named(to, document.path)
+        if target and target != document.id:
+            yield Pair("link", " ".join(_MARKS.sub("", words).split()), (target,), ((document.id, found[0]),))
+
+
+class _Places:
+    """Where links lead: documents by the ends of their paths, without what a site adds or leaves out."""
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        self.readable: set[str] = set()
+        self._by_name: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for document in documents:
+            self.readable.add(document.id)
+            key = _key(document.path)
+            self._by_name[key.rpartition("/")[2]].append((f"/{key}", document.id))
+
+    def named(self, target: str, path: str) -> str | None:
+        """Return the one document that a link in another leads to."""
+        target = unquote(target.partition("#")[0].partition("?")[0])
+        if not target.strip("/.") or _ELSEWHERE.match(target):
+            return None
+        here = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+        for end in (here, target) if not target.startswith("/") else (target,):
+            key = _key(end)
+            found = [
+                id for known, id in self._by_name.get(key.rpartition("/")[2], ()) if known.endswith(f"/{key}")
+            ]
+            if len(found) == 1:
+                return found[0]
+        return None
+
+
+def _key(path: str) -> str:
+    """Return a path as links may write it: docs/intro/_index.md, docs/intro/ and /docs/intro are the same."""
+    return _INDEX.sub("", posixpath.splitext(path.strip("/"))[0]).strip("/").casefold()
+
+
+def _stem(path: str) -> str:
+    return posixpath.splitext(posixpath.basename(path))[0]
+
+
+def _unambiguous(pairs: Mapping[str, Sequence[Pair]], readable: set[str]) -> list[Pair]:
+    """Return pairs whose words stand for one document alone, of which there is no copy."""
+    kept = []
+    for same in pairs.values():
+        targets = {target for pair in same for target in pair.targets}
+        if len(targets) == 1 and targets <= readable and _is_telling(same[0].query):
+            hidden = dict.fromkeys(chain.from_iterable(pair.hidden for pair in same))
+            kept.append(Pair(same[0].kind, same[0].query, same[0].targets, tuple(hidden)))
+    return kept
+
+
+def _judged(journal: Journal, known: set[str]) -> list[Pair]:
+    """Return the queries that people have called a result good for."""
+    good: dict[str, list[str]] = defaultdict(list)
+    for given in journal.feedback():
+        if given.opinion == "good" and given.query and given.document_id in known:
+            good[given.query].append(given.document_id)
+    return [Pair("feedback", query, tuple(dict.fromkeys(ids))) for query, ids in good.items()]
+
+
+def _chosen(kinds: Sequence[Sequence[Pair]], n: int) -> list[Pair]:
+    """Return pairs of each kind in turn, few of each document and none asked twice."""
+    of_document: Counter[str] = Counter()
+    asked: set[str] = set()
+    chosen: list[Pair] = []
+    in_turn = zip_longest(*(sorted(kind, key=lambda pair: _shuffled(pair.query)) for kind in kinds))
+    for pair in filter(None, chain.from_iterable(in_turn)):
+        if len(chosen) == n:
+            break
+        if of_document[pair.targets[0]] < OF_A_DOCUMENT and _plain(pair.query) not in asked:
+            of_document[pair.targets[0]] += 1
+            asked.add(_plain(pair.query))
+            chosen.append(pair)
+    return chosen
+
+
+def _is_telling(words: str) -> bool:
+    """Whether words say enough to be asked: three that mean something, or as much in an unspaced script."""
+    if len(words) > LONGEST:
+        return False
+    if has_undivided(words):
+        return sum(map(str.isalpha, words)) >= 2 * LEAST_WORDS
+    telling = significant([word for word in words.split() if any(map(str.isalpha, word))])
+    return len({word.casefold() for word in telling if not is_stop_word(word)}) >= LEAST_WORDS
+
+
+def _plain(words: str) -> str:
+    return " ".join(words.casefold().split())
+
+
+def _shuffled(text: str) -> bytes:
+    """Return a key that puts texts in an order that looks random and is always the same."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()
