@@ -49,7 +49,10 @@ def folder() -> Path:
 def opened(**settings: str) -> KnowledgeBase:
     """Return a knowledge base that embeds and reads no text which a benchmark has embedded or read before."""
     kept_readings.keep()
-    plugins.TABLES["embedders"]["bundled"] = "benchmarks.kept_vectors:KeptEmbedder"
+    plugins.TABLES["embedders"] |= {
+        "bundled": "benchmarks.kept_vectors:KeptEmbedder",
+        "multilingual": "benchmarks.kept_vectors:KeptMultilingual",
+    }
     return KnowledgeBase.open(**settings)
 
 

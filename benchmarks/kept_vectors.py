@@ -1,4 +1,4 @@
-"""The bundled model with vectors that outlive every store, so that benchmarks embed no text twice.
+"""Our models with vectors that outlive every store, so that benchmarks embed no text twice.
 
 A store's own cache goes with the store: with its schema, and with the collection that it was made for. These
 vectors lie in one file in KB_BENCH_CACHE, by the text and the model that made them.
@@ -15,6 +15,7 @@ from msgspec.structs import astuple
 
 from benchmarks.synthetic import cache_folder
 from concord.embed.bundled import BundledEmbedder
+from concord.embed.multilingual import MultilingualEmbedder
 from concord.types import Vector
 
 _TABLE = """CREATE TABLE IF NOT EXISTS vectors (
@@ -40,3 +41,7 @@ class KeptEmbedder(BundledEmbedder):
             file.executemany(_PUT, [(model, key, vector) for key, vector in made.items()])
             file.commit()
         return [{**found, **made}[key] for key in keys]
+
+
+class KeptMultilingual(KeptEmbedder, MultilingualEmbedder):
+    """The same for the model of other languages."""

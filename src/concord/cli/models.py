@@ -49,6 +49,7 @@ def list_models(flags: Flags, as_json: bool) -> None:
 
 @command(
     "add",
+    "kb models add multilingual",
     "kb models add ollama nomic-embed-text",
     "kb models add openai bge-m3 --url http://127.0.0.1:8080/v1",
     "kb models add onnx ./my-model",
@@ -59,8 +60,8 @@ def list_models(flags: Flags, as_json: bool) -> None:
 def add(flags: Flags, provider: str, model: str, url: str, as_json: bool) -> int:
     """Add a model: build its vectors beside those that are there.
 
-    PROVIDER is bundled, onnx, ollama, openai or hashing. What the store remembers is how to open the model,
-    never a key.
+    PROVIDER is bundled, multilingual, onnx, ollama, openai or hashing. What the store remembers is how to
+    open the model, never a key.
     """
     with opened(flags, must_exist=False) as knowledge, progress_shown() as progress:
         built = knowledge.models.add(provider, model, url, progress)

@@ -11,6 +11,7 @@ from concord.core.errors import MissingExtra, UnknownName
 TABLES: dict[str, dict[str, str]] = {
     "embedders": {
         "bundled": "concord.embed.bundled:BundledEmbedder",
+        "multilingual": "concord.embed.multilingual:MultilingualEmbedder",
         "onnx": "concord.embed.onnx:OnnxEmbedder",
         "ollama": "concord.embed.remote:OllamaEmbedder",
         "openai": "concord.embed.remote:OpenAIEmbedder",

@@ -113,7 +113,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "embed.provider",
         "bundled",
-        "who turns text into vectors: bundled, onnx, ollama, openai, hashing or none",
+        "who turns text into vectors: bundled, multilingual, onnx, ollama, openai, hashing or none",
         "the bundled model needs no server and no download; a store that has vectors keeps to their model",
     ),
     Setting(
@@ -159,7 +159,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "embed.precision",
         "auto",
-        "arithmetic of the bundled model",
+        "arithmetic of the bundled and the multilingual model",
         "auto takes int8 only where it is both faster and verified on this machine",
         choices=("auto", "exact", "int8"),
     ),

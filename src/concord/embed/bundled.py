@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from concord.core.config import Paths
 from concord.core.errors import EmbedderDown
@@ -20,15 +20,13 @@ from concord.embed import pack
 from concord.embed.onnx import Card, Encoder, does_not_run
 from concord.embed.pack import Precision
 from concord.embed.runtime import Session
-from concord.embed.tokenizer import ByteLevelTokenizer
+from concord.embed.tokenizer import ByteLevelTokenizer, ModelTokenizer
 from concord.types import Identity
 
 MODEL = "granite-embedding-30m-english"
 WINDOW = 512
-VERSION = 1  # of the graphs and their weights: raise it when scripts/build_model.py writes others
 
 _DATA = Path(__file__).parent.parent / "data"
-GOLDEN = _DATA / f"{MODEL}-golden.bin"  # the exact vectors of SENTENCES
 SENTENCES = (
     "how does authentication work",
     "Requests carry a bearer token in the Authorization header; it expires after fifteen minutes.",
@@ -40,10 +38,31 @@ SENTENCES = (
     "| name | value |\n|------|------:|\n| k1   |  0.9  |\n",
 )
 WORST_COSINE = 0.98  # to the golden vectors: below it, two precisions would no longer be one model
-_SIZES: Mapping[Precision, int] = {"exact": 64_017_920, "int8": 32_462_336}  # of the files of weights
 # Instructions for 8-bit products: with VNNI, int8 is 1.6 times as fast as exact. Without them, x86 adds pairs
 # of products in 16 bits, three instructions for one; and pairs overflow, which costs a thousandth of cosine.
 _INT8_FLAGS = {"avx512_vnni", "avx_vnni", "asimddp"}
+
+
+class Shipped(NamedTuple):
+    """A model whose graphs are in `data/`, and whose weights are made of an installed package's file."""
+
+    model: str
+    version: int  # of the graphs and their weights: raise it when scripts/build_model.py writes others
+    sizes: Mapping[Precision, int]  # of the files of weights
+    read: Callable[[], pack.Pack]
+
+    @property
+    def golden(self) -> Path:
+        """The file of the exact vectors of SENTENCES."""
+        return _DATA / f"{self.model}-golden.bin"
+
+    def graph_path(self, precision: Precision) -> Path:
+        """Return the ONNX graph of a precision, which is without its weights."""
+        return _DATA / f"{self.model}-{precision}.onnx"
+
+    def weights_file(self, precision: Precision) -> str:
+        """Return the name of the file of weights that the graph of a precision maps."""
+        return f"{self.model}-{precision}-{self.version}.bin"
 
 
 class BundledEmbedder(Encoder):
@@ -55,29 +74,39 @@ class BundledEmbedder(Encoder):
 
     identity = Identity(provider="bundled", model=MODEL, dimension=384, prefix_version="")
     max_tokens = WINDOW - 2  # the special tokens around a text
+    shipped = Shipped(
+        MODEL,
+        1,
+        {"exact": 64_017_920, "int8": 32_462_336},
+        lambda: pack.read_pack(pack.pack_path()),
+    )
+    card = Card(MODEL, WINDOW)
 
     def __init__(self, options: Mapping[str, Any], paths: Paths) -> None:
         self._wish = options.get("embed.precision") or "auto"
         self._threads = int(options.get("embed.threads") or 0)
         self._folder = Path(paths.user_cache or paths.cache)
-        tokenizer = ByteLevelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
-        super().__init__(Card(MODEL, WINDOW), tokenizer, self._chosen_session)
+        super().__init__(self.card, self.new_tokenizer(), self._chosen_session)
+
+    def new_tokenizer(self) -> ModelTokenizer:
+        """Return the model's tokenizer, which is not loaded yet."""
+        return ByteLevelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
 
     def check(self) -> None:
         """Compare what the model returns here with the vectors that were made when it was built."""
         self.warm()
         if not self._is_right(None, SENTENCES):
-            raise _wrong("set embed.precision to exact; if that does not help, install onnxruntime anew")
+            raise self._wrong("set embed.precision to exact; if that does not help, install onnxruntime anew")
 
     def _chosen_session(self) -> Session:
         if self._wish == "int8" or (self._wish == "auto" and has_fast_int8()):
             if session := self._tried_session("int8"):
                 return session
             if self._wish == "int8":
-                raise _wrong("set embed.precision to auto or exact")
+                raise self._wrong("set embed.precision to auto or exact")
         if session := self._tried_session("exact"):
             return session
-        raise _wrong("install onnxruntime anew")
+        raise self._wrong("install onnxruntime anew")
 
     def _tried_session(self, precision: Precision) -> Session | None:
         """Return a network that was seen to be right; None if it is not, even with weights just written.
@@ -95,27 +124,27 @@ class BundledEmbedder(Encoder):
         if self._keep(precision, is_anew=is_anew):
             source: dict[str, Any] = {"folder": str(self._folder)}
         else:
-            source = {"weights": dict(pack.weights(_read_pack(), precision))}
-        graph = graph_path(precision).read_bytes()
-        return Session(MODEL, graph, self._threads, does_not_run(MODEL), is_fused=True, **source)
+            source = {"weights": dict(pack.weights(self.shipped.read(), precision))}
+        graph, name = self.shipped.graph_path(precision).read_bytes(), self.shipped.model
+        return Session(name, graph, self._threads, does_not_run(name), is_fused=True, **source)
 
     def _keep(self, precision: Precision, *, is_anew: bool) -> bool:
         """Whether the weights are in the user's cache, written now if they are not, or are not right."""
-        path = self._folder / weights_file(precision)
-        if not is_anew and _has_size(path, _SIZES[precision]):  # what is shorter must not be mapped
+        path, size = self._folder / self.shipped.weights_file(precision), self.shipped.sizes[precision]
+        if not is_anew and _has_size(path, size):  # what is shorter must not be mapped
             return True
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            replace_file(path, pack.packed(_read_pack(), precision))
+            replace_file(path, pack.packed(self.shipped.read(), precision))
             sweep_drafts(path)  # of processes that were killed; one that is writing now finds ours
         except OSError:  # read-only, full, no home: all the same to us
-            return not is_anew and _has_size(path, _SIZES[precision])
+            return not is_anew and _has_size(path, size)
         return True
 
     def _is_right(self, session: Session | None, sentences: Sequence[str]) -> bool:
         import numpy as np
 
-        golden = np.fromfile(GOLDEN, "<f4").reshape(len(SENTENCES), -1)[: len(sentences)]
+        golden = np.fromfile(self.shipped.golden, "<f4").reshape(len(SENTENCES), -1)[: len(sentences)]
         try:
             vectors = b"".join(self._embed(sentences, session))
         except EmbedderDown:  # what it returns is no vector
@@ -123,15 +152,9 @@ class BundledEmbedder(Encoder):
         cosines = (np.frombuffer(vectors, "<f4").reshape(golden.shape) * golden).sum(axis=1)
         return bool(cosines.min() > WORST_COSINE)
 
-
-def graph_path(precision: Precision) -> Path:
-    """Return the ONNX graph of a precision, which is without its weights."""
-    return _DATA / f"{MODEL}-{precision}.onnx"
-
-
-def weights_file(precision: Precision) -> str:
-    """Return the name of the file of weights that the graph of a precision maps."""
-    return f"{MODEL}-{precision}-{VERSION}.bin"
+    def _wrong(self, hint: str) -> EmbedderDown:
+        which = f"the model {self.shipped.model}"
+        return EmbedderDown(f"{which} does not return its own vectors on this machine", hint=hint)
 
 
 def has_fast_int8(cpu_info: Path = Path("/proc/cpuinfo")) -> bool:
@@ -148,11 +171,3 @@ def has_fast_int8(cpu_info: Path = Path("/proc/cpuinfo")) -> bool:
 
 def _has_size(path: Path, size: int) -> bool:
     return path.is_file() and path.stat().st_size == size
-
-
-def _read_pack() -> pack.Pack:
-    return pack.read_pack(pack.pack_path())
-
-
-def _wrong(hint: str) -> EmbedderDown:
-    return EmbedderDown("the bundled model does not return its own vectors on this machine", hint=hint)

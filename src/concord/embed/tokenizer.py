@@ -35,8 +35,8 @@ class ModelTokenizer:
     Text that spells a special token (`</s>`) is read as text: a document must not be able to end itself.
     """
 
-    def __init__(self, read: Callable[[], bytes]) -> None:
-        self._read = read  # returns a tokenizer.json
+    def __init__(self, read: Callable[[], bytes | Tokenizer]) -> None:
+        self._read = read  # returns a tokenizer.json, or what was made of another kind of file
         self._loading = threading.Lock()
         self._loaded: Tokenizer | None = None
         self._padding = 0
@@ -89,7 +89,8 @@ class ModelTokenizer:
 
     def _load(self) -> Tokenizer:
         try:
-            tokenizer = Tokenizer.from_buffer(self._read())
+            read = self._read()
+            tokenizer = read if isinstance(read, Tokenizer) else Tokenizer.from_buffer(read)
         except ValueError as fault:
             raise EmbedderDown(
                 f"the model's tokenizer cannot be read: {fault}", hint="install it again"
