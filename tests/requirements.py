@@ -491,6 +491,7 @@ PROMISES: dict[str, Promise] = {
     "I.relay.own": Promise("I part 1", "roots, jobs and latencies are each client's own"),
     # Issue I: the page.
     "I.get.several": Promise("I part 5", "several citations or a glob are read in one call"),
+    "I.retrievers": Promise("I part 5", "LangChain and LlamaIndex get citations, scores and answerable"),
     "I.page.typing": Promise("I part 3", "results come while typing, marked, and say how far to trust them"),
     "I.page.document": Promise("I part 3", "a document opens at the passage, which is marked"),
     "I.page.filters": Promise("I part 3", "filters limit a search, and every state has an address"),

@@ -32,6 +32,7 @@ MAY_IMPORT = (
 # own, and in each pipeline the module that takes what it works with out of the parts that are open.
 DOORS = {
     "cli/command.py": {"engine"},
+    "clients/passages.py": {"wire"},
     "cli/engine.py": {"engine"},
     "cli/ui.py": {"web"},
     "cli/upkeep.py": {"engine", "mcp", "web"},
