@@ -30,8 +30,8 @@ from concord.quality.metrics import Run, measure
 from concord.search.calibration import (
     READ,
     SHIPPED,
-    UNFITTED,
     Calibration,
+    Cuts,
     ReaderCuts,
     model_key,
     save_calibration,
@@ -82,7 +82,7 @@ def with_reader_of(known: Calibration, fitted: Calibration) -> Calibration:
 
 def _with_scripts(knowledge: KnowledgeBase, identity: Identity, names: Sequence[str]) -> Calibration:
     """Return the calibration there is, with how far the model reads scripts other than Latin fitted anew."""
-    known = shipped_calibration(identity) or Calibration(model_key(identity), {}, UNFITTED)
+    known = shipped_calibration(identity) or Calibration(model_key(identity), {}, Cuts())
     collections = [read_collection(folder() / name).sampled(QUERIES) for name in names]
     strange = [held for held in collections if mean(map(latin_share, held.judged.values())) < 0.5]
     if not strange:

@@ -19,6 +19,7 @@ from concord.core.errors import BadValue
 from concord.search.blend import Context
 from concord.search.calibration import (
     SHIPPED,
+    UNFITTED,
     Calibration,
     Cuts,
     Head,
@@ -151,7 +152,7 @@ def test_without_a_fit_for_its_model_a_knowledge_base_judges_by_words(knowledge:
     words = found(MODEL, knowledge)
     assert words is not None
     assert (words.model, [*words.heads], words.cuts.strong) == ("", ["words", "words+reader"], None)
-    assert for_words(parsed(DATA)) is None
+    assert for_words(parsed(DATA)) is UNFITTED
 
 
 def test_the_users_own_fit_comes_before_the_one_that_ships(knowledge: KnowledgeBase):

@@ -23,12 +23,12 @@ from concord.quality.fit import (
     fit,
     fit_head,
     isotonic,
-    rejudged,
     revised,
 )
 from concord.quality.metrics import Outcome, reliability
 from concord.quality.refit import off_topic
 from concord.search.calibration import Head, parsed, probability
+from concord.search.judge import rejudged
 from concord.search.pipeline import Examined, examine
 from concord.types import Request
 from support.judged import judged_things, recipes, things

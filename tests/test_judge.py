@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from concord import KnowledgeBase, Note
 from concord.embed.hashing import HashingEmbedder
 from concord.search.blend import WEIGHTS
-from concord.search.calibration import Cuts, Head, Heads
+from concord.search.calibration import UNFITTED, Cuts, Head, Heads
 from concord.search.judge import (
     FALLBACK,
     LABELS,
@@ -262,7 +262,7 @@ def test_what_was_fitted_to_both_legs_is_not_used_where_meaning_came_too_late():
         answer = search(Request("login token", deadline_ms=300), mute)
     finally:
         late.go_on.set()
-    by_words = search(Request("login token", mode="fts5"), replace(mute, calibration=None))
+    by_words = search(Request("login token", mode="fts5"), replace(mute, calibration=UNFITTED))
     assert [hit.score for hit in answer.hits] == [hit.score for hit in by_words.hits]
     assert (answer.confidence, answer.calibrated) == (by_words.confidence, False)
 

@@ -191,8 +191,8 @@ def shipped() -> Calibration:
 def test_a_hit_that_was_not_read_never_overtakes_one_that_was_refused():
     refused = dict.fromkeys(HIT_FEATURES, 2.0) | {"reader": -6.0, "asked_reader": -6.0}
     unread = {name: 2.0 for name in HIT_FEATURES if "reader" not in name}
-    low, same = hit_scores([refused, unread], "hybrid+reader", shipped())
-    assert same == low < hit_scores([unread], "hybrid", shipped())[0]
+    low, same = hit_scores([refused, unread], "hybrid+reader", shipped().heads)
+    assert same == low < hit_scores([unread], "hybrid", shipped().heads)[0]
 
 
 def test_a_calibration_without_heads_for_the_reader_judges_as_before(

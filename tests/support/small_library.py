@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from concord import KnowledgeBase, Note
 from concord.core.config import load_settings
 from concord.core.protocols import Strategy
-from concord.search.calibration import Calibration, Cuts, Head, Heads
+from concord.search.calibration import UNFITTED, Calibration, Cuts, Head, Heads
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
 from concord.search.request import options_of
 from concord.search.tools import Tools
@@ -71,7 +71,7 @@ def fitted(answerable: float) -> Calibration:
     return Calibration("hashing", {"hybrid": Heads(hit, flat, answerable)}, Cuts(strong=0.9, weak=0.1))
 
 
-def tools(kb: KnowledgeBase, calibration: Calibration | None = None) -> Tools:
+def tools(kb: KnowledgeBase, calibration: Calibration = UNFITTED) -> Tools:
     """Return what a search of a knowledge base works with, and a calibration."""
     store = kb.store
     assert kb.embedder is not None

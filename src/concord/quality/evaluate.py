@@ -114,7 +114,7 @@ def evaluate(
         chunks=counts.chunks,
         queries=len(outcomes),
         missing=sum(document_by_id(tools.store.catalog, id) is None for id in relevant),
-        calibrated=tools.calibration is not None,
+        calibrated=bool(tools.calibration.heads),
         runs=runs,
         measures={mode: measure(collection.qrels, run) for mode, run in runs.items()},
         by_kind={

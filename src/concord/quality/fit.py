@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -29,16 +28,7 @@ from concord.search.calibration import (
     ReaderCuts,
     probability,
 )
-from concord.search.judge import (
-    Judged,
-    Verdict,
-    believed,
-    best_label,
-    cap,
-    hit_scores,
-    row_of,
-    without_reader,
-)
+from concord.search.judge import believed, rejudged
 
 Array = npt.NDArray[np.float64]
 
@@ -110,7 +100,7 @@ class JudgedSet(NamedTuple):
             [
                 outcome
                 for outcome in outcomes
-                if evidence in (outcome.verdict.evidence, without_reader(outcome.verdict.evidence))
+                if evidence in (outcome.verdict.kinds[0], outcome.verdict.kinds[0].removesuffix(READ))
             ]
             for outcomes in (self.own, self.foreign, self.near)
         )
@@ -119,10 +109,10 @@ class JudgedSet(NamedTuple):
     def believing(self, cuts: ReaderCuts) -> JudgedSet:
         """Return the answers with the reader no surer than is believed."""
         own, foreign, near = (
-            [outcome._replace(verdict=_believed(outcome.verdict, cuts)) for outcome in outcomes]
+            [_believed(outcome, cuts) for outcome in outcomes]
             for outcomes in (self.own, self.foreign, self.near)
         )
-        return JudgedSet(self.name, own, foreign, near, self.few)
+        return self._replace(own=own, foreign=foreign, near=near)
 
     def kinds(self) -> Iterable[tuple[str, Sequence[Outcome]]]:
         """Yield the answers by kind, as shares name them."""
@@ -174,46 +164,11 @@ def _fit_heads(sets: Sequence[JudgedSet], evidence: Evidence, prior: Heads | Non
     return Heads(hit, answer, answerable_cut(sets, answer))
 
 
-def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
-    """Return the verdict that another calibration makes of the same evidence."""
-    by_words: Evidence = "words+reader" if READ in verdict.evidence else "words"
-    known: tuple[Evidence, ...] = (verdict.evidence, without_reader(verdict.evidence), by_words, "words")
-    head = next((name for name in known if name in calibration.heads), None)
-    if head is None:
-        return verdict
-    heads, cuts, verdict = calibration.heads[head], calibration.cuts, _believed(verdict, calibration.reader)
-    scores = hit_scores([row.features for row in verdict.judged], head, calibration)
-    falling = _falling(verdict, scores)
-    judged = tuple(_rejudged(cuts, row, score) for row, score in zip(verdict.judged, falling, strict=True))
-    score = probability(heads.answer, verdict.features) if judged else 0.0
-    return replace(
-        verdict,
-        judged=judged,
-        confidence_score=score,
-        answerable=score >= heads.answerable,
-        label=cap(best_label(row.label for row in judged), score, cuts.answer),
-        head=head,
-    )
-
-
-def _believed(verdict: Verdict, cuts: ReaderCuts) -> Verdict:
+def _believed(outcome: Outcome, cuts: ReaderCuts) -> Outcome:
+    verdict = outcome.verdict
     judged = tuple(replace(row, features=believed(row.features, cuts)) for row in verdict.judged)
-    return replace(verdict, judged=judged, features=believed(verdict.features, cuts))
-
-
-def _falling(verdict: Verdict, scores: Sequence[float]) -> Sequence[float]:
-    """Make scores fall, where they did, in the order that hits had before some were moved."""
-    if not verdict.falls:
-        return scores
-    places = [row.passage.ranked.moved_from or at for at, row in enumerate(verdict.judged, 1)]
-    order = sorted(range(len(places)), key=places.__getitem__)
-    least = dict(zip(order, accumulate((scores[at] for at in order), min), strict=True))
-    return [least[at] for at in range(len(scores))]
-
-
-def _rejudged(cuts: Cuts, row: Judged, score: float) -> Judged:
-    clues = replace(row.clues, cuts=cuts)
-    return replace(row, clues=clues, score=score, label=cap(row_of(clues).label, score, cuts.hit))
+    answer = believed(verdict.features, cuts)
+    return outcome._replace(verdict=replace(verdict, judged=judged, features=answer))
 
 
 def revised(outcomes: Iterable[Outcome], calibration: Calibration) -> list[Outcome]:

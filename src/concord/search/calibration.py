@@ -82,13 +82,10 @@ class Heads(Struct, frozen=True):
 class Cuts(Struct, frozen=True):
     """Where cosine becomes strong, and how probable a label must be."""
 
-    strong: float | None = None  # unfitted, no cosine is strong: what is differs from model to model
+    strong: float | None = None  # not fitted, no cosine is strong: what is differs from model to model
     weak: float = 0.5
     hit: Mapping[str, float] = field(default_factory=dict)  # label → least score
     answer: Mapping[str, float] = field(default_factory=dict)  # label → least confidence score
-
-
-UNFITTED = Cuts()
 
 
 class ReaderCuts(Struct, frozen=True):
@@ -117,6 +114,9 @@ class Calibration(Struct, frozen=True):
         return self.other_scripts >= HALF_READ
 
 
+UNFITTED = Calibration("", {}, Cuts())
+
+
 def probability(head: Head, features: Mapping[str, float]) -> float:
     """Return a head's probability for the features of one passage or search."""
     odds = head.intercept + math.fsum(contributions(head, features).values())
@@ -140,11 +140,11 @@ def _corrected(raw: float, table: tuple[tuple[float, float], ...]) -> float:
     return y0 + (y1 - y0) * (raw - x0) / (x1 - x0)
 
 
-def find_calibration(identity: Identity | None, paths: Paths) -> Calibration | None:
+def find_calibration(identity: Identity | None, paths: Paths) -> Calibration:
     """Return a model's calibration: the user's own, else the shipped one, else that of words alone."""
     if identity is not None and (own := _find(paths.data, identity) or _find(SHIPPED, identity)):
         return own
-    return for_words(_load(os.path.join(SHIPPED, SHIPPED_WORDS)))
+    return for_words(_load(os.path.join(SHIPPED, SHIPPED_WORDS)) or UNFITTED)
 
 
 def shipped_calibration(identity: Identity) -> Calibration | None:
@@ -152,11 +152,11 @@ def shipped_calibration(identity: Identity) -> Calibration | None:
     return _find(SHIPPED, identity)
 
 
-def for_words(calibration: Calibration | None) -> Calibration | None:
+def for_words(calibration: Calibration) -> Calibration:
     """Return what of a calibration holds without its embedding model."""
-    if calibration is None or "words" not in calibration.heads:
-        return None
-    cuts = replace(calibration.cuts, strong=None, weak=UNFITTED.weak)
+    if "words" not in calibration.heads:
+        return UNFITTED
+    cuts = replace(calibration.cuts, strong=None, weak=UNFITTED.cuts.weak)
     heads = {name: heads for name, heads in calibration.heads.items() if name in ("words", f"words{READ}")}
     return replace(calibration, model="", heads=heads, cuts=cuts, other_scripts=1.0, usual=None)
 

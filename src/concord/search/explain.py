@@ -16,10 +16,10 @@ from msgspec.structs import asdict, replace
 from concord.core.errors import Action, Hint
 from concord.reading.locate import Located, locate
 from concord.search.blend import Contribution
-from concord.search.calibration import Calibration, contributions
+from concord.search.calibration import READ, Calibration, contributions
 from concord.search.deadline import Deadline
 from concord.search.fuse import FUSIONS, Candidates, agreement, fuse, rrf_scores
-from concord.search.judge import Judged, best_label, heads_for, row_of, without_reader
+from concord.search.judge import Judged, best_label, head_for, row_of
 from concord.search.legs import STRATEGIES
 from concord.search.passages import indexed, jaccard
 from concord.search.pipeline import Examined, examine
@@ -163,7 +163,7 @@ def explain(request: Request, reference: str, tools: Tools) -> Explanation:
     return Explanation(answer, chunk, located.document, citation, stage, why, known, arithmetic)
 
 
-def with_explanations(examined: Examined, fusion: str, calibration: Calibration | None) -> Examined:
+def with_explanations(examined: Examined, fusion: str, calibration: Calibration) -> Examined:
     """Return an answer whose hits have the arithmetic behind them."""
     judged = {row.passage.chunk.id: row for row in examined.verdict.judged}
     hits = tuple(
@@ -174,12 +174,14 @@ def with_explanations(examined: Examined, fusion: str, calibration: Calibration 
 
 
 def _arithmetic(
-    hit: Hit, judged: Judged, examined: Examined, fusion: str, calibration: Calibration | None
+    hit: Hit, judged: Judged, examined: Examined, fusion: str, calibration: Calibration
 ) -> dict[str, Json]:
     passage, fits = judged.passage, row_of(judged.clues)
     verdict = examined.verdict
-    evidence = verdict.evidence if "reader" in judged.features else without_reader(verdict.evidence)
-    head, heads = heads_for(evidence, examined.candidates, calibration)
+    has_reading = "reader" in judged.features
+    kinds = [kind for kind in verdict.kinds if has_reading or READ not in kind]
+    head = head_for(kinds, calibration)
+    heads = calibration.heads[head] if head else None
     added = contributions(heads.hit, judged.features) if heads and verdict.head else {}
     return {
         **_fused_arithmetic(hit.chunk.id, examined.candidates, fusion),

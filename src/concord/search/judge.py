@@ -24,7 +24,6 @@ from concord.search.calibration import (
     Calibration,
     Cuts,
     Evidence,
-    Head,
     Heads,
     ReaderCuts,
     probability,
@@ -45,7 +44,7 @@ PRELIMINARY: Label = "fts_only"  # words have answered, meaning has not yet: out
 LOWEST_CAPPED: Label = "low"
 DEPTH = 10  # the hit that the first is compared with: as many results are shown by default
 
-READER = ("reader", "asked_reader", "best_reader", "best_asked_reader")
+READ_FEATURES = ("reader", "asked_reader")  # of a passage; of an answer the best of each as well
 DOCUMENT_FEATURES = ("cosine", "z", "coverage")  # of which the best in the document counts as well
 
 _PLACE = {label: place for place, label in enumerate(LABELS)}
@@ -61,7 +60,7 @@ class Clues(Struct, frozen=True):
     entity: bool = False  # a name of the query stands in the chunk
     verbatim: bool = False  # a quoted phrase of the query stands in the chunk as quoted
     cosine: float | None = None
-    cuts: Cuts = UNFITTED
+    cuts: Cuts = UNFITTED.cuts
     type: QueryType = "exploratory"
     step: Step | None = None
     unread: bool = False  # the query is in a script that the model hardly reads
@@ -152,7 +151,7 @@ class Verdict(Struct, frozen=True):
     confidence_score: float
     answerable: bool | None
     label: Label
-    evidence: Evidence  # what there is to judge by
+    kinds: tuple[Evidence, ...]  # what there is to judge by, the best first
     head: Evidence | None  # which heads judged; None: no head fits, so that scores are no probabilities
     features: Mapping[str, float]  # of the answer
     falls: bool = False  # whether scores were made to fall down the list
@@ -169,7 +168,7 @@ def judge(
     passages: Sequence[Passage],
     candidates: Candidates,
     query: Query,
-    calibration: Calibration | None,
+    calibration: Calibration,
     step: Step | None = None,
     *,
     falls: bool = False,
@@ -180,42 +179,65 @@ def judge(
     scores nDCG@10 is higher on four of nine sets and lower by up to .008 on four. A score that rises down the
     list would contradict it.
     """
-    evidence = evidence_of(passages[0].ranked.candidate if passages else None, candidates)
-    if passages and passages[0].reading:
-        evidence = with_reader(evidence)
-    head, heads = heads_for(evidence, candidates, calibration)
-    cuts = calibration.cuts if calibration else UNFITTED
-    features = _features(passages, candidates, query, calibration.reader if calibration else ReaderCuts())
-    if heads:
-        scores = hit_scores(features, head, calibration)
-        alone = hit_scores([*map(_alone, features)], head, calibration)
-    else:
-        scores = [stand_in(passage.ranked.candidate, candidates.context) for passage in passages]
-        alone = scores
-    answer = {**(features[0] if features else dict.fromkeys(HIT_FEATURES, 0.0)), **_of_search(candidates)}
-    if READ in evidence:
-        for name in ("reader", "asked_reader"):
-            answer[f"best_{name}"] = max(row[name] for row in features if name in row)
-    sure = probability(heads.answer, answer) if passages and heads else max(scores, default=0.0)
+    context, features = candidates.context, _features(passages, candidates, query)
     judged = []
-    for at, score in enumerate(accumulate(scores, min) if falls else scores):
-        clues = _clues(passages[at], candidates.context, query, cuts, step)
-        label = cap(row_of(clues).label, score, cuts.hit)
-        judged.append(Judged(passages[at], score, alone[at], label, clues, features[at]))
-    return Verdict(
-        tuple(judged),
-        sure,
-        sure >= heads.answerable if heads else None,
-        cap(best_label(row.label for row in judged), sure, cuts.answer),
-        evidence,
-        head,
-        answer,
-        falls,
+    for passage, row in zip(passages, features, strict=True):
+        score, clues = stand_in(passage.ranked.candidate, context), _clues(passage, context, query, step)
+        judged.append(Judged(passage, score, score, LABELS[-1], clues, row))
+    answer = {**(features[0] if features else dict.fromkeys(HIT_FEATURES, 0.0)), **_of_search(candidates)}
+    for name in READ_FEATURES:
+        if read := [row[name] for row in features if name in row]:
+            answer[f"best_{name}"] = max(read)
+    first = passages[0].ranked.candidate if passages else None
+    kinds = evidence_of(first, candidates, has_reading=READ_FEATURES[0] in answer)
+    return rejudged(Verdict((*judged,), 0.0, None, LABELS[-1], kinds, None, answer, falls), calibration)
+
+
+def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
+    """Return the verdict that a calibration makes of the same evidence; scores stay where none fits."""
+    cuts, reader = calibration.cuts, calibration.reader
+    head, answer = head_for(verdict.kinds, calibration), believed(verdict.features, reader)
+    rows = [replace(row, features=believed(row.features, reader)) for row in verdict.judged]
+    if head:
+        rows = _scored(rows, head, calibration)
+        sure = probability(calibration.heads[head].answer, answer) if rows else 0.0
+    else:
+        sure = max((row.score for row in rows), default=0.0)
+    judged = []
+    for row in _falling(rows) if verdict.falls else rows:
+        clues = replace(row.clues, cuts=cuts)
+        judged.append(replace(row, clues=clues, label=cap(row_of(clues).label, row.score, cuts.hit)))
+    return replace(
+        verdict,
+        judged=tuple(judged),
+        confidence_score=sure,
+        answerable=sure >= calibration.heads[head].answerable if head else None,
+        label=cap(best_label(row.label for row in judged), sure, cuts.answer),
+        head=head,
+        features=answer,
     )
 
 
+def _scored(rows: Sequence[Judged], head: Evidence, calibration: Calibration) -> list[Judged]:
+    features = [row.features for row in rows]
+    scores = hit_scores(features, head, calibration.heads)
+    alone = hit_scores([*map(_alone, features)], head, calibration.heads)
+    return [
+        replace(row, score=score, passage_score=own)
+        for row, score, own in zip(rows, scores, alone, strict=True)
+    ]
+
+
+def _falling(judged: Sequence[Judged]) -> list[Judged]:
+    """Make scores fall in the order that hits had before some were moved."""
+    places = [row.passage.ranked.moved_from or at for at, row in enumerate(judged, 1)]
+    order = sorted(range(len(places)), key=places.__getitem__)
+    least = dict(zip(order, accumulate((judged[at].score for at in order), min), strict=True))
+    return [replace(row, score=least[at]) for at, row in enumerate(judged)]
+
+
 def is_answerable(
-    ranked: Sequence[Ranked], candidates: Candidates, query: Query, calibration: Calibration | None
+    ranked: Sequence[Ranked], candidates: Candidates, query: Query, calibration: Calibration
 ) -> bool:
     """Whether meaning alone may have found the answer; no text is read, as none holds a word of the query.
 
@@ -224,39 +246,34 @@ def is_answerable(
     if not ranked:
         return False
     first = ranked[0].candidate
-    head, heads = heads_for(evidence_of(first, candidates), candidates, calibration)
-    if heads is None or head != "hybrid":
-        return (first.cosine or 0.0) >= (calibration.cuts if calibration else UNFITTED).weak
+    head = head_for(evidence_of(first, candidates), calibration)
+    if head != "hybrid":
+        return (first.cosine or 0.0) >= calibration.cuts.weak
+    heads = calibration.heads[head]
     own = {**_of_query(query, candidates), **_of_candidate(ranked[0], candidates, query), "coverage": 0.0}
     own |= {f"document_{name}": own[name] for name in DOCUMENT_FEATURES}
     return probability(heads.answer, {**own, **_of_search(candidates)}) >= heads.answerable
 
 
-def evidence_of(first: Candidate | None, candidates: Candidates) -> Evidence:
-    """Return what there is to judge by; meaning only if the model reads the query and the hit."""
+def evidence_of(
+    first: Candidate | None, candidates: Candidates, *, has_reading: bool = False
+) -> tuple[Evidence, ...]:
+    """Return what there is to judge by, the best first; meaning only if the model reads query and hit.
+
+    `has_reading` is whether the reader has read the first hit. The heads of words serve any model.
+    """
     has_meaning = any(row.semantic_rank for row in candidates.rows) and is_read(candidates.context)
-    return "hybrid" if has_meaning and first is not None and first.cosine is not None else "words"
+    kinds: list[Evidence] = (
+        ["hybrid+reader", "hybrid"] if has_meaning and first and first.cosine is not None else []
+    )
+    if not kinds or any(row.lexical_rank for row in candidates.rows):
+        kinds += ["words+reader", "words"]
+    return tuple(kind for kind in kinds if has_reading or READ not in kind)
 
 
-def with_reader(evidence: Evidence) -> Evidence:
-    """Return the kind of evidence that there is once the reader has read the first hit as well."""
-    return "hybrid+reader" if evidence == "hybrid" else "words+reader"
-
-
-def without_reader(evidence: Evidence) -> Evidence:
-    """Return the kind of evidence that there is on a hit that the reader has not read."""
-    return "hybrid" if evidence in ("hybrid", "hybrid+reader") else "words"
-
-
-def heads_for(
-    evidence: Evidence, candidates: Candidates, calibration: Calibration | None
-) -> tuple[Evidence | None, Heads | None]:
-    """Return the heads that were fitted for some evidence; those of words serve any model."""
-    known: list[Evidence] = [evidence, without_reader(evidence)]
-    if any(row.lexical_rank for row in candidates.rows):
-        known += ["words+reader", "words"] if READ in evidence else ["words"]
-    heads = calibration.heads if calibration else {}
-    return next(((name, heads[name]) for name in known if name in heads), (None, None))
+def head_for(kinds: Iterable[Evidence], calibration: Calibration) -> Evidence | None:
+    """Return the best kind of evidence that heads were fitted for."""
+    return next((kind for kind in kinds if kind in calibration.heads), None)
 
 
 def row_of(clues: Clues) -> Row:
@@ -277,9 +294,7 @@ def best_label(labels: Iterable[Label]) -> Label:
     return min(labels, key=lambda label: _PLACE.get(label, -1), default=LABELS[-1])
 
 
-def _features(
-    passages: Sequence[Passage], candidates: Candidates, query: Query, cuts: ReaderCuts
-) -> list[dict[str, float]]:
+def _features(passages: Sequence[Passage], candidates: Candidates, query: Query) -> list[dict[str, float]]:
     """Return the features of each passage, with the best evidence for its document.
 
     That is its own, or that of a better passage. Worse ones are left out, so that asking for more results
@@ -292,7 +307,8 @@ def _features(
     ]
     for row, passage in zip(rows, passages, strict=True):
         if passage.reading:
-            row |= believed(_read(passage.reading.logit, query), cuts)
+            logit = passage.reading.logit
+            row |= zip(READ_FEATURES, (logit, logit if is_question(query.text) else 0.0), strict=True)
     best: dict[str, list[float]] = {}
     for at in sorted(range(len(passages)), key=lambda at: -rows[at]["z"]):
         own, document = [rows[at][name] for name in DOCUMENT_FEATURES], passages[at].document.id
@@ -300,10 +316,6 @@ def _features(
         for name, value in zip(DOCUMENT_FEATURES, best[document], strict=True):
             rows[at][f"document_{name}"] = value
     return rows
-
-
-def _read(logit: float, query: Query) -> dict[str, float]:
-    return {"reader": logit, "asked_reader": logit if is_question(query.text) else 0.0}
 
 
 def _of_query(query: Query, candidates: Candidates) -> dict[str, float]:
@@ -339,33 +351,23 @@ def _of_search(candidates: Candidates) -> dict[str, float]:
 def believed(features: Mapping[str, float], cuts: ReaderCuts) -> dict[str, float]:
     """Return features in which the reader is no surer than what settles a matter: then it reads no more."""
     most = math.inf if cuts.settled is None else cuts.settled
-    return {**features, **{name: min(features[name], most) for name in READER if name in features}}
+    return {name: min(value, most) if "reader" in name else value for name, value in features.items()}
 
 
 def hit_scores(
-    features: Sequence[Mapping[str, float]], head: Evidence | None, calibration: Calibration | None
+    features: Sequence[Mapping[str, float]], head: Evidence, heads: Mapping[str, Heads]
 ) -> list[float]:
     """Return how probably each hit is relevant, by the heads that judge.
 
     One that nobody has read is judged without the reader, and gets no more than the least of those read: what
     was not read must not overtake what was refused.
     """
-    heads = calibration.heads if calibration and head else {}
-    if head is None or head not in heads:
-        return [0.0 for _ in features]
-    plain = heads.get(without_reader(head), heads[head])
-    scores = [probability(_head_for(row, heads[head].hit, plain.hit), row) for row in features]
-    if READ not in head:
-        return scores
-    read = (score for score, row in zip(scores, features, strict=True) if "reader" in row)
-    least = min(read, default=1.0)
-    return [
-        score if "reader" in row else min(score, least) for score, row in zip(scores, features, strict=True)
-    ]
-
-
-def _head_for(row: Mapping[str, float], head: Head, plain: Head) -> Head:
-    return head if "reader" in row else plain
+    plain = heads.get(head.removesuffix(READ), heads[head])
+    are_read = [READ not in head or READ_FEATURES[0] in row for row in features]
+    rows = [*zip(features, are_read, strict=True)]
+    scores = [probability((heads[head] if read else plain).hit, row) for row, read in rows]
+    least = min((score for score, read in zip(scores, are_read, strict=True) if read), default=1.0)
+    return [score if read else min(score, least) for score, read in zip(scores, are_read, strict=True)]
 
 
 def _alone(features: Mapping[str, float]) -> dict[str, float]:
@@ -379,7 +381,7 @@ def stand_in(row: Candidate, context: Context) -> float:
     return dominant(row.cosine or 0.0, (row.bm25 or 0.0) / bound if bound > 0 else 0.0)
 
 
-def _clues(passage: Passage, context: Context, query: Query, cuts: Cuts, step: Step | None) -> Clues:
+def _clues(passage: Passage, context: Context, query: Query, step: Step | None) -> Clues:
     row, text = passage.ranked.candidate, passage.chunk.text
     plugin_leg = not all(map(is_built_in, row.ranks))
     is_lexical = bool({*LEXICAL, NAMES}.intersection(row.ranks))
@@ -393,7 +395,6 @@ def _clues(passage: Passage, context: Context, query: Query, cuts: Cuts, step: S
         entity=mentions(query.entities, text),
         verbatim=bool(query.phrases) and all(contains(text, phrase) for phrase in query.phrases),
         cosine=row.cosine,
-        cuts=cuts,
         type=query.type,
         step=None if is_lexical or plugin_leg or row.semantic_rank else step,
         unread=not is_read(context),

@@ -115,7 +115,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         more.subtract(row.passage.document.id for row in chosen.judged)
         hits = present(chosen, query, fallback.searched, rrf, more, snapshot.sources, tools)
         hits = with_warnings(with_freshness(hits, files) if read.deleted is not None else hits)
-        span = answer_of(chosen, calibration)
+        span = answer_of(chosen, calibration.reader)
     answer = Answer(
         request=request,
         mode=options.mode,

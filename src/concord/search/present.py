@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from concord.files.freshness import Files
 from concord.search.blend import smoothed_idfs
 from concord.search.boost import line_to_show
-from concord.search.calibration import Calibration, ReaderCuts
+from concord.search.calibration import ReaderCuts
 from concord.search.fuse import agreement
 from concord.search.judge import Judged, Verdict
 from concord.search.legs import STRATEGIES
@@ -43,7 +43,7 @@ def present(
     words += [form for forms in query.changes.values() for form in forms]
     worths = smoothed_idfs(query.chunks, query.frequencies)
     width: int = tools.settings["search.snippet_width"]
-    cuts = tools.calibration.reader if tools.calibration else ReaderCuts()
+    cuts = tools.calibration.reader
     hits = []
     for rank, row in enumerate(verdict.judged, 1):
         source = by_id[row.passage.document.source_id]
@@ -62,9 +62,8 @@ def _sure(passage: Passage, cuts: ReaderCuts) -> tuple[int, int] | None:
     return read.start, read.end
 
 
-def answer_of(verdict: Verdict, calibration: Calibration | None) -> Span | None:
+def answer_of(verdict: Verdict, cuts: ReaderCuts) -> Span | None:
     """Return the words of the hits shown that answer the question, if it is called answerable."""
-    cuts = calibration.reader if calibration else ReaderCuts()
     sure = [(at, row.passage) for at, row in enumerate(verdict.judged, 1) if _sure(row.passage, cuts)]
     if not sure or not verdict.answerable:
         return None

@@ -114,7 +114,7 @@ def _readings(
     most = max(FIRST, tools.settings["reader.passages"]) if reranks else tools.settings["reader.passages"]
     budget_ms = _budget_ms(tools.settings, deadline) * most / tools.settings["reader.passages"]
     budget = Deadline(min(deadline.left_ms(), budget_ms))
-    settled = tools.calibration.reader.settled if tools.calibration and not reranks else None
+    settled = None if reranks else tools.calibration.reader.settled
     few = passages[:most]
     reading = _InTurn(model, query.meaning, [_text(passage) for passage in few], settled, budget)
     Task(reading.run).result(budget.left_ms())

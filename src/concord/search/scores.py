@@ -175,7 +175,7 @@ def _context(rows: Sequence[Candidate], query: Query, tools: Tools) -> Context:
         model_reads=_readable(query.text, tools.calibration),
         known_words=_known_words(query.meaning, tools),
         is_verbatim=_is_verbatim(query),
-        usual=tools.calibration.usual if tools.calibration else None,
+        usual=tools.calibration.usual,
     )
 
 
@@ -194,10 +194,10 @@ def _code_share(rows: Sequence[Candidate], tools: Tools) -> float:
     return sum(type == "code" for type in types.values()) / max(1, len(types))
 
 
-def _readable(text: str, calibration: Calibration | None) -> float:
+def _readable(text: str, calibration: Calibration) -> float:
     """Return how much of a query the model reads: all that is Latin, of other scripts what was fitted."""
     latin = latin_share(text)
-    return latin + (1 - latin) * (1.0 if calibration is None else calibration.other_scripts)
+    return latin + (1 - latin) * calibration.other_scripts
 
 
 def _known_words(text: str, tools: Tools) -> float:
@@ -205,7 +205,7 @@ def _known_words(text: str, tools: Tools) -> float:
 
     Of a question about enzymes or Kubernetes a model may have hardly a word whole, and reads its English.
     """
-    if tools.similarity is None or tools.calibration is None or tools.calibration.is_multilingual:
+    if tools.similarity is None or tools.calibration.is_multilingual:
         return 1.0
     return 1.0 if shows_english(text.split()) else tools.similarity.known_words(text)
 

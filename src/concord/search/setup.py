@@ -144,7 +144,7 @@ class Searching:
             calibration=self._calibration(meaning.identity),
         )
 
-    def _calibration(self, identity: Identity | None) -> Calibration | None:
+    def _calibration(self, identity: Identity | None) -> Calibration:
         """Return the calibration of a model; without one, that of words alone."""
         from concord.search.calibration import find_calibration
 

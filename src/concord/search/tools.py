@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from concord.search.calibration import UNFITTED, Calibration
+
 if TYPE_CHECKING:
     from concord.core.protocols import Reranker, Similarity, Strategy
-    from concord.search.calibration import Calibration
     from concord.search.reader_model import ReaderModel
     from concord.store.contract import Snapshot, Store
     from concord.types import Degraded
@@ -23,7 +24,7 @@ class Tools(Struct, frozen=True):
     settings: Mapping[str, Any]
     org: str
     similarity: Similarity | None = None  # for cosines of chunks that the semantic strategy did not return
-    calibration: Calibration | None = None
+    calibration: Calibration = UNFITTED
     reranker: Reranker | None = None
     snapshot: Snapshot | None = None  # if it was taken already
     absent: Degraded | None = None  # why meaning is not among the strategies, where it should be
