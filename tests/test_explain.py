@@ -31,21 +31,21 @@ def explained(kb: KnowledgeBase, query: str, title: str, **options: Any) -> Expl
 @pytest.mark.promise("B.explain")
 def test_a_passage_that_was_returned_is_explained_with_its_rank_and_its_arithmetic():
     told = explained(library(), "login token", "Login")
-    assert (told.stage, told.known.rank) == ("returned", 1)
-    assert told.why == f"It is result 1 of {told.known.results}."
-    assert [one.strategy for one in told.known.strategy_ranks] == ["fts_exact", "fts_relaxed", "semantic"]
-    assert all(one.rank == 1 and one.is_candidate for one in told.known.strategy_ranks)
-    assert told.arithmetic["fused"] == told.known.fused.score
+    assert (told.stage, told.rank) == ("returned", 1)
+    assert told.why == f"It is result 1 of {told.results}."
+    assert [one.strategy for one in told.strategies] == ["fts_exact", "fts_relaxed", "semantic"]
+    assert all(one.rank == 1 and one.is_candidate for one in told.strategies)
+    assert told.arithmetic["fused"] == told.fused.score
     assert {"relevance", "label"} <= told.arithmetic.keys()
 
 
 @pytest.mark.promise("B.explain.why-not")
 def test_a_passage_that_was_outranked_names_the_score_it_had_to_beat():
     told = explained(crowded(25), "visitor login day", "Login")
-    fused = told.known.fused
+    fused = told.fused
     assert told.stage == "fusion"
     assert fused.rank is not None
-    assert fused.rank > told.known.results == 10
+    assert fused.rank > told.results == 10
     assert fused.score is not None
     assert fused.last_score is not None
     assert fused.score < fused.last_score
@@ -57,7 +57,7 @@ def test_a_passage_that_was_outranked_names_the_score_it_had_to_beat():
 def test_a_threshold_is_named_with_the_score_that_missed_it():
     told = explained(library(), "login token", "Backup", threshold=0.03)
     assert told.stage == "threshold"
-    assert told.why == f"Its score of {told.known.fused.rrf:.4f} is under the threshold of 0.03."
+    assert told.why == f"Its score of {told.fused.rrf:.4f} is under the threshold of 0.03."
 
 
 def test_a_floor_is_named_too():
@@ -89,7 +89,7 @@ def test_a_superseded_passage_is_said_to_be_superseded():
     old = next(document for document in kb.documents() if document.title == "Backup")
     new = kb.note(Note("Backups are kept for a year.", title="Backups"), supersedes=old.id)
     told = kb.explain("backups", old.id)
-    assert (told.stage, told.known.filtered) == ("filter", (f"it has been superseded by {new.id}",))
+    assert (told.stage, told.filtered) == ("filter", (f"it has been superseded by {new.id}",))
     assert kb.explain("backups", old.id, include_superseded=True).stage == "returned"
 
 
@@ -104,8 +104,8 @@ def test_a_duplicate_names_the_result_that_stands_for_it():
     told = [explained(kb, "kubernetes deployment", title) for title in ("Kubernetes", "Copy")]
     assert sorted(one.stage for one in told) == ["duplicate", "returned"]
     (copy,) = [one for one in told if one.stage == "duplicate"]
-    assert copy.known.overlap is not None
-    assert copy.known.overlap.similarity == 1.0
+    assert copy.overlap is not None
+    assert copy.overlap.similarity == 1.0
     assert "which stands for both" in copy.why
 
 
@@ -116,16 +116,16 @@ def test_a_place_that_went_to_others_for_diversity_says_so():
     kb = library({**notes, **others}, search__diversity=0.1)
     told = [explained(kb, "login token gateway expires", title, top=3) for title in notes]
     passed = next(one for one in told if one.stage == "diversity")
-    assert passed.known.fused.rank is not None
-    assert passed.known.fused.rank <= 3
-    assert passed.known.overlap is not None
-    assert f"it shares {passed.known.overlap.similarity:.0%} of its words with result" in passed.why
+    assert passed.fused.rank is not None
+    assert passed.fused.rank <= 3
+    assert passed.overlap is not None
+    assert f"it shares {passed.overlap.similarity:.0%} of its words with result" in passed.why
 
 
 def test_words_and_phrases_are_told_apart_and_too_frequent_ones_are_marked(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(understand, "CHEAP", 10)  # the library is small
     told = explained(crowded(), 'login "token expires" kubernetes', "Login")
-    assert [(word.text, word.is_held, word.is_pruned) for word in told.known.words] == [
+    assert [(word.text, word.is_held, word.is_pruned) for word in told.words] == [
         ("login", True, True),
         ("kubernetes", False, False),
         ("token", True, False),

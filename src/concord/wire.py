@@ -103,27 +103,23 @@ def outline_to_json(outline: Outline) -> JsonObject:
 
 def explanation_to_json(explanation: Explanation) -> JsonObject:
     """Return why a passage ranks where it does."""
-    known, answer = explanation.known, explanation.answer
+    answer, overlap = explanation.answer, explanation.overlap
     wire = {
         "query": answer.request.text,
         "citation": explanation.citation,
         "chunk_id": str(explanation.chunk.id),
         "document_id": explanation.document.id,
         "title": explanation.document.title,
-        "mode": answer.mode,
-        "query_type": answer.query_type,
-        "rank": known.rank,
-        "returned": known.results,
-        "stage": explanation.stage,
-        "why": explanation.why,
-        "candidates": known.candidates,
-        "depth": known.depth,
-        "strategies": [_plain(ranked._asdict()) for ranked in known.strategy_ranks],
-        "words": [_plain(word._asdict()) for word in known.words],
-        "fused": {"fusion": answer.fusion, **known.fused._asdict()},
-        "filtered": list(known.filtered),
-        "excluded": list(known.excluded),
-        "overlap": _plain(known.overlap._asdict()) if known.overlap else None,
+        **_same(answer, "mode", "query_type"),
+        "rank": explanation.rank,
+        "returned": explanation.results,
+        **_same(explanation, "stage", "why", "candidates", "depth"),
+        "strategies": [_plain(ranked._asdict()) for ranked in explanation.strategies],
+        "words": [_plain(word._asdict()) for word in explanation.words],
+        "fused": {"fusion": answer.fusion, **explanation.fused._asdict()},
+        "filtered": list(explanation.filtered),
+        "excluded": list(explanation.excluded),
+        "overlap": overlap and _plain(overlap._asdict()),
         "arithmetic": explanation.arithmetic,
         "degraded": [asdict(part) for part in answer.degraded],
     }

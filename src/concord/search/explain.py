@@ -97,22 +97,6 @@ class Overlap(NamedTuple):
     is_same: bool  # the result stands for both
 
 
-class Known(Struct, frozen=True):
-    """All that a reason is drawn from."""
-
-    rank: int | None  # among the results
-    results: int
-    candidates: int  # how many each strategy may propose
-    depth: int  # how far down the lists were read
-    is_candidate: bool
-    strategy_ranks: Sequence[StrategyRank]
-    words: Sequence[WordFound]
-    fused: Placed
-    filtered: Sequence[str]  # what the filter has against it
-    excluded: Sequence[str]  # what it holds that the query excludes
-    overlap: Overlap | None
-
-
 class Explanation(Struct, frozen=True):
     """Why a passage ranked where it did, or did not rank."""
 
@@ -120,10 +104,24 @@ class Explanation(Struct, frozen=True):
     chunk: Chunk
     document: Document
     citation: str
-    stage: Stage  # the one that decided
-    why: str
-    known: Known
+    rank: int | None  # among the results
+    is_candidate: bool
+    strategies: Sequence[StrategyRank]
+    words: Sequence[WordFound]
+    fused: Placed
+    filtered: Sequence[str]  # what the filter has against it
+    excluded: Sequence[str]  # what it holds that the query excludes
+    overlap: Overlap | None
+    candidates: int  # how many each strategy may propose
     arithmetic: Json
+    depth: int = DEPTH  # how far down the lists were read
+    stage: Stage = "returned"  # the one that decided
+    why: str = ""
+
+    @property
+    def results(self) -> int:
+        """How many results the search returned."""
+        return len(self.answer.hits)
 
 
 def explain(request: Request, reference: str, tools: Tools) -> Explanation:
@@ -143,24 +141,26 @@ def explain(request: Request, reference: str, tools: Tools) -> Explanation:
     chunk = _nearest(meant, answer, deep)
     ranks = tuple(_strategy_ranks(chunk, query, deep, tools))
     candidates = _as_if_found(chunk, examined.candidates, deep, ranks)
-    known = Known(
-        rank=next((hit.rank for hit in answer.hits if hit.chunk.id == chunk.id), None),
-        results=len(answer.hits),
-        candidates=query.candidates,
-        depth=DEPTH,
+    citation = cite(located.document, chunk)
+    shown = next((hit for hit in answer.hits if hit.chunk.id == chunk.id), None)
+    explanation = Explanation(
+        answer,
+        chunk,
+        located.document,
+        citation,
+        rank=shown.rank if shown else None,
         is_candidate=any(row.chunk_id == chunk.id for row in examined.candidates.rows),
-        strategy_ranks=ranks,
+        strategies=ranks,
         words=tuple(_words(chunk, located.document, query, tools.settings)),
         fused=_placed(chunk, candidates, fusion, answer, tools),
         filtered=filtered,
         excluded=tuple(t for t in query.excluded if contains(indexed(chunk, located.document), t)),
-        overlap=_overlap(chunk, cite(located.document, chunk), answer.hits),
+        overlap=_overlap(chunk, citation, answer.hits),
+        candidates=query.candidates,
+        arithmetic=shown.explanation if shown else _fused_arithmetic(chunk.id, candidates, fusion),
     )
-    stage, why = _reason(known)
-    shown = next((hit.explanation for hit in answer.hits if hit.chunk.id == chunk.id), None)
-    arithmetic = shown or _fused_arithmetic(chunk.id, candidates, fusion)
-    citation = cite(located.document, chunk)
-    return Explanation(answer, chunk, located.document, citation, stage, why, known, arithmetic)
+    stage, why = _reason(explanation)
+    return replace(explanation, stage=stage, why=why)
 
 
 def with_explanations(examined: Examined, fusion: str, calibration: Calibration) -> Examined:
@@ -357,7 +357,7 @@ def _overlap(chunk: Chunk, citation: str, hits: Sequence[Hit]) -> Overlap | None
     return max(others, key=lambda other: (other.is_same, other.similarity), default=None)
 
 
-def _reason(known: Known) -> tuple[Stage, str]:
+def _reason(known: Explanation) -> tuple[Stage, str]:
     """Return the first stage that a passage does not pass, and why in a sentence."""
     fused, like = known.fused, known.overlap
     if known.rank is not None:
@@ -387,14 +387,14 @@ def _is_under(score: float | None, least: float | None) -> bool:
     return score is not None and least is not None and score < least
 
 
-def _not_found(known: Known) -> str:
+def _not_found(known: Explanation) -> str:
     if not known.words:
         return "There is no word in the query to look for."
     where = _places(known, " Further down")
     return f"No strategy has it among its first {known.candidates}.{where}{_lacking(known)}"
 
 
-def _passed_over(known: Known) -> str:
+def _passed_over(known: Explanation) -> str:
     like = known.overlap
     shared = f": it shares {like.similarity:.0%} of its words with result {like.rank}" if like else ""
     return (
@@ -403,17 +403,17 @@ def _passed_over(known: Known) -> str:
     )
 
 
-def _places(known: Known, before: str) -> str:
+def _places(known: Explanation, before: str) -> str:
     """Return where each strategy puts it, as a sentence."""
-    placed = [f"{rank.strategy} ranks it {rank.rank}" for rank in known.strategy_ranks if rank.rank]
-    absent = [rank.strategy for rank in known.strategy_ranks if not rank.rank and not rank.reason]
+    placed = [f"{rank.strategy} ranks it {rank.rank}" for rank in known.strategies if rank.rank]
+    absent = [rank.strategy for rank in known.strategies if not rank.rank and not rank.reason]
     if absent:
         verb = "do" if len(absent) > 1 else "does"
         placed.append(f"{_listed(absent)} {verb} not find it in {known.depth:,}")
     return f"{before}, {_listed(placed)}." if placed else ""
 
 
-def _lacking(known: Known) -> str:
+def _lacking(known: Explanation) -> str:
     lacking = [word.text for word in known.words if not word.is_held]
     return f" It lacks: {', '.join(lacking)}." if lacking else ""
 
