@@ -20,7 +20,7 @@ from concord.embed import pack
 from concord.embed.onnx import Card, Encoder, does_not_run
 from concord.embed.pack import Precision
 from concord.embed.runtime import Session
-from concord.embed.tokenizer import ByteLevelTokenizer, ModelTokenizer
+from concord.embed.tokenizer import ModelTokenizer
 from concord.types import Identity
 
 MODEL = "granite-embedding-30m-english"
@@ -90,7 +90,7 @@ class BundledEmbedder(Encoder):
 
     def new_tokenizer(self) -> ModelTokenizer:
         """Return the model's tokenizer, which is not loaded yet."""
-        return ByteLevelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
+        return ModelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
 
     def check(self) -> None:
         """Compare what the model returns here with the vectors that were made when it was built."""

@@ -1,4 +1,4 @@
-"""A model server over HTTP: kept-alive connections, and a bound on time, on tries and on what is read.
+"""A model server over HTTP, with a bound on time, on tries and on what is read.
 
 What can succeed later is tried again: a refused or dropped connection, 429 and 5xx. What cannot is not: any
 other 4xx, a redirect, an answer that is no JSON, and whatever has used up its time.
@@ -6,18 +6,20 @@ other 4xx, a redirect, an answer that is no JSON, and whatever has used up its t
 
 from __future__ import annotations
 
-import http.client
 import json
+import ssl
 import time
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
+
 from concord.core.errors import BadValue, EmbedderDown
 
 MOST_BYTES = 64 << 20  # of an answer; ten vectors of 4,096 numbers take 1 MB
 FIRST_PAUSE_S = 0.1  # before the second try; it doubles
-_MAX_IDLE = 4  # connections kept for the next request
+_LIMITS = httpx2.Limits(max_keepalive_connections=4, keepalive_expiry=60)
 _REASON_LENGTH = 200  # characters of what a server says about a fault
 _TRY_AGAIN = (408, 425, 429)
 _EXAMPLE = "for example http://127.0.0.1:11434"
@@ -36,22 +38,19 @@ class Server:
     """One server. May be used by several threads at once."""
 
     def __init__(self, url: str, *, name: str, key: str = "", timeout_s: float, start: str) -> None:
-        self._scheme, self._host, self._port, self._path = _parts(url)
+        self._url = _checked(url)
         self._timeout_s = timeout_s
         self._start = start  # a hint how to start it
-        self._idle: list[http.client.HTTPConnection] = []
-        self._closings = 0
-        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if key:
-            self._headers["Authorization"] = f"Bearer {_printable(key)}"
-        self.name = f"{name} at {self._scheme}://{self._host}:{self._port}"
+        self._headers = {"Authorization": f"Bearer {_printable(key)}"} if key else {}
+        self._client = self._opened()
+        self.name = f"{name} at {'/'.join(self._url.split('/')[:3])}"
 
-    def ask(self, path: str, body: Mapping[str, Any] | None = None, *, tries: int = 1) -> Any:
+    def ask(self, path: str, body: Mapping[str, Any], *, tries: int = 1) -> Any:
         """Return what the server answers, within the time allowed for all tries.
 
         Raises:
             Refused: it answers that it will not.
-            EmbedderDown: it does not answer, or not in time (then because of a TimeoutError), or nonsense.
+            EmbedderDown: it does not answer, or not in time (then because of a timeout), or nonsense.
         """
         ends = time.monotonic() + self._timeout_s
         pause = FIRST_PAUSE_S
@@ -59,73 +58,54 @@ class Server:
             tries -= 1
             try:
                 return self._try(path, body, ends)
-            except (Refused, OSError, UnicodeError, http.client.HTTPException) as fault:
+            except (Refused, httpx2.TransportError) as fault:
                 if not tries or not _may_pass(fault) or time.monotonic() + pause >= ends:
                     raise self._as_ours(fault) from fault
             time.sleep(pause)
             pause *= 2
 
     def close(self) -> None:
-        """Close the connections that nobody uses; the next request opens a new one."""
-        self._closings += 1  # what is in use now is closed as soon as it comes back
-        while self._idle:
-            self._idle.pop().close()
+        """Close the connections; the next request opens a new one."""
+        closed, self._client = self._client, self._opened()
+        closed.close()
 
-    def _try(self, path: str, body: Mapping[str, Any] | None, ends: float) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        closings = self._closings
+    def _opened(self) -> httpx2.Client:
+        # What the environment says of proxies is not asked: a key must go nowhere else.
+        trusted = ssl.create_default_context() if self._url.startswith("https") else False
+        return httpx2.Client(headers=self._headers, limits=_LIMITS, trust_env=False, verify=trusted)
+
+    def _try(self, path: str, body: Mapping[str, Any], ends: float) -> Any:
+        data = bytearray()
+        left = max(0.001, ends - time.monotonic())
+        with self._client.stream("POST", self._url + path, json=body, timeout=left) as response:
+            for part in response.iter_bytes():
+                data += part
+                if len(data) > MOST_BYTES or time.monotonic() > ends:
+                    raise httpx2.ReadTimeout("the answer takes too long")
+        if response.status_code != httpx2.codes.OK:
+            raise Refused(response.status_code, _reason(bytes(data), response.reason_phrase))
         try:
-            connection = self._idle.pop()
-            response = self._sent(connection, path, data, ends)
-        except (IndexError, ConnectionError, http.client.HTTPException):
-            # None is kept, or the server closed it while it was idle: that says nothing about the server.
-            connection = self._connection()
-            response = self._sent(connection, path, data, ends)
-        content = _read(connection, response, ends)
-        if response.will_close or len(self._idle) >= _MAX_IDLE or closings != self._closings:
-            connection.close()
-        else:
-            self._idle.append(connection)
-        if response.status != http.HTTPStatus.OK:
-            raise Refused(response.status, _reason(content, response.reason))
-        try:
-            return json.loads(content)
+            return json.loads(data)
         except ValueError as fault:
             raise EmbedderDown(f"{self.name} answers with what is no JSON", hint=self._start) from fault
-
-    def _connection(self) -> http.client.HTTPConnection:
-        kind = http.client.HTTPSConnection if self._scheme == "https" else http.client.HTTPConnection
-        return kind(self._host, self._port)
-
-    def _sent(
-        self, connection: http.client.HTTPConnection, path: str, data: bytes | None, ends: float
-    ) -> http.client.HTTPResponse:
-        try:
-            _limit(connection, ends)
-            connection.request("GET" if data is None else "POST", self._path + path, data, self._headers)
-            _limit(connection, ends)
-            return connection.getresponse()
-        except BaseException:
-            connection.close()
-            raise
 
     def _as_ours(self, fault: Exception) -> Exception:
         if isinstance(fault, Refused):
             return fault
-        if isinstance(fault, TimeoutError):
+        if isinstance(fault, httpx2.TimeoutException):
             return EmbedderDown(
                 f"{self.name} did not answer within {self._timeout_s:g} s",
                 hint="it may be loading its model: try again, or raise embed.timeout_s",
             )
-        why = getattr(fault, "strerror", None) or str(fault) or type(fault).__name__
+        why = str(fault).rpartition("] ")[2] or type(fault).__name__
         return EmbedderDown(f"{self.name} does not answer: {why}", hint=self._start)
 
 
 def _may_pass(fault: Exception) -> bool:
-    """Whether the same request may succeed a moment later; no such host, or no time left, takes as long."""
+    """Whether the same request may succeed a moment later; with no time left it cannot."""
     if isinstance(fault, Refused):
-        return fault.status >= http.HTTPStatus.INTERNAL_SERVER_ERROR or fault.status in _TRY_AGAIN
-    return isinstance(fault, ConnectionError | http.client.HTTPException)
+        return fault.status >= httpx2.codes.INTERNAL_SERVER_ERROR or fault.status in _TRY_AGAIN
+    return not isinstance(fault, httpx2.TimeoutException)
 
 
 def _printable(key: str) -> str:
@@ -136,10 +116,11 @@ def _printable(key: str) -> str:
     return key
 
 
-def _parts(url: str) -> tuple[str, str, int, str]:
+def _checked(url: str) -> str:
+    """Return an address without a slash at its end."""
     try:
         parts = urlsplit(url)
-        port = parts.port
+        _ = parts.port  # raises if that is no number
     except ValueError as fault:
         raise BadValue(f"embed.url is no address: {fault}", hint=_EXAMPLE) from fault
     if parts.username or parts.password:
@@ -147,36 +128,7 @@ def _parts(url: str) -> tuple[str, str, int, str]:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         shown = url.rpartition("@")[2]  # what is before it may be a password
         raise BadValue(f"embed.url is no address of a web server: {shown!r}", hint=_EXAMPLE)
-    standard = 443 if parts.scheme == "https" else 80
-    return parts.scheme, parts.hostname, port or standard, parts.path.rstrip("/")
-
-
-def _read(connection: http.client.HTTPConnection, response: http.client.HTTPResponse, ends: float) -> bytes:
-    """Read an answer to its end, in no more time and no more bytes than are allowed."""
-    data = bytearray()
-    try:
-        while part := response.read1(1 << 16):
-            data += part
-            if len(data) > MOST_BYTES:
-                raise TimeoutError("the answer takes too long")
-            _limit(connection, ends)
-        if response.length:  # the server broke off
-            raise http.client.IncompleteRead(bytes(data), response.length)
-    except BaseException:
-        connection.close()
-        raise
-    response.close()  # read1 does not, and the connection takes no request before
-    return bytes(data)
-
-
-def _limit(connection: http.client.HTTPConnection, ends: float) -> None:
-    """Let the next step of a connection take no longer than the time that is left."""
-    left = ends - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("no time is left")
-    connection.timeout = left
-    if connection.sock is not None:  # it is gone from the connection when the server will close it
-        connection.sock.settimeout(left)
+    return url.rstrip("/")
 
 
 def _reason(data: bytes, phrase: str) -> str:

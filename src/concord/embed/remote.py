@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from httpx2 import TimeoutException
+
 from concord.core.errors import Action, BadValue, EmbedderDown, Hint, TextsRefused
 from concord.core.overriding import override
 from concord.core.protocols import Embedder
@@ -32,11 +34,11 @@ PROBE = "a"  # a text that no model refuses
 TRIES = 3
 # Characters. Where an even shorter text is refused as too long, that is not the true reason.
 _SHORTEST_HALF = 16
-_LESS = 4  # after a batch that took too long, batches are smaller by this factor
 _NOT_THE_TEXT = (401, 403, 404, 405, 429)  # a key, a model or an address that is wrong, or too many requests
 _TOO_LONG = re.compile(
     r"context|too (long|large|many)|exceed|maximum|less than \d+ tokens|input length", re.I
 )
+_LESS = 4  # after a batch that took too long, batches are smaller by this factor
 _TOO_LARGE = 413
 # Subword tokenizers cut a long word into pieces and a Chinese or Japanese character into one or two. For each
 # token of the bundled model's own tokenizer this counts 0.98 on this project's documentation and 0.90 on its
@@ -138,32 +140,25 @@ class RemoteEmbedder(Embedder):
         try:
             return list(self._vectors(texts, TRIES))
         except EmbedderDown as fault:
-            if len(texts) == 1 or not isinstance(fault.__cause__, TimeoutError):
+            if len(texts) == 1 or not isinstance(fault.__cause__, TimeoutException):
                 raise
-            return self._unhurried(texts)
+            self._batch = size = max(1, len(texts) // _LESS)
         except _Unfit as fault:
             if len(texts) == 1:
                 return [self._alone(texts[0], fault)]
-        half = len(texts) // 2
-        return self._isolating(texts[:half]) + self._isolating(texts[half:])
-
-    def _unhurried(self, texts: Sequence[str]) -> list[Vector | _Unfit]:
-        """Ask for less at a time, from now on; a server that cannot do one text in time is down."""
-        first = self._isolating(texts[:1])
-        self._batch = size = max(1, min(self._batch, len(texts)) // _LESS)
-        rest = [texts[at : at + size] for at in range(1, len(texts), size)]
-        return first + [result for few in rest for result in self._isolating(few)]
+            size = -(-len(texts) // 2)
+        parts = (texts[at : at + size] for at in range(0, len(texts), size))
+        return [result for part in parts for result in self._isolating(part)]
 
     def _alone(self, text: str, fault: _Unfit) -> Vector | _Unfit:
-        if _is_divisible(text, fault):
-            try:
-                vector = self._mean_of_halves(text, TRIES)
-            except _Unfit as other:
-                return other
-            self.overflowed += 1
-            return vector
-        self._single(PROBE, TRIES)  # raises where the server is at fault
-        return fault
+        """Return the vector of a text that was refused, if it can be had in parts."""
+        try:
+            vector = self._in_halves(text, fault, TRIES)
+        except _Unfit as other:
+            self._single(PROBE, TRIES)  # raises where the server is at fault
+            return other
+        self.overflowed += 1
+        return vector
 
     def _single(self, text: str, tries: int) -> Vector:
         try:
@@ -176,11 +171,12 @@ class RemoteEmbedder(Embedder):
         try:
             return self._vectors([text], tries)[0]
         except _Unfit as fault:
-            if not _is_divisible(text, fault):
-                raise
-        return self._mean_of_halves(text, tries)
+            return self._in_halves(text, fault, tries)
 
-    def _mean_of_halves(self, text: str, tries: int) -> Vector:
+    def _in_halves(self, text: str, fault: _Unfit, tries: int) -> Vector:
+        """Return the mean of the vectors of the halves of a text that is too long; raise the fault if not."""
+        if not fault.is_long or len(text) < 2 * _SHORTEST_HALF:
+            raise fault
         middle = len(text) // 2
         middle = text.rfind(" ", middle // 2, middle) + 1 or middle
         halves = [array("f", self._vector(half, tries)) for half in (text[:middle], text[middle:])]
@@ -283,7 +279,3 @@ def unit(numbers: Any) -> Vector:
     except TypeError as fault:
         raise _Unfit("the model returned what are no numbers") from fault
     return vector.tobytes()
-
-
-def _is_divisible(text: str, fault: _Unfit) -> bool:
-    return fault.is_long and len(text) >= 2 * _SHORTEST_HALF

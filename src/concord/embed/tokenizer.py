@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, chain, pairwise
 
 from tokenizers import Tokenizer
 
@@ -19,13 +17,6 @@ from concord.text.clean import encodable
 # word, so the starts are those of the whole text.
 _STRETCH = 1 << 16
 _WORD_END = re.compile(r"\S(?=[ \n])")
-_SHORT_STRETCH = 1 << 10  # so that one dash does not keep a page from being ASCII
-_PIECES = re.compile(
-    r"'(?:s|t|re|ve|m|ll|d)| ?[A-Za-z]+| ?[0-9]+| ?[^\t-\r A-Za-z0-9]+|[\t-\r ]+(?![^\t-\r ])|[\t-\r ]+"
-)
-_REMEMBERED = (
-    1 << 19
-)  # characters of pieces, 15 MB; then all are forgotten, and the frequent ones are soon back
 _PROBE = "a"  # one plain letter: what a model adds around it, it adds around any text
 
 
@@ -72,7 +63,7 @@ class ModelTokenizer:
     def starts(self, text: str) -> Sequence[int]:
         """Return where each token of a text begins, special tokens left out."""
         encode, starts = self.loaded.encode, array("I")  # a list of as many numbers takes nine times the room
-        for begin, stretch in _stretches(encodable(text), _STRETCH):
+        for begin, stretch in _stretches(encodable(text)):
             encoding = encode(stretch, add_special_tokens=False)
             starts.fromlist([begin + start for start, _ in encoding.offsets])
         return starts
@@ -103,70 +94,11 @@ class ModelTokenizer:
         return tokenizer
 
 
-class ByteLevelTokenizer(ModelTokenizer):
-    """A byte-level BPE tokenizer: where tokens begin is found in half the time, offset by offset the same.
-
-    It cuts a text into pieces by a regular expression and splits each on its own, so that a piece seen before
-    need not be split again. Only ASCII is cut here: elsewhere libraries disagree on what a letter is.
-    """
-
-    def __init__(self, read: Callable[[], bytes]) -> None:
-        super().__init__(read)
-        self._known: dict[str, Sequence[int]] = {}
-        self._remembered = 0  # characters
-
-    def starts(self, text: str) -> Sequence[int]:
-        """Return where each token of a text begins, special tokens left out."""
-        starts = array("I")
-        for begin, stretch in _stretches(encodable(text), _STRETCH):
-            parts = [(at, part, _pieces(part)) for at, part in _stretches(stretch, _SHORT_STRETCH)]
-            known = self._learnt({*chain.from_iterable(pieces for _, _, pieces in parts)})
-            for at, part, pieces in parts:
-                if pieces:
-                    places = zip(accumulate(map(len, pieces), initial=begin + at), pieces, strict=False)
-                    starts.fromlist([place + start for place, piece in places for start in known[piece]])
-                else:
-                    starts.fromlist([begin + at + start for start in super().starts(part)])
-        return starts
-
-    def close(self) -> None:
-        """Free the tokenizer, and what it remembers."""
-        super().close()
-        self._known = {}
-
-    def _learnt(self, pieces: set[str]) -> dict[str, Sequence[int]]:
-        """Return what is known of pieces, after splitting those that are new."""
-        known = self._known
-        new = pieces.difference(known)
-        if self._remembered > _REMEMBERED:
-            known = self._known = {}  # another thread may still read what was known
-            self._remembered, new = 0, pieces
-        words = [piece for piece in new if not piece.isspace()]
-        known.update(zip(words, self._split(words), strict=True))
-        known.update(
-            (piece, super(ByteLevelTokenizer, self).starts(piece)) for piece in new.difference(words)
-        )
-        self._remembered += sum(map(len, new))
-        return known
-
-    def _split(self, words: Sequence[str]) -> Iterator[Sequence[int]]:
-        """Return where the tokens of words begin, all split at once: none crosses the end of a line."""
-        starts = super().starts("\n".join(words))
-        ends = accumulate((len(word) + 1 for word in words), initial=0)
-        for begin, end in pairwise(ends):
-            among = starts[bisect_left(starts, begin) : bisect_left(starts, end - 1)]
-            yield [start - begin for start in among]
-
-
-def _pieces(text: str) -> list[str]:
-    return _PIECES.findall(text) if text.isascii() else []
-
-
-def _stretches(text: str, size: int) -> Iterator[tuple[int, str]]:
+def _stretches(text: str) -> Iterator[tuple[int, str]]:
     """Cut a text after words, and return each stretch with its offset."""
     begin = 0
     while begin < len(text):
-        word = _WORD_END.search(text, begin + size)
+        word = _WORD_END.search(text, begin + _STRETCH)
         end = word.end() if word else len(text)
         yield begin, text[begin:end]
         begin = end
