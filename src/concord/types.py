@@ -85,6 +85,19 @@ class Document(Struct, frozen=True):
         )
 
 
+# How a passage points to a document: a link, a name in [[brackets]], a field of front matter, an import of
+# code, or its title within the text.
+LinkKind = Literal["link", "wiki", "relation", "import", "mention"]
+
+
+class Link(Struct, frozen=True, order=True):
+    """What a passage points to, as it is written there."""
+
+    kind: LinkKind
+    target: str  # an address or a name; of a mention, the words of the title
+    words: str = ""  # that stand for it in the text, or the field that holds it
+
+
 class Piece(Struct, frozen=True):
     """A chunk before the catalog has given it an id."""
 
@@ -100,6 +113,7 @@ class Piece(Struct, frozen=True):
     # whole lines, or where the lines of the text are not those of the file.
     start_column: int | None = None
     end_column: int | None = None
+    links: tuple[Link, ...] = ()  # no mentions, which depend on other documents
 
 
 class Chunk(Struct, frozen=True):
@@ -219,6 +233,7 @@ class Extracted(Struct, frozen=True):
     language: str | None = None  # code: tree-sitter's name; else a form: csv, json, cards, org …
     body_start: int = 0  # offset in `text` at which front matter ends; 0 when there is none
     sections: list[Section] | None = None  # None where nobody has looked for them
+    links: tuple[tuple[str, str], ...] = ()  # address and words of links whose address the text has lost
 
 
 class Identity(Struct, frozen=True):

@@ -20,6 +20,7 @@ from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.markdown_writer import Line, MarkdownLines, SourceLines
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean
+from concord.text.links import MOST_LINKS
 from concord.text.word_lists import listed
 from concord.types import Extracted, Json
 
@@ -59,7 +60,8 @@ class HtmlExtractor(Extractor):
             raise TooLarge(_TOO_LARGE)
         source = with_plain_newlines(decode(data, _declared(data)))
         page = _parsed(source)
-        lines = _content(page)
+        content = _content(page)
+        lines = content.lines if content else []
         return Extracted(
             text=_cleaned(lines),
             type="html",
@@ -67,6 +69,7 @@ class HtmlExtractor(Extractor):
             tags=_tags(page),
             details=_details(page),
             file_lines=_file_lines(lines, SourceLines(source)),
+            links=tuple(content.links[:MOST_LINKS]) if content else (),
         )
 
 
@@ -77,7 +80,8 @@ def markdown_of(source: str, *, is_all_content: bool = False) -> str:
     """
     if len(source) > MAX_BYTES:
         raise TooLarge(_TOO_LARGE)
-    return _cleaned(_content(_parsed(source), content_only=not is_all_content))
+    content = _content(_parsed(source), content_only=not is_all_content)
+    return _cleaned(content.lines if content else [])
 
 
 def _parsed(source: str) -> LexborHTMLParser:
@@ -103,21 +107,22 @@ def _depth(source: str) -> int:
     return deepest
 
 
-def _content(page: LexborHTMLParser, *, content_only: bool = True) -> list[Line]:
+def _content(page: LexborHTMLParser, *, content_only: bool = True) -> _Walk | None:
     """Return the page as Markdown; all of it when nothing is left without what is around the content."""
     root = page.body or page.root
     if root is None:
-        return []
-    lines = _Walk(root, content_only=True).lines if content_only else []
-    return lines or _Walk(root, content_only=False).lines
+        return None
+    content = _Walk(root, content_only=True) if content_only else None
+    return content if content and content.lines else _Walk(root, content_only=False)
 
 
 class _Walk:
     """Goes through the elements in order, without recursion: depth costs memory, not stack."""
 
     def __init__(self, root: LexborNode, *, content_only: bool) -> None:
+        self.links: list[tuple[str, str]] = []  # addresses and words, in order
         self._content_only = content_only
-        self._links = _beside_links(root) if content_only else frozenset()
+        self._beside = _beside_links(root) if content_only else frozenset()
         self._inside = 0  # of <main> and <article>: a header or footer there belongs to the content
         self._tables: list[bool] = []  # of each open table, whether it holds data
         self._page = MarkdownLines()
@@ -144,6 +149,8 @@ class _Walk:
             return False
         if tag in ("main", "article"):
             self._inside += 1
+        if tag == "a" and (address := attributes.get("href")) and not address.startswith("#"):
+            self.links.append((address, " ".join(node.text().split())))
         if tag == "table":
             self._tables.append(not self._is_layout(node))
         if self._tables and self._tables[-1] and (action := _OPEN_TABLE.get(tag)):
@@ -178,7 +185,7 @@ class _Walk:
         return bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
 
     def _is_navigation(self, node: LexborNode) -> bool:
-        return node.mem_id in self._links or _leads_elsewhere(node)
+        return node.mem_id in self._beside or _leads_elsewhere(node)
 
     def _is_layout(self, table: LexborNode) -> bool:
         """Return whether a table is there for its looks: what holds tables or headings is no data."""

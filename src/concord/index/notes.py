@@ -23,6 +23,7 @@ from concord.core.given import as_texts
 from concord.core.protocols import Embedder
 from concord.files.freshness import storable_ns
 from concord.index.batch import WHOLE_DOCUMENTS
+from concord.index.links import find_mentions
 from concord.index.sources import notes_source
 from concord.reading.locate import find_document, joined
 from concord.store.contract import Catalog, Select, Store, document_by_id
@@ -93,6 +94,7 @@ def save_note(note: Note, tools: NoteTools, *, supersedes: str | None = None) ->
     catalog.put_documents([(document, _pieces(text, tools))])
     if old:
         catalog.update_documents([replace(_newest(old, catalog), superseded_by=document.id)])
+    find_mentions(tools.store)
     return document
 
 
@@ -114,6 +116,7 @@ def edit_note(document_id: str, changes: Mapping[str, Json], tools: NoteTools) -
     source = next(source for source in catalog.snapshot().sources if source.id == old.source_id)
     document = replace(_described(kept, text, source), path=old.path)
     catalog.put_documents([(document, _pieces(text, tools))])
+    find_mentions(tools.store)
     return document
 
 
@@ -161,6 +164,7 @@ def store_notes(notes: Sequence[KeptNote], tools: NoteTools) -> Imported:
     changed = [document for document in made.values() if not _is_same(document, known.get(document.id))]
     for group in batched(changed, WHOLE_DOCUMENTS):
         catalog.put_documents((document, _pieces(texts[document.id], tools)) for document in group)
+        find_mentions(tools.store)
     added = sum(document.id not in known for document in changed)
     return Imported(added, len(changed) - added, len(made) - len(changed))
 

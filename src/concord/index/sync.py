@@ -40,6 +40,7 @@ from concord.files.state import (
 from concord.files.walk import Found, Skipped, count_unlike, walk_source
 from concord.index.batch import UPDATED_AT_ONCE, Group, Prepared, Tally
 from concord.index.embedding import EmbeddingReport, embed_pending, with_embedding
+from concord.index.links import find_mentions
 from concord.index.lock import begin_anew, removed_meanwhile, sync_lock, until_removed
 from concord.index.reading import ReadFile, Reading, ReadLimits, new_document, renamed_title
 from concord.index.supersession import release_superseded, settle_supersession
@@ -87,6 +88,7 @@ def sync(source: Source, tools: SyncTools, *, lock_wait_s: float) -> SyncReport:
         run.store_group()
         run.delete_missing_files()
         run.apply_supersession()
+        find_mentions(tools.store, tools.progress)
         run.report_unmatched_patterns()
         run.remember_for_next_sync()
         synced = replace(_as_stored(source, tools.store.catalog), synced_at=time.time())

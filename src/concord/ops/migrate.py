@@ -9,6 +9,7 @@ nothing but a migration has written to the target, that is deleted there.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import groupby
@@ -23,11 +24,12 @@ from concord.core.protocols import Progress
 from concord.files.state import unfinished_copy
 from concord.index.batch import is_full
 from concord.index.embedding import embedded_text, ready_index, text_key
+from concord.index.links import find_mentions
 from concord.index.lock import SYNCING
 from concord.ops.compare import Copied, merged, plain, verify
 from concord.ops.vector_move import MOVED_AT_ONCE
 from concord.store.contract import Store
-from concord.types import Access, Chunk, ChunkId, Counts, Document, Identity, Piece, Source, Vector
+from concord.types import Access, Chunk, ChunkId, Counts, Document, Identity, Link, Piece, Source, Vector
 
 
 class Migration(Struct, frozen=True):
@@ -64,6 +66,7 @@ def migrate(origin: Store, target: Store, progress: Progress, *, lock_wait_s: fl
         for model in origin.catalog.snapshot().models:
             _copy_vectors(model.identity, origin, target, progress)
         cached = _copy_cache(origin, target, progress)
+        find_mentions(target, progress)
         journal = _copy_journal(origin, target)
         checksum = verify(origin, target, journal, progress)
         for source in origin.catalog.snapshot().sources:
@@ -140,7 +143,12 @@ def _copy_documents(origin: Store, target: Store, progress: Progress) -> int:
 def _groups(documents: Iterable[Document], origin: Store) -> Iterator[list[tuple[Document, list[Piece]]]]:
     group: list[tuple[Document, list[Piece]]] = []
     for document in documents:
-        group.append((document, [_piece(chunk) for chunk in origin.catalog.chunks(document.id)]))
+        links: defaultdict[ChunkId, list[Link]] = defaultdict(list)
+        for row in origin.links.outgoing(document.id):
+            if row.link.kind != "mention":
+                links[row.chunk_id].append(row.link)
+        chunks = origin.catalog.chunks(document.id)
+        group.append((document, [_piece(chunk, links[chunk.id]) for chunk in chunks]))
         if is_full([pieces for _, pieces in group]):
             yield group
             group = []
@@ -148,8 +156,8 @@ def _groups(documents: Iterable[Document], origin: Store) -> Iterator[list[tuple
         yield group
 
 
-def _piece(chunk: Chunk) -> Piece:
-    fields = asdict(chunk)
+def _piece(chunk: Chunk, links: Sequence[Link]) -> Piece:
+    fields = {**asdict(chunk), "links": tuple(links)}
     return Piece(**{name: fields[name] for name in Piece.__struct_fields__})
 
 

@@ -16,6 +16,7 @@ from msgspec.structs import astuple, replace
 from concord.core.config import Resolved, Settings
 from concord.core.errors import BadValue, NotFound
 from concord.core.protocols import Embedder, Progress
+from concord.index.links import find_mentions
 from concord.index.reading import READER_VERSION
 from concord.store.contract import Store
 from concord.text.chunk import ChunkSize, chunk
@@ -126,6 +127,7 @@ def index_collection(
         progress("index", done, None)
     if known:
         store.catalog.delete_documents([state.document_id for state in known.values()])
+    find_mentions(store, progress)
     if not store.catalog.count().chunks:
         raise BadValue(
             f"no document of {collection.folder} holds any text",

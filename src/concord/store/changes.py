@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
+from concord.store.links import names_of_documents, put_links, relink, rename
 from concord.store.rows import (
     TAGS,
     chunk_names,
@@ -124,6 +125,7 @@ class Changes:
             groups = [given] if is_each_once else [[pair] for pair in given]
             ids = [ids for group in groups for ids in self._put(session, group, names)]
             put_names(session, names)
+            _put_links(session, given, ids)
             if ids:
                 session.run(COUNT_CHANGE)
             return ids
@@ -218,6 +220,8 @@ class Changes:
         type, path, title, tags = before = stored[document.id]
         rows = session.rows(_CHUNK_TEXTS, {"key": key})
         texts = [(chunk_id, list_of(heading), text) for chunk_id, heading, text in rows]
+        if (path, title) != (document.path, document.title):
+            rename(session, key, document)
         if (type, path, title) != (document.type, document.path, document.title):
             put_names(session, {id: chunk_names(document, heading, text) for id, heading, text in texts})
         if (title, tags) != (document.title, tuple(dict.fromkeys(document.tags))):
@@ -244,14 +248,29 @@ class Changes:
         rows = session.rows(f"SELECT key, id FROM kb_documents WHERE {where}", values)
         _release_superseded(session, {document_id for _, document_id in rows})
         doomed = {"keys": [key for key, _ in rows]}
+        names = names_of_documents(session, doomed["keys"])
         chunks = session.rows("SELECT id FROM kb_chunks WHERE document IN (:keys...)", doomed)
         self._delete_chunks(session, [chunk_id for (chunk_id,) in chunks])
         session.run("DELETE FROM kb_documents WHERE key IN (:keys...)", doomed)
+        relink(session, names)
         return len(rows)
 
     def _delete_chunks(self, session: Session, chunk_ids: Sequence[ChunkId]) -> None:
         if chunk_ids:
             self._words.delete_chunks(session, chunk_ids)
+
+
+def _put_links(session: Session, given: _Given, ids: Sequence[Sequence[ChunkId]]) -> None:
+    """Store what documents are called and link to; of those given twice, as they were given last."""
+    last = {document.id: (document, pieces, own) for (document, pieces), own in zip(given, ids, strict=True)}
+    keys = dict(session.rows("SELECT id, key FROM kb_documents WHERE id IN (:ids...)", {"ids": list(last)}))
+    put_links(
+        session,
+        [
+            (keys[id], document, {chunk: piece.links for chunk, piece in zip(own, pieces, strict=True)})
+            for id, (document, pieces, own) in last.items()
+        ],
+    )
 
 
 def _stored(session: Session, documents: Sequence[Document]) -> tuple[dict[str, int], dict[str, _Stored]]:

@@ -19,6 +19,7 @@ from concord.core.batches import batched
 from concord.store.changes import KEEP_CHUNK, PUT_SOURCE, PUT_SYNC_STATE, write_documents
 from concord.store.contract import TextHash
 from concord.store.embeddings import EMBEDDED, KNOWN, LINK, new_embeddings, pending_of, text_hash
+from concord.store.links import NO_LINKS, KeptLinks, fill_links
 from concord.store.models import Model, VectorTables, find_model, forget_if_empty, new_model, use
 from concord.store.rows import (
     CHUNK_COLUMNS,
@@ -85,6 +86,7 @@ class Contents(Struct, frozen=True):
     models: Sequence[ModelContents] = ()
     cached: Iterable[tuple[Identity, TextHash, Vector]] = ()  # the least recently used first
     last: Mapping[str, int] = {}  # number that was ever used, by table
+    links: KeptLinks = NO_LINKS
 
 
 def contents_in(session: Session, begin: str = "kb_") -> Contents:
@@ -112,6 +114,7 @@ def fill(
     documents = _fill_documents(session, contents)
     for few in batched(contents.chunks, _AT_ONCE):
         _fill_chunks(session, words, few, documents)
+    fill_links(session, contents.links)
     models = [(model, _fill_model(session, tables, model)) for model in contents.models]
     _fill_cache(session, tables, contents.cached)
     for model, made in models:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -25,6 +25,8 @@ from concord.types import (
     Home,
     Identity,
     Json,
+    Link,
+    LinkKind,
     Match,
     Model,
     Pending,
@@ -37,6 +39,7 @@ from concord.types import (
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
     from concord.core.reports import CacheUsage, Finding, VectorIndexState
+    from concord.text.links import Named
 
 TextHash = bytes  # SHA-256 of an embeddable text
 
@@ -302,6 +305,75 @@ class Outbox(Protocol):
         """Record that no vector of this store is left there."""
 
 
+class Pointing(NamedTuple):
+    """A chunk that points to another document, and what a search weighs of that."""
+
+    chunk_id: ChunkId
+    kind: LinkKind
+    target: str
+    words: str
+    document_id: str  # that it points to
+    first: ChunkId  # of that document
+    pointed_to: int  # how many links lead to that document; many are not counted further
+
+
+class LinkRow(NamedTuple):
+    """A link as it is stored."""
+
+    chunk_id: ChunkId
+    link: Link
+    origin: str  # id of the document that holds it
+    document_id: str | None  # id of the document that it leads to
+    is_broken: bool  # whether it surely names a document that is not there
+
+
+class Links(Protocol):
+    """What chunks point to. What documents are called and link to is stored with them, by `put_documents`.
+
+    Mentions of titles are not: whoever stores documents sees to it that they are looked for. The generation
+    does not grow.
+    """
+
+    def pointing(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> list[Pointing]:
+        """Return what chunks point to among the documents that a filter lets through."""
+
+    def outgoing(self, document_id: str) -> list[LinkRow]:
+        """Return the links of a document to others, in order."""
+
+    def incoming(self, document_id: str) -> list[LinkRow]:
+        """Return the links of others to a document, by their paths."""
+
+    def broken(self) -> list[LinkRow]:
+        """Return the links that lead to no document and should."""
+
+    def orphans(self, source_id: str) -> set[str]:
+        """Return the ids of the documents of a source that no other document links to."""
+
+    def waiting(self, most: int) -> list[str]:
+        """Return ids of documents whose mentions of others are yet to be looked for."""
+
+    def await_all(self) -> None:
+        """Let all documents wait for that."""
+
+    def done(self, document_ids: Sequence[str]) -> None:
+        """Record that they wait no more."""
+
+    def titles(self, *, new: bool = False) -> list[Named]:
+        """Return the titles that texts may mention: all, or those that are new to documents that wait."""
+
+    def titles_opening(self, openings: Sequence[str]) -> list[Named]:
+        """Return the titles that begin with two such words, or are one of them."""
+
+    def put_mentions(self, found: Mapping[ChunkId, Iterable[str]]) -> dict[str, int]:
+        """Store which titles chunks mention; return in how many chunks each of these titles stands now."""
+
+    def drop_common(self, counts: Mapping[str, int]) -> None:
+        """Delete the mentions of titles that stand in too many chunks, and look for them no more."""
+
+    def revived(self, limit: int) -> list[Named]:
+        """Look for titles again that stood in half of `limit` chunks or less when they were too common."""
+
+
 class Journal(Protocol):
     """Which documents were read, and which results were judged. The generation does not grow."""
 
@@ -329,6 +401,7 @@ class Store(Protocol):
     models: Models
     cache: EmbeddingCache
     outbox: Outbox
+    links: Links
     journal: Journal
 
     @property

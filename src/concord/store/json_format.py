@@ -15,11 +15,24 @@ from msgspec.structs import astuple
 from concord.core.errors import Action, Hint, SchemaTooNew
 from concord.store.contents import NUMBERS, TEXTS, Contents, ModelContents, contents_in
 from concord.store.contract import TextHash
+from concord.store.links import KeptLinks, links_kept
 from concord.store.models import active_model, all_models
 from concord.store.rows import details_column, details_of, list_of, stored_list
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.vectors import table_of
-from concord.types import Access, Chunk, ChunkId, Document, Feedback, Home, Identity, Json, Source, Vector
+from concord.types import (
+    Access,
+    Chunk,
+    ChunkId,
+    Document,
+    Feedback,
+    Home,
+    Identity,
+    Json,
+    Link,
+    Source,
+    Vector,
+)
 
 VERSION = 1
 
@@ -60,6 +73,9 @@ class Saved(msgspec.Struct):
     accesses: dict[str, Access] = {}
     feedback: list[Feedback] = []
     last_turn: int = 0
+    links: list[tuple[ChunkId, Link]] = []
+    common: dict[str, int] = {}  # titles that stand in too many chunks
+    unlinked: dict[str, int] = {}  # documents whose mentions are yet to be found
 
 
 def decoded(data: bytes, path: str) -> Saved:
@@ -121,6 +137,7 @@ def contents_of(saved: Saved) -> Contents:
         texts={name: getattr(saved, name) for name in TEXTS}
         | {"left": stored_list([astuple(home) for home in saved.left])},
         last={"kb_chunks": saved.last_chunk_id, "kb_outbox": saved.last_turn},
+        links=KeptLinks(saved.links, saved.common, saved.unlinked),
     )
 
 
@@ -132,6 +149,7 @@ def saved_in(connection: Connection) -> Saved:
     active = active_model(connection)
     vectors = _vectors(connection, models)
     named: dict[str, Any] = {**contents.numbers, **contents.texts}
+    kept = links_kept(connection)
     return Saved(
         last_chunk_id=last.get("kb_chunks", 0),
         sources=[source for source, _ in contents.sources],
@@ -153,6 +171,9 @@ def saved_in(connection: Connection) -> Saved:
         accesses=dict(contents.accesses),
         feedback=[*contents.feedback],
         last_turn=last.get("kb_outbox", 0),
+        links=[*kept.links],
+        common=dict(kept.common),
+        unlinked=dict(kept.waiting),
         **named,
     )
 

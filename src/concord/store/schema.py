@@ -1,6 +1,7 @@
 """The tables that every engine has. Keys are integers inside; text ids, which others know, are columns.
 
 kb_sources ─< kb_documents ─< kb_chunks ─< kb_names             (what chunks are called)
+                    ├─< kb_titles        ├─< kb_links            (what they point to)
                     ├─< kb_document_tags ├── words               (the engine's own index)
                     └── kb_accesses       └─< kb_chunk_vectors >── kb_embeddings >── kb_models
                                               (which vector)       (one a text and model: index and cache)
@@ -141,9 +142,41 @@ CREATE TABLE kb_outbox (
     chunk {int} NOT NULL
 ) {plain};
 """
+
+# kb_titles: names by which links find a document, and those of them that texts may mention: these have an
+# `opening`, their first two words. `common` is in how many chunks a title stood when that was found to be too
+# many. kb_links: `name` is looked up among the former; without a document a link is broken, or leads to what
+# is not indexed. kb_unlinked: documents whose mentions are yet to be found; `is_new` if their titles are too.
+LINKS = """
+CREATE TABLE kb_titles (
+    name {text} NOT NULL,
+    document {int} NOT NULL REFERENCES kb_documents (key) ON DELETE CASCADE,
+    opening {text} NOT NULL,
+    title {text} NOT NULL,
+    common {int} NOT NULL DEFAULT 0,
+    PRIMARY KEY (name, document)
+) {clustered};
+CREATE INDEX kb_titles_document ON kb_titles (document);
+CREATE INDEX kb_titles_opening ON kb_titles (opening) WHERE opening <> '';
+CREATE TABLE kb_links (
+    chunk {int} NOT NULL REFERENCES kb_chunks (id) ON DELETE CASCADE,
+    kind {text} NOT NULL,
+    name {text} NOT NULL,
+    target {text} NOT NULL,
+    words {text} NOT NULL,
+    document {int} REFERENCES kb_documents (key) ON DELETE SET NULL,
+    PRIMARY KEY (chunk, kind, name, target)
+) {clustered};
+CREATE INDEX kb_links_name ON kb_links (name);
+CREATE INDEX kb_links_document ON kb_links (document) WHERE document IS NOT NULL;
+CREATE TABLE kb_unlinked (
+    document {int} PRIMARY KEY REFERENCES kb_documents (key) ON DELETE CASCADE,
+    is_new {int} NOT NULL
+) {plain};
+"""
 COUNTERS = "INSERT INTO kb_meta VALUES ('cache_hits', 0), ('cache_misses', 0);"
 
 
 def create(dialect: Dialect) -> str:
     """Return the statements that make all tables that engines share, for a store that holds nothing."""
-    return (CATALOG + FEEDBACK + VECTORS).format(**dialect.types) + COUNTERS
+    return (CATALOG + FEEDBACK + VECTORS + LINKS).format(**dialect.types) + COUNTERS

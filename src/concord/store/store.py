@@ -8,8 +8,9 @@ from itertools import starmap
 from msgspec.structs import asdict
 
 from concord.store.catalog import SqlCatalog
-from concord.store.contract import Catalog, EmbeddingCache, Journal, Models, Outbox
+from concord.store.contract import Catalog, EmbeddingCache, Journal, Links, Models, Outbox
 from concord.store.embeddings import SqlCache
+from concord.store.links import SqlLinks
 from concord.store.models import SqlModels, VectorTables
 from concord.store.outbox import SqlOutbox
 from concord.store.sql import Database, WordTables, override
@@ -44,6 +45,7 @@ class SqlStore:
         self.models: Models = SqlModels(database, tables)
         self.cache: EmbeddingCache = SqlCache(database, tables)
         self.outbox: Outbox = SqlOutbox(database)
+        self.links: Links = SqlLinks(database)
         self.journal: Journal = SqlJournal(database)
 
 

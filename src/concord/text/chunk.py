@@ -29,6 +29,7 @@ from concord.text.citations import OF_LINES
 from concord.text.code import read_code
 from concord.text.cuts import ChunkSize, Range, Tokens, cut_ranges, measured
 from concord.text.headings import MARKDOWN_TYPES, release_of, shared
+from concord.text.links import with_links
 from concord.text.markdown import column_names, read_markdown
 from concord.text.plain import read_plain
 from concord.text.records import names_line, read_json, read_records, read_table
@@ -65,7 +66,7 @@ def chunk(
     if extracted.sections is None:
         extracted = outlined(extracted)
     chunker = _Chunker(extracted, measured(token_starts(text), len(text)), size)
-    return list(_pieces(extracted, chunker.ranges()))
+    return with_links(extracted, list(_pieces(extracted, chunker.ranges())))
 
 
 def outlined(extracted: Extracted) -> Extracted:

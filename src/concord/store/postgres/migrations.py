@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from concord.core.errors import Action, CorruptStore, Hint, SchemaTooNew, StoreError
+from concord.store.links import name_all
 from concord.store.postgres import postings
 from concord.store.postgres.connections import Bounded, Connection, Location, connect
 from concord.store.postgres.database import DIALECT, PostgresSession, origin_of
@@ -15,12 +16,12 @@ from concord.store.postgres.errors import translated
 from concord.store.postgres.shared_tables import find_shared, move
 from concord.store.postgres.vectors import PostgresVectorTables
 from concord.store.postgres.words import Scopes
-from concord.store.schema import create
+from concord.store.schema import LINKS, create
 
-VERSION = 14
+VERSION = 15
 # What leads from a version to the next, from the first in which an organisation had a schema of its own.
 _FIRST = 13
-_STEPS = ("ALTER TABLE kb_sources ADD COLUMN about text NOT NULL DEFAULT ''",)
+_STEPS = ("ALTER TABLE kb_sources ADD COLUMN about text NOT NULL DEFAULT ''", LINKS.format(**DIALECT.types))
 OLDEST_PGVECTOR = (0, 8)
 _LOCK = 0x6B62636F  # one at a time makes or moves tables
 
@@ -91,6 +92,7 @@ def _update(connection: Bounded, location: Location) -> None:
     with connection.transaction():
         for step in _STEPS[_checked_version(connection, location) - _FIRST :]:
             connection.execute(step)
+        name_all(PostgresSession(connection))
         connection.execute("UPDATE kb_meta SET value = %s WHERE key = 'schema'", (VERSION,))
 
 

@@ -76,6 +76,7 @@ class QdrantStore:
         self.inner = store
         self.catalog, self.words, self.cache = store.catalog, store.words, store.cache
         self.outbox, self.journal, self.lock = store.outbox, store.journal, store.lock
+        self.links = store.links
         self.repair, self.backup = store.repair, store.backup
         self.connection = Connection(url, options)
         self.collections = Collections(self.connection, options)

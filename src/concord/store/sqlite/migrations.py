@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, SchemaTooNew
 from concord.store import schema
+from concord.store.links import name_all
 from concord.store.sqlite import dialect
 from concord.store.sqlite.connections import Connection, Readers, closed_on_failure, open_to_write
 from concord.store.sqlite.file import ANEW, APPLICATION_ID, Location, forget_begun, translated
@@ -29,7 +30,7 @@ class _State(Struct, frozen=True):
     is_empty: bool
 
 
-VERSION = 7  # `old_schemas` leads there from any earlier one
+VERSION = 8  # `old_schemas` leads there from any earlier one
 # vec0 keeps many vectors in one value, which SQLite walks page by page: with pages of 16 kB instead of 4,
 # nearest neighbours take 3/4 of the time, words no longer, and the file is smaller.
 PAGE_BYTES = 16384
@@ -113,6 +114,7 @@ def _update(connection: Connection, version: int) -> None:
         return
     for step in old_schemas.STEPS[version - old_schemas.FIRST_IN_STEPS :]:
         connection.run(step)
+    name_all(connection)
     if not connection.value(_IS_COSINE):
         old_schemas.rebuild_as_cosine(connection)
 

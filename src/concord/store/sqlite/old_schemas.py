@@ -11,6 +11,7 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
+from concord.store import schema
 from concord.store.contents import Contents, ModelContents, contents_in, fill
 from concord.store.contract import TextHash
 from concord.store.models import all_models
@@ -24,7 +25,10 @@ from concord.types import ChunkId, Identity, Vector
 
 FIRST_IN_STEPS = 6
 # The step at index n leads from version n + 6 to the next.
-STEPS = ("ALTER TABLE kb_sources ADD COLUMN about TEXT NOT NULL DEFAULT ''",)
+STEPS = (
+    "ALTER TABLE kb_sources ADD COLUMN about TEXT NOT NULL DEFAULT ''",
+    schema.LINKS.format(**DIALECT.types),
+)
 
 # Schema 1 and 2 knew one model, whose identity is null until the first embedder is known. Its number is 1.
 _ONE_MODEL = """

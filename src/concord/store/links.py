@@ -1,0 +1,323 @@
+"""What documents are called and what chunks point to, kept in step with them; written once for every engine.
+
+A document that appears, disappears or is called otherwise is met by the links that name it in the same
+transaction. Mentions of its title in other documents are looked for afterwards, by `index/links.py`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import starmap
+from typing import Any, NamedTuple
+
+from concord.core.batches import batched
+from concord.store.contract import LinkRow, Links, Pointing
+from concord.store.rows import condition, details_of
+from concord.store.sql import Database, Session, override
+from concord.text.links import Named, fitting, is_page, meant, names_of
+from concord.types import ChunkId, Document, Filter, Link
+
+_NAMED_AT_ONCE = 1000  # documents
+_NAMED = "SELECT document, name, title FROM kb_titles WHERE document IN (:keys...)"
+_FORGET_NAMES = "DELETE FROM kb_titles WHERE document IN (:keys...)"
+_PUT_NAME = """
+INSERT INTO kb_titles (name, document, opening, title) VALUES (:name, :document, :opening, :title)"""
+_NAMES_OF = "SELECT DISTINCT name FROM kb_titles WHERE document IN (:keys...)"
+_FORGET_LINKS = """
+DELETE FROM kb_links WHERE chunk IN (SELECT id FROM kb_chunks WHERE document IN (:keys...))"""
+_STORED = """
+SELECT chunk, kind, target, words FROM kb_links
+WHERE kind <> 'mention' AND chunk IN (SELECT id FROM kb_chunks WHERE document = :key)"""
+_PUT_LINK = """
+INSERT INTO kb_links (chunk, kind, name, target, words, document)
+VALUES (:chunk, :kind, :name, :target, :words, :document)
+ON CONFLICT (chunk, kind, name, target) DO NOTHING"""
+_AWAIT = """
+INSERT INTO kb_unlinked (document, is_new) VALUES (:key, :is_new)
+ON CONFLICT (document) DO UPDATE SET
+    is_new = CASE WHEN kb_unlinked.is_new = 1 THEN 1 ELSE excluded.is_new END"""
+_CALLED = """
+SELECT t.name, t.document, d.path FROM kb_titles AS t JOIN kb_documents AS d ON d.key = t.document
+WHERE t.name IN (:names...)"""
+_TO_NAMES = """
+SELECT l.chunk, l.kind, l.name, l.target, l.document, d.path
+FROM kb_links AS l JOIN kb_chunks AS c ON c.id = l.chunk JOIN kb_documents AS d ON d.key = c.document
+WHERE l.name IN (:names...)"""
+_POINT = """
+UPDATE kb_links SET document = :document
+WHERE chunk = :chunk AND kind = :kind AND name = :name AND target = :target"""
+_FORGET_LOST = "DELETE FROM kb_links WHERE kind = 'mention' AND document IS NULL AND name IN (:names...)"
+_PATHS = """
+SELECT c.id, d.path FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document
+WHERE c.id IN (:chunks...)"""
+_WAITING = """
+SELECT d.id FROM kb_unlinked AS u JOIN kb_documents AS d ON d.key = u.document
+ORDER BY u.document LIMIT :most"""
+_DONE = "DELETE FROM kb_unlinked WHERE document IN (SELECT key FROM kb_documents WHERE id IN (:ids...))"
+_AWAIT_ALL = """
+INSERT INTO kb_unlinked (document, is_new)
+SELECT key, 0 FROM kb_documents WHERE key NOT IN (SELECT document FROM kb_unlinked)"""
+_TITLES = "SELECT DISTINCT name, title FROM kb_titles WHERE opening <> '' AND common = 0"
+_NEW_TITLES = f"{_TITLES} AND document IN (SELECT document FROM kb_unlinked WHERE is_new = 1)"
+_MENTIONED = """
+SELECT name, count(*) FROM kb_links WHERE kind = 'mention' AND name IN (:names...) GROUP BY name"""
+_DROP_COMMON = "DELETE FROM kb_links WHERE kind = 'mention' AND name = :name"
+_MARK_COMMON = "UPDATE kb_titles SET common = :count WHERE name = :name AND opening <> ''"
+_NO_LONGER_COMMON = "SELECT DISTINCT name, title FROM kb_titles WHERE common > 0 AND 2 * common <= :limit"
+
+_KEYS = "SELECT id, key FROM kb_documents WHERE id IN (:ids...)"
+_EVERY = "SELECT chunk, kind, target, words FROM kb_links ORDER BY chunk, kind, name, target"
+_COMMON = "SELECT DISTINCT name, common FROM kb_titles WHERE common > 0 ORDER BY name"
+_UNLINKED = """
+SELECT d.id, u.is_new FROM kb_unlinked AS u JOIN kb_documents AS d ON d.key = u.document ORDER BY d.key"""
+
+_MOST_COUNTED = 200  # links to one document: how rare it is named is known well enough
+_POINTING = f"""
+SELECT l.chunk, l.kind, l.target, l.words, d.id,
+    (SELECT id FROM kb_chunks WHERE document = d.key AND position = 0),
+    (SELECT count(*) FROM (SELECT 1 FROM kb_links AS o WHERE o.document = d.key LIMIT {_MOST_COUNTED}) AS few)
+FROM kb_links AS l JOIN kb_documents AS d ON d.key = l.document JOIN kb_chunks AS c ON c.id = l.chunk
+WHERE l.chunk IN (:chunks...) AND c.document <> d.key AND {{condition}}
+ORDER BY l.chunk, l.kind, l.name, l.target"""
+_ROWS = """
+SELECT l.chunk, l.kind, l.target, l.words, f.id, d.id
+FROM kb_links AS l JOIN kb_chunks AS c ON c.id = l.chunk JOIN kb_documents AS f ON f.key = c.document
+LEFT JOIN kb_documents AS d ON d.key = l.document
+WHERE {} ORDER BY f.path, c.position, l.kind, l.name, l.target"""
+_OUT = _ROWS.format("f.id = :id")
+_BACK = _ROWS.format("l.document = (SELECT key FROM kb_documents WHERE id = :id) AND f.id <> :id")
+_UNMET = _ROWS.format("l.document IS NULL AND l.kind <> 'import'")
+_ORPHANS = """
+SELECT d.id FROM kb_documents AS d WHERE d.source = (SELECT key FROM kb_sources WHERE id = :source)
+AND NOT EXISTS (SELECT 1 FROM kb_links AS l JOIN kb_chunks AS c ON c.id = l.chunk
+    WHERE l.document = d.key AND c.document <> d.key)"""
+
+
+class KeptLinks(NamedTuple):
+    """All that is kept of links: the documents that they lead to are known by their names."""
+
+    links: Sequence[tuple[ChunkId, Link]]
+    common: Mapping[str, int]  # titles that stand in too many chunks, and in how many
+    waiting: Mapping[str, int]  # documents whose mentions are yet to be found, and whether their titles are
+
+
+NO_LINKS = KeptLinks((), {}, {})
+
+
+class SqlLinks(Links):
+    """The links of one store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @override
+    def pointing(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> list[Pointing]:
+        sql, values = condition(filter, self._database.dialect)
+        statement = _POINTING.format(condition=sql)
+        with self._database.read() as session:
+            return list(starmap(Pointing, session.rows(statement, {**values, "chunks": list(chunk_ids)})))
+
+    @override
+    def outgoing(self, document_id: str) -> list[LinkRow]:
+        return self._rows(_OUT, {"id": document_id})
+
+    @override
+    def incoming(self, document_id: str) -> list[LinkRow]:
+        return self._rows(_BACK, {"id": document_id})
+
+    @override
+    def broken(self) -> list[LinkRow]:
+        return [row for row in self._rows(_UNMET, {}) if row.is_broken]
+
+    @override
+    def orphans(self, source_id: str) -> set[str]:
+        with self._database.read() as session:
+            return {id for (id,) in session.rows(_ORPHANS, {"source": source_id})}
+
+    @override
+    def waiting(self, most: int) -> list[str]:
+        with self._database.read() as session:
+            return [id for (id,) in session.rows(_WAITING, {"most": most})]
+
+    @override
+    def await_all(self) -> None:
+        with self._database.transaction() as session:
+            session.run(_AWAIT_ALL)
+
+    @override
+    def done(self, document_ids: Sequence[str]) -> None:
+        with self._database.transaction() as session:
+            session.run(_DONE, {"ids": list(document_ids)})
+
+    @override
+    def titles(self, *, new: bool = False) -> list[Named]:
+        with self._database.read() as session:
+            return list(starmap(Named, session.rows(_NEW_TITLES if new else _TITLES)))
+
+    @override
+    def titles_opening(self, openings: Sequence[str]) -> list[Named]:
+        with self._database.read() as session:
+            rows = session.rows(f"{_TITLES} AND opening IN (:openings...)", {"openings": list(openings)})
+            return list(starmap(Named, rows))
+
+    @override
+    def put_mentions(self, found: Mapping[ChunkId, Iterable[str]]) -> dict[str, int]:
+        with self._database.transaction() as session:
+            mentions = [(chunk, Link("mention", name)) for chunk, held in found.items() for name in held]
+            put_stored(session, mentions)
+            names = {"names": list({link.target for _, link in mentions})}
+            session.run(_FORGET_LOST, names)
+            return dict(session.rows(_MENTIONED, names))
+
+    @override
+    def drop_common(self, counts: Mapping[str, int]) -> None:
+        with self._database.transaction() as session:
+            session.run_many(_DROP_COMMON, ({"name": name} for name in counts))
+            session.run_many(_MARK_COMMON, ({"name": name, "count": n} for name, n in counts.items()))
+
+    @override
+    def revived(self, limit: int) -> list[Named]:
+        with self._database.transaction() as session:
+            rows = session.rows(_NO_LONGER_COMMON, {"limit": limit})
+            session.run_many(_MARK_COMMON, ({"name": name, "count": 0} for name, _ in rows))
+            return list(starmap(Named, rows))
+
+    def _rows(self, statement: str, values: Mapping[str, Any]) -> list[LinkRow]:
+        with self._database.read() as session:
+            return [
+                LinkRow(
+                    chunk, link := Link(kind, target, words), origin, document, not document and is_page(link)
+                )
+                for chunk, kind, target, words, origin, document in session.rows(statement, values)
+            ]
+
+
+def put_links(
+    session: Session, given: Sequence[tuple[int, Document, Mapping[ChunkId, Sequence[Link]]]]
+) -> None:
+    """Store what documents are called and what their chunks link to; each document comes with its key."""
+    changed = _put_names(session, {key: document for key, document, _ in given})
+    keys = {"keys": [key for key, _, _ in given]}
+    session.run(_FORGET_LINKS, keys)
+    session.run_many(_AWAIT, ({"key": key, "is_new": int(key in changed)} for key in keys["keys"]))
+    relink(session, {name for names in changed.values() for name in names})
+    _insert(
+        session,
+        (
+            (chunk, link, document.path)
+            for _, document, links in given
+            for chunk, held in links.items()
+            for link in held
+        ),
+    )
+
+
+def fill_links(session: Session, kept: KeptLinks) -> None:
+    """Write links into a store that holds none, and name its documents."""
+    name_all(session)
+    put_stored(session, kept.links)
+    session.run_many(_MARK_COMMON, ({"name": name, "count": n} for name, n in kept.common.items()))
+    keys = dict(session.rows(_KEYS, {"ids": list(kept.waiting)}))
+    waiting = ({"key": keys[id], "is_new": new} for id, new in kept.waiting.items() if id in keys)
+    session.run_many(_AWAIT, waiting)
+
+
+def links_kept(session: Session) -> KeptLinks:
+    """Return all that a store has of links."""
+    links = [(chunk, Link(*link)) for chunk, *link in session.rows(_EVERY)]
+    return KeptLinks(links, dict(session.rows(_COMMON)), dict(session.rows(_UNLINKED)))
+
+
+def put_stored(session: Session, links: Sequence[tuple[ChunkId, Link]]) -> None:
+    """Store links of chunks that are there; what another process has deleted meanwhile is skipped."""
+    paths = dict(session.rows(_PATHS, {"chunks": list({chunk for chunk, _ in links})}))
+    _insert(session, ((chunk, link, paths[chunk]) for chunk, link in links if chunk in paths))
+
+
+def _insert(session: Session, links: Iterable[tuple[ChunkId, Link, str]]) -> None:
+    """Store links, each with its chunk and the path of its document."""
+    placed = [(chunk, link, found, path) for chunk, link, path in links if (found := meant(link, path))]
+    called = _called(session, {found.name for _, _, found, _ in placed})
+    rows = (
+        {
+            "chunk": chunk,
+            "kind": link.kind,
+            "name": found.name,
+            "target": link.target,
+            "words": link.words,
+            "document": fitting(found, called.get(found.name, ()), path),
+        }
+        for chunk, link, found, path in placed
+        if link.kind != "mention" or path not in (own for _, own in called.get(found.name, ()))
+    )
+    session.run_many(_PUT_LINK, rows)
+
+
+def rename(session: Session, key: int, document: Document) -> None:
+    """Let a document that is called otherwise be found by its names, and its links lead from where it is."""
+    links: defaultdict[ChunkId, list[Link]] = defaultdict(list)
+    for chunk, kind, target, words in session.rows(_STORED, {"key": key}):
+        links[chunk].append(Link(kind, target, words))
+    put_links(session, [(key, document, links)])
+
+
+def _put_names(session: Session, documents: Mapping[int, Document]) -> dict[int, set[str]]:
+    """Store what documents are called; return by key the names that one has gained or lost, if any."""
+    before: defaultdict[int, set[Named]] = defaultdict(set)
+    for key, name, title in session.rows(_NAMED, {"keys": list(documents)}):
+        before[key].add(Named(name, title))
+    now = {
+        key: set(names_of(document.path, document.title, document.details, document.fields))
+        for key, document in documents.items()
+    }
+    changed = {key: names for key, names in now.items() if names != before[key]}
+    if changed:
+        session.run(_FORGET_NAMES, {"keys": list(changed)})
+        rows = (
+            {"name": called.name, "document": key, "opening": called.opening, "title": called.title}
+            for key, names in changed.items()
+            for called in sorted(names)
+        )
+        session.run_many(_PUT_NAME, rows)
+    return {key: {called.name for called in names ^ before[key]} for key, names in changed.items()}
+
+
+def names_of_documents(session: Session, keys: Sequence[int]) -> set[str]:
+    """Return what documents are called, before they are deleted."""
+    return {name for (name,) in session.rows(_NAMES_OF, {"keys": list(keys)})}
+
+
+def relink(session: Session, names: Iterable[str]) -> None:
+    """Let the links that name documents so point to whatever has the name now."""
+    wanted = {"names": list(names)}
+    if not wanted["names"]:
+        return
+    called = _called(session, wanted["names"])
+    moved = []
+    for chunk, kind, name, target, document, path in session.rows(_TO_NAMES, wanted):
+        found = meant(Link(kind, target), path)
+        now = fitting(found, called.get(name, ()), path) if found else None
+        if now != document:
+            moved.append({"chunk": chunk, "kind": kind, "name": name, "target": target, "document": now})
+    session.run_many(_POINT, moved)
+    session.run(_FORGET_LOST, wanted)
+
+
+def name_all(session: Session) -> None:
+    """Store what the documents of an earlier schema are called; their links are looked for as they change."""
+    rows = session.rows("SELECT key, id, path, title, type, details, fields FROM kb_documents")
+    for group in batched(rows, _NAMED_AT_ONCE):
+        documents = {
+            key: Document(id, "", path, type, title, details=details_of(details), fields=details_of(fields))
+            for key, id, path, title, type, details, fields in group
+        }
+        _put_names(session, documents)
+
+
+def _called(session: Session, names: Iterable[str]) -> Mapping[str, list[tuple[int, str]]]:
+    """Return the documents that have each of some names: key and path."""
+    called: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+    for name, document, path in session.rows(_CALLED, {"names": list(names)}):
+        called[name].append((document, path))
+    return called
