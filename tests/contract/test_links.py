@@ -6,11 +6,11 @@ from msgspec.structs import replace
 
 from concord.index.links import COMMON_FROM, find_mentions
 from concord.store.contract import Store, document_by_id
-from concord.types import Filter, Link, Piece
+from concord.types import Filter, Link, LinkKind, Piece
 from contract.stored import EVERYTHING, put
 
 
-def linking(text: str, *targets: str, kind: str = "link") -> Piece:
+def linking(text: str, *targets: str, kind: LinkKind = "link") -> Piece:
     return Piece(text, 0, len(text), 1, 1, links=tuple(Link(kind, target, text) for target in targets))
 
 

@@ -11,9 +11,7 @@ import posixpath
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from os.path import commonprefix
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 from msgspec.structs import replace
 
@@ -31,6 +29,7 @@ _INDEXES = frozenset({"index", "_index", "readme", "__init__", "mod"})  # files 
 _ELSEWHERE = pattern(r"[a-z][a-z0-9+.-]*:|//|#|$", re.IGNORECASE)
 _PAGE = pattern(r"\.(?:md|mdx|markdown|html?|org|rst|txt|adoc|ipynb)$", re.IGNORECASE)
 _ENDING = pattern(r"\.[A-Za-z]\w{0,9}$")
+_ESCAPED = pattern(r"(?:%[0-9A-Fa-f]{2})+")
 _QUALIFIED = pattern(r"\s*\([^()]*\)\s*$")  # Mercury (planet)
 
 _FENCED = pattern(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
@@ -232,7 +231,7 @@ def meant(link: Link, path: str) -> Meant | None:
     """Return what a link in the document at a path means; None if it stays there or leads elsewhere."""
     if link.kind == "mention":
         return Meant(link.target)
-    target = unquote(re.split(r"[#?]", link.target, maxsplit=1)[0]).strip().replace("\\", "/")
+    target = _ESCAPED.sub(_unescaped, _place(link.target)).strip().replace("\\", "/")
     if not target or _ELSEWHERE.match(target):
         return None
     is_name = link.kind in ("wiki", "relation") and not target.startswith((".", "/"))
@@ -261,15 +260,26 @@ def fitting(meant: Meant, candidates: Sequence[tuple[int, str]], path: str) -> i
     if not fit:
         return None
     # The very file, else the nearest one, else the first.
-    return min(fit, key=lambda row: (row[1] != meant.place, -len(commonprefix([row[1], path])), row[1]))[0]
+    return min(
+        fit, key=lambda row: (row[1] != meant.place, -len(posixpath.commonprefix([row[1], path])), row[1])
+    )[0]
 
 
 def is_page(link: Link) -> bool:
     """Whether a link surely leads to a document, so that it is broken where there is none."""
-    target = re.split(r"[#?]", link.target, maxsplit=1)[0]
+    target = _place(link.target)
     if link.kind == "wiki":
         return not _ENDING.search(target) or bool(_PAGE.search(target))
     return link.kind in ("link", "relation") and bool(_PAGE.search(target))
+
+
+def _place(target: str) -> str:
+    """Return a target without the part of the document that it names."""
+    return target.partition("#")[0].partition("?")[0]
+
+
+def _unescaped(escaped: re.Match[str]) -> str:
+    return bytes.fromhex(escaped[0].replace("%", "")).decode("utf-8", "replace")
 
 
 def _stem(path: str) -> str:
