@@ -23,7 +23,7 @@ from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import MODES, Evaluation, evaluate
 from concord.search.setup import Searching
 from concord.store.contract import Store
-from concord.types import silent
+from concord.types import Request, silent
 
 NAME = "scifact"
 LEAST_OVERLAP, MOST_APART = 0.9, 0.01
@@ -91,8 +91,8 @@ def _compared(
         with lent() as options, KnowledgeBase.open(**options) as kb:
             copy_store(origin, kb.store)
             kb.store.maintain(silent)
-            searching = Searching(kb.parts)
-            found = evaluate(collection, searching.with_meaning(searching.for_words()), silent)
+            tools = Searching(kb.parts).tools(Request("", mode="auto"), wait_for_model=True)
+            found = evaluate(collection, tools, silent)
     except ImportError as fault:
         yield absent(f"{NAME}, {name}", str(fault))
         return

@@ -23,7 +23,7 @@ from concord.knowledge import KnowledgeBase
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import ask_one
 from concord.search.setup import Searching
-from concord.types import ChunkId, Filter, silent
+from concord.types import ChunkId, Filter, Request, silent
 
 SETS = ("scifact", "cosqa-dev", "datatalks-faq", "cranfield")
 QUERIES = 100  # of each set
@@ -93,8 +93,7 @@ class _Matrix:
 
 def _rows(what: str, texts: Sequence[str], kb: KnowledgeBase, matrix: _Matrix) -> Iterator[Row]:
     assert kb.embedder is not None
-    searching = Searching(kb.parts)
-    tools = searching.with_meaning(searching.for_words())
+    tools = Searching(kb.parts).tools(Request("", mode="auto"), wait_for_model=True)
     walked, searched = list[float](), list[float]()
     for text in texts:
         vector = kb.embedder.embed_query(text)

@@ -293,14 +293,16 @@ class KnowledgeBase:
         from concord.search.setup import Searching
 
         self.parts.warm()
-        Searching(self.parts).warm_reader()
+        if reader := Searching(self.parts).reader:
+            reader.warm()
 
     @property
     def is_warm(self) -> bool:
         """Whether a search needs no model to be loaded first."""
         from concord.search.setup import Searching
 
-        return self.parts.is_warm and Searching(self.parts).has_reader
+        reader = Searching(self.parts).reader
+        return self.parts.is_warm and (reader is None or reader.is_warm)
 
     def get(self, reference: str, *, context: int = 0, whole: bool = False) -> DocumentSlice:
         """Read a citation, a document or a chunk.

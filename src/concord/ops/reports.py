@@ -79,10 +79,9 @@ def _rounded(name: str, decimals: int) -> Callable[[Any], JsonObject]:
 
 # Fields that are not sent, or are sent with others.
 LEFT_OUT = frozenset({
-    "EmbeddingReport.refused", "Evaluation.foreign", "Evaluation.kinds", "Evaluation.latency_by_kind",
-    "Evaluation.outcomes", "Evaluation.runs", "Identity.prefix_version", "ModelResult.ranks",
-    "OwnEvaluation.runs", "Refit.feedback", "Refit.path", "Source.id", "Source.name", "Stats.problems",
-    "Stats.vectors_home",
+    "EmbeddingReport.refused", "Evaluation.foreign", "Evaluation.outcomes", "Evaluation.runs",
+    "Identity.prefix_version", "ModelResult.ranks", "OwnEvaluation.runs", "Refit.feedback", "Refit.path",
+    "Source.id", "Source.name", "Stats.problems", "Stats.vectors_home",
 })  # fmt: skip
 
 # A field of any report, or of one → what is sent in its place, given the report.
@@ -98,8 +97,6 @@ EXCEPTIONS: Mapping[str, Callable[[Any], JsonObject]] = {
     "took_s": _rounded("took_s", 3),
     "CacheUsage.misses": lambda usage: {"misses": usage.misses, "hit_rate": usage.hit_rate},
     "Diagnosis.checks": lambda found: {"healthy": not found.findings, "checks": found.checks},
-    "Evaluation.by_kind": lambda evaluation: {"query_types": _query_types(evaluation)},
-    "Evaluation.latency_by_mode": lambda evaluation: {"mode_latency_ms": evaluation.latency_by_mode},
     "Evaluation.name": lambda evaluation: {"collection": evaluation.name},
     "Evaluation.promises": lambda evaluation: {"calibration": _fields(evaluation.promises)},
     "Finding.fault": lambda finding: {"check": finding.fault},
@@ -153,14 +150,3 @@ EXCEPTIONS: Mapping[str, Callable[[Any], JsonObject]] = {
         "path": report.source.path,
     },
 }
-
-
-def _query_types(evaluation: Any) -> JsonObject:
-    return {
-        kind: {
-            "queries": count,
-            "measures": evaluation.by_kind[kind],
-            "latency_ms": evaluation.latency_by_kind[kind],
-        }
-        for kind, count in evaluation.kinds.items()
-    }

@@ -66,6 +66,14 @@ MODES = tuple(WAYS)
 FUSED = ("rrf", "adaptive", "dominant", "auto")
 
 
+class OfType(NamedTuple):
+    """What was measured on the queries of one type."""
+
+    queries: int
+    measures: Mapping[str, Mapping[str, float]]  # mode → measure → mean
+    latency_ms: Latency  # in mode auto
+
+
 class Evaluation(Struct, frozen=True):
     """What was measured on one collection."""
 
@@ -78,11 +86,9 @@ class Evaluation(Struct, frozen=True):
     calibrated: bool
     runs: Mapping[str, Run]
     measures: Mapping[str, Mapping[str, float]]  # mode → measure → mean
-    by_kind: Mapping[str, Mapping[str, Mapping[str, float]]]  # query type → mode → measure → mean
-    kinds: Mapping[str, int]  # query type → how many
+    query_types: Mapping[str, OfType]
     latency_ms: Latency  # in mode auto, over all queries
-    latency_by_kind: Mapping[str, Latency]  # query type → the same
-    latency_by_mode: Mapping[str, Latency]  # mode → the same, over some of the queries, asked once more
+    mode_latency_ms: Mapping[str, Latency]  # the same, over some of the queries, asked once more in each mode
     promises: Promises
     gibberish: Gibberish
     answerability: Mapping[str, Answerability]  # another collection → whether its queries were refused
@@ -102,8 +108,7 @@ def evaluate(
     runs, outcomes = ask_deeply(collection, tools, progress)
     foreign = {name: ask(texts, tools, progress) for name, texts in (others or {}).items()}
     answered = [outcome.verdict for outcome in outcomes if any(outcome.relevant)]
-    kinds = sorted({outcome.type for outcome in outcomes})
-    by_kind = {kind: [outcome for outcome in outcomes if outcome.type == kind] for kind in kinds}
+    types = sorted({outcome.type for outcome in outcomes})
     relevant = {id for query_id in collection.judged for id in collection.relevant(query_id)}
     counts = tools.store.catalog.count()
     active = tools.store.catalog.snapshot().active if tools.similarity else None
@@ -117,23 +122,27 @@ def evaluate(
         calibrated=bool(tools.calibration.heads),
         runs=runs,
         measures={mode: measure(collection.qrels, run) for mode, run in runs.items()},
-        by_kind={
-            kind: {
-                mode: measure(collection.qrels, {o.query_id: run[o.query_id] for o in of_kind})
-                for mode, run in runs.items()
-            }
-            for kind, of_kind in by_kind.items()
+        query_types={
+            type: _of_type([outcome for outcome in outcomes if outcome.type == type], runs, collection)
+            for type in types
         },
-        kinds={kind: len(of_kind) for kind, of_kind in by_kind.items()},
         latency_ms=percentiles(outcome.took_ms for outcome in outcomes),
-        latency_by_kind={kind: percentiles(o.took_ms for o in of_kind) for kind, of_kind in by_kind.items()},
-        latency_by_mode=latency_by_mode(texts, tools, progress),
+        mode_latency_ms=latency_by_mode(texts, tools, progress),
         promises=promises(outcomes),
         gibberish=gibberish(_verdicts(outcomes), _verdicts(ask(NONSENSE, tools, progress))),
         answerability={name: answerability(answered, _verdicts(asked)) for name, asked in foreign.items()},
         outcomes=outcomes,
         foreign=foreign,
     )
+
+
+def _of_type(outcomes: Sequence[Outcome], runs: Mapping[str, Run], collection: Collection) -> OfType:
+    asked = [outcome.query_id for outcome in outcomes]
+    measures = {
+        mode: measure(collection.qrels, {query_id: run[query_id] for query_id in asked})
+        for mode, run in runs.items()
+    }
+    return OfType(len(asked), measures, percentiles(outcome.took_ms for outcome in outcomes))
 
 
 def ask(texts: Sequence[str], tools: Tools, progress: Progress) -> list[Outcome]:

@@ -209,8 +209,6 @@ class Measuring:
 
         with closing(Parts(apart, apart["org"])) as other:
             fill(other)
-            searching = Searching(other)
-            tools = searching.for_words()
             if other.embedder is not None:
                 embedding = embed_pending(other.store, other.embedder, progress)
                 if embedding.pending:  # what is measured would not be what is searched later
@@ -219,8 +217,7 @@ class Measuring:
                         joined(": ", told, embedding.degraded or ""),
                         hint="try again: what has been embedded is kept",
                     )
-                tools = searching.with_meaning(tools)
-            yield searching.with_reader(replace(tools, reranker=searching.reranker))
+            yield Searching(other).tools(Request("", mode="auto"), wait_for_model=True)
 
 
 def _foreign(

@@ -64,7 +64,7 @@ def parts(found: Evaluation) -> Iterator[Part]:
     took = found.latency_ms
     yield Part(f"latency of auto, over all of them: p50 {took['p50']:.1f} ms, p95 {took['p95']:.1f} ms")
     by_mode = f"by mode; times are of at most {SAMPLE} queries, asked once more in each"
-    yield Part(by_mode, mode_table(found.measures, found.latency_by_mode))
+    yield Part(by_mode, mode_table(found.measures, found.mode_latency_ms))
     yield Part("nDCG@10 by query type, and how long auto takes", _type_table(found))
     uncalibrated = "" if found.calibrated else " (uncalibrated: scores are stand-ins, not probabilities)"
     yield Part(f"confidence{uncalibrated}", reliability_table(found.promises))
@@ -112,12 +112,12 @@ def _type_table(found: Evaluation) -> Table:
     modes = tuple(found.measures)
     rows = (
         (
-            kind,
-            f"{count:,}",
-            *(f"{found.by_kind[kind][mode]['nDCG@10']:.4f}" for mode in modes),
-            *milliseconds(found.latency_by_kind[kind]),
+            type,
+            f"{row.queries:,}",
+            *(f"{row.measures[mode]['nDCG@10']:.4f}" for mode in modes),
+            *milliseconds(row.latency_ms),
         )
-        for kind, count in found.kinds.items()
+        for type, row in found.query_types.items()
     )
     return Table(("type", "queries", *modes, *LATENCY), tuple(rows))
 
