@@ -27,7 +27,7 @@ SCHEMA = json.loads(
 EIGHT = {
     "kb_search": ("query", "mode", "limit", "tags", "type", "source", "path", "since", "until", "deadline_ms",
                   "max_tokens", "include_superseded", "min_generation"),
-    "kb_get": ("citation", "citations", "document_id", "context", "max_tokens", "cursor"),
+    "kb_get": ("citation", "citations", "document_id", "level", "context", "max_tokens", "cursor"),
     "kb_add_source": ("path", "name", "patterns", "tags"),
     "kb_list": ("source", "cursor"),
     "kb_sync": ("source",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 from concord.core.errors import BadValue, KBError, NotFound
 from concord.knowledge import KnowledgeBase
+from concord.reading.budget import tokens
+from concord.reading.outline import MOST_TOKENS
 from concord.text.citations import Citation, cite, parse_citation
 from support.pdf_samples import make_pdf
 from support.recorders import age, write
@@ -328,3 +331,34 @@ def test_a_line_longer_than_a_passage_is_read_and_explained_by_the_part_that_is_
     assert own.get(hit.citation).text == hit.chunk.text
     assert "taped under the toolbox" in own.search(hit.citation).hits[0].chunk.text
     assert own.explain("spare fuse under the toolbox", hit.citation).chunk.id == hit.chunk.id
+
+
+def test_a_section_is_read_from_its_heading_to_its_end(own: KnowledgeBase, files: dict[str, str]):
+    chunks = own.store.catalog.chunks(own.document_named("docs/guide.md").id)
+    install = [chunk for chunk in chunks if chunk.heading == ("Guide", "Install")]
+    assert len(install) > 1
+    for chunk in install:
+        cited = cite(own.document_named("docs/guide.md"), chunk)
+        read = own.get(cited, level="section")
+        assert (read.start_line, read.end_line) == (install[0].start_line, install[-1].end_line)
+        assert own.get(cited, level="passage") == own.get(cited)
+        assert own.get(cited, level="document") == own.get(cited, whole=True)
+        page = own.page(cited, max_bytes=100, level="section")
+        assert chunk.text[:20] in page.slice.text
+
+
+def test_an_outline_tells_headings_with_lines_and_stays_short(own: KnowledgeBase, tmp_path: Path):
+    write(tmp_path / "docs" / "guide.md", GUIDE)
+    parts = [
+        f"# Part {n}\n\n" + "\n\n".join(f"## Step {n}.{m}\n\nDo it." for m in range(40)) for n in range(9)
+    ]
+    write(tmp_path / "docs" / "long.md", "\n\n".join(parts))
+    write(tmp_path / "docs" / "plain.txt", PROSE)
+    own.sync()
+    told = own.get("docs/guide.md:9-9", level="outline")
+    assert told.citation == "docs/guide.md"
+    assert re.search(r"^9-17 +Install \(\d+ tokens\)$", told.text, re.MULTILINE)
+    long = own.page("docs/long.md", max_bytes=10_000, level="outline").slice.text
+    assert [line.split()[1:3] for line in long.split("\n")] == [["Part", f"{n}"] for n in range(9)]
+    assert tokens(long) <= MOST_TOKENS
+    assert "(without a heading)" in own.get("docs/plain.txt", level="outline").text

@@ -17,7 +17,7 @@ from concord.core.config import Settings, load_settings
 from concord.core.errors import BadValue, KBError, NotFound
 from concord.parts import Parts, check_lasting
 from concord.store.contract import Select, document_by_id
-from concord.types import Answer, Document, Feedback, Opinion, Request, Source, Trust, silent
+from concord.types import Answer, Document, Feedback, Level, Opinion, Request, Source, Trust, silent
 
 if TYPE_CHECKING:
     from concord.core.protocols import Embedder, Progress
@@ -304,17 +304,21 @@ class KnowledgeBase:
         reader = Searching(self.parts).reader
         return self.parts.is_warm and (reader is None or reader.is_warm)
 
-    def get(self, reference: str, *, context: int = 0, whole: bool = False) -> DocumentSlice:
-        """Read a citation, a document or a chunk.
+    def get(
+        self, reference: str, *, context: int = 0, whole: bool = False, level: Level | None = None
+    ) -> DocumentSlice:
+        """Read a citation, a document or a chunk; by its level as much as the section or all around it.
 
         Raises:
             NotFound: nothing of that name is indexed.
         """
         from concord.reading.locate import locate, slice_of
+        from concord.reading.outline import outline_slice
 
         if context < 0:
             raise BadValue(f"cannot read {context} neighbours", hint="0 or more")
-        read = slice_of(locate(reference, self.store.catalog, context=context, whole=whole))
+        located = locate(reference, self.store.catalog, context=context, level="document" if whole else level)
+        read = outline_slice(located) if level == "outline" else slice_of(located)
         self._count_reading(read.document)
         return read
 
@@ -331,7 +335,15 @@ class KnowledgeBase:
             found += [path for path in paths if glob_matches(glob, path)] or [glob]
         return list(dict.fromkeys(found))
 
-    def page(self, reference: str, *, max_bytes: int, context: int = 0, cursor: str | None = None) -> Page:
+    def page(
+        self,
+        reference: str,
+        *,
+        max_bytes: int,
+        context: int = 0,
+        cursor: str | None = None,
+        level: Level | None = None,
+    ) -> Page:
         """Read a citation, a document or a chunk in pages; with a cursor, the page that it leads to.
 
         Raises:
@@ -342,7 +354,9 @@ class KnowledgeBase:
 
         if cursor is not None:
             return pages.next_page(cursor, self.store.catalog, max_bytes=max_bytes)
-        page = pages.first_page(reference, self.store.catalog, max_bytes=max_bytes, context=context)
+        page = pages.first_page(
+            reference, self.store.catalog, max_bytes=max_bytes, context=context, level=level
+        )
         self._count_reading(page.slice.document)
         return page
 
@@ -355,7 +369,7 @@ class KnowledgeBase:
         from concord.reading.locate import locate
         from concord.reading.outline import outline_of
 
-        return outline_of(locate(reference, self.store.catalog, whole=True))
+        return outline_of(locate(reference, self.store.catalog, level="document"))
 
     def page_image(self, reference: str, page: int, *, width: int = 900, mark: str | None = None) -> bytes:
         """Draw a page of a PDF, as PNG, from the file as it is now; the passage of a citation can be marked.

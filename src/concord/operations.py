@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from concord.core.protocols import Progress
     from concord.core.reports import DocumentSlice, Slices
     from concord.knowledge import KnowledgeBase
-    from concord.types import Answer, Document, Request
+    from concord.types import Answer, Document, Level, Request
 
 JsonObject = dict[str, Any]
 
@@ -116,7 +116,7 @@ def read(kb: KnowledgeBase, args: Get, progress: Progress) -> Slices:
     from concord.reading.budget import read_in_turn
 
     def part(reference: str, _: int) -> DocumentSlice:
-        return kb.get(reference, context=args.context, whole=args.whole)
+        return kb.get(reference, context=args.context, level=_level(args))
 
     found, unread = read_in_turn(references(kb, args), part, lambda _: 0, sys.maxsize)
     return Slices(tuple(found), tuple(unread))
@@ -138,9 +138,15 @@ def page(kb: KnowledgeBase, args: Get, reference: str, max_bytes: int) -> JsonOb
     from concord.text.injection import slice_warnings
     from concord.wire import slice_to_json
 
-    read = kb.page(reference, max_bytes=max_bytes, context=args.context, cursor=args.cursor)
+    read = kb.page(
+        reference, max_bytes=max_bytes, context=args.context, cursor=args.cursor, level=_level(args)
+    )
     warnings = list(slice_warnings(read.slice))
     return {**slice_to_json(read.slice), "warnings": warnings, "next_cursor": read.next_cursor}
+
+
+def _level(args: Get) -> Level | None:
+    return "document" if args.whole else args.level
 
 
 def references(kb: KnowledgeBase, args: Get) -> list[str]:

@@ -28,6 +28,8 @@ Leg = Literal["lexical", "semantic"]
 QueryType = Literal["exact_quote", "entity", "conceptual", "factual", "exploratory"]
 Freshness = Literal["fresh", "changed", "deleted"]
 Opinion = Literal["good", "bad"]
+Level = Literal["passage", "section", "document", "outline"]
+LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 def silent(stage: str, done: int, total: int | None) -> None:

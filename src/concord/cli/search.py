@@ -27,7 +27,7 @@ from concord.core.arguments import Explain, Feedback, Get, Search
 from concord.core.reports import DocumentSlice, Slices, partly_read, sentence
 from concord.operations import JsonObject
 from concord.text.visible import lines, one_line
-from concord.types import DOCUMENT_TYPES, FUSION_NAMES, MODES, Answer, Mode, Opinion
+from concord.types import DOCUMENT_TYPES, FUSION_NAMES, LEVELS, MODES, Answer, Level, Mode, Opinion
 
 _REQUEST_OPTIONS = (
     click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how."),
@@ -191,29 +191,40 @@ def _fused(fused: JsonObject) -> Iterator[str]:
 
 @command(
     "get",
-    "kb get docs/auth.md:12-31 --context 1",
+    "kb get docs/auth.md:12-31 --level section",
     "kb get 'docs/adr/*.md' notes/login.md:3-9",
     "kb get 3f2a9c51d07be684 --history",
 )
 @click.argument("references", nargs=-1, required=True, metavar="CITATION|ID|GLOB...")
+@click.option(
+    "--level", type=click.Choice(LEVELS), help="How much of it to read; an outline is headings and lines."
+)
 @click.option("--context", type=int, default=0, metavar="N", help="Also N chunks before and after.")
-@click.option("--whole", is_flag=True, help="The whole document that the passage is from.")
+@click.option("--whole", is_flag=True, help="The same as --level document.")
 @click.option("--history", is_flag=True, help="What it superseded and what superseded it, oldest first.")
 def get(
-    flags: Flags, references: tuple[str, ...], context: int, whole: bool, history: bool, as_json: bool
+    flags: Flags,
+    references: tuple[str, ...],
+    level: Level | None,
+    context: int,
+    whole: bool,
+    history: bool,
+    as_json: bool,
 ) -> int:
-    """Read a passage, its neighbours or a whole document; or several of them.
+    """Read a passage, its neighbours, its section or a whole document; or several of them.
 
     Takes what a search printed: a citation, a document id or a chunk id; or a glob over paths. The text is as
     it was indexed; when the file has changed since, stderr says so. Of several, what cannot be read is told
     and the rest is read (exit status 3).
     """
-    if history and (context or whole or len(references) > 1):
-        refuse("--history is of one document: --context, --whole and others do not go with it")
+    if history and (level or context or whole or len(references) > 1):
+        refuse("--history is of one document: --level, --context, --whole and others do not go with it")
+    if whole and level not in (None, "document"):
+        refuse("--whole and --level exclude each other")
     if history:
         _show_history(flags, references[0], as_json=as_json)
         return 0
-    asked = Get(citations=references, context=context, whole=whole)
+    asked = Get(citations=references, level=level, context=context, whole=whole)
     found: Slices = run_with(settings_of(flags), "get", asked, value=Slices)
     if as_json:
         from concord.wire import slices_to_json

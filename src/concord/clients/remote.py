@@ -16,7 +16,7 @@ from concord.core.errors import BadValue, KBError, Unavailable
 from concord.core.protocols import Progress
 from concord.core.values import iso_time
 from concord.text.json_safe import JsonObject
-from concord.types import Opinion, silent
+from concord.types import Level, Opinion, silent
 
 API = "/api/v1"
 LOOK_S = 0.25  # how often a job is looked at
@@ -45,9 +45,12 @@ class Concord:
         """Say why a passage ranks where it does for a query, or why not at all."""
         return self._get("/explain", query=text, reference=reference, **_as_sent(options))
 
-    def get(self, *references: str, context: int = 0, whole: bool = False) -> JsonObject:
+    def get(
+        self, *references: str, context: int = 0, whole: bool = False, level: Level | None = None
+    ) -> JsonObject:
         """Read a citation, a document or a chunk; or several, or a glob over paths."""
-        return self._get("/passages", citations=references, context=context, whole=whole)
+        named = {"level": level} if level else {}
+        return self._get("/passages", citations=references, context=context, whole=whole, **named)
 
     def add(self, path: str | os.PathLike[str], *, progress: Progress = silent, **options: Any) -> JsonObject:
         """Index a folder or file of the server's disk, and wait; options are those of `KnowledgeBase.add`."""

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from concord.types import DocumentType, Json, Mode, Opinion, Trust
+from concord.types import DocumentType, Json, Level, Mode, Opinion, Trust
 
 MAX_TEXT = 10_000  # characters of a query or a name: whoever sends more has pasted a document
 MAX_NOTE = 1_000_000
@@ -99,6 +99,13 @@ class Get(Arguments, frozen=True):
         Annotated[tuple[FilledText, ...], Meta(max_length=MOST_READ)], doc("Several of these, read at once.")
     ] = ()
     document_id: Annotated[Text | None, doc("Instead: a document_id.")] = None
+    level: Annotated[
+        Level | None,
+        doc(
+            "How much of it: the passage, its section, the whole document, or the document's outline "
+            "(headings with lines and tokens, to choose what to read)."
+        ),
+    ] = None
     context: Annotated[int, Meta(ge=0, le=50), doc("So many neighbouring passages either side.")] = 0
     max_tokens: Annotated[
         Tokens | None, doc(f"The page is never longer than this; default {DEFAULT_TOKENS}.")

@@ -15,7 +15,7 @@ from concord.files.sources import holder
 from concord.store.contract import Catalog, document_by_id, documents_at
 from concord.text.citations import Citation, citation_of, cite, extent, parse_citation, readings
 from concord.text.clean import encodable
-from concord.types import Chunk, Document, Filter, Source
+from concord.types import Chunk, Document, Filter, Level, Source
 
 LISTED = Hint(Action.LIST, "{list} shows what is indexed")
 MOST_SHOWN = 200  # characters of a reference: a path may be long
@@ -36,8 +36,10 @@ class Located(NamedTuple):
     files: Files  # to see what has become of the document's own
 
 
-def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = False) -> Located:
+def locate(reference: str, catalog: Catalog, *, context: int = 0, level: Level | None = None) -> Located:
     """Find what a citation, a document id or a chunk id stands for, with `context` chunks either side.
+
+    At the level of a section it is all of the section, and all of the document above that.
 
     Raises:
         NotFound: nothing of that name is indexed, or the document has no such lines.
@@ -47,12 +49,23 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, whole: bool = 
     chunks = catalog.chunks(document.id)
     if not chunks:
         raise NotFound(f"{document.path} holds no text", hint=Hint(Action.SYNC, "{sync} may index it anew"))
-    meant = list(range(len(chunks))) if whole else _meant(chunks, citation, chunk_id)
+    is_whole = level in ("document", "outline")
+    meant = list(range(len(chunks))) if is_whole else _meant(chunks, citation, chunk_id)
     if not meant:
         raise _nothing_there(reference, citation, document, chunks)
-    first, last = max(0, meant[0] - context), min(len(chunks) - 1, meant[-1] + context)
+    begin, end = section_around(chunks, meant[0], meant[-1]) if level == "section" else (meant[0], meant[-1])
+    first, last = max(0, begin - context), min(len(chunks) - 1, end + context)
     source = next(s for s in catalog.snapshot().sources if s.id == document.source_id)
     return Located(document, source, chunks, first, last, Files([source], catalog.sync_state))
+
+
+def section_around(chunks: Sequence[Chunk], first: int, last: int) -> tuple[int, int]:
+    """Return the first and the last of all chunks that stand under the headings of these two."""
+    while first and chunks[first - 1].heading == chunks[first].heading:
+        first -= 1
+    while last + 1 < len(chunks) and chunks[last + 1].heading == chunks[last].heading:
+        last += 1
+    return first, last
 
 
 def find_document(reference: str, catalog: Catalog) -> Document:

@@ -6,14 +6,18 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from concord.core.reports import DocumentSlice
 from concord.reading.budget import tokens
-from concord.reading.locate import Located, joined
+from concord.reading.locate import Located, joined, slice_of
 from concord.text.citations import citation_of
 from concord.text.document import split_front_matter
 from concord.text.headings import MARKDOWN_TYPES
 from concord.text.markdown import read_markdown
 from concord.types import Chunk, Document
+
+MOST_TOKENS = 500  # of an outline that is read as a text: to choose must cost less than to read
 
 Heading = tuple[str, ...]
 
@@ -54,6 +58,35 @@ def outline_of(located: Located) -> Outline:
     by_heading = document.type in MARKDOWN_TYPES and has_own_lines and chunks[0].page is None
     sections = _of_markdown(document, text, first) if by_heading else _of_chunks(document, chunks)
     return Outline(document, first, last, tokens(text), list(sections))
+
+
+def outline_slice(located: Located) -> DocumentSlice:
+    """Return a document's outline in place of its text: a line a heading, of a long one the upper levels."""
+    outline = outline_of(located)
+    deepest = max((section.level for section in outline.sections), default=0)
+    for depth in range(deepest, -1, -1):
+        told = [*map(_line, _at_depth(outline.sections, depth))]
+        if tokens("\n".join(told)) <= MOST_TOKENS:
+            break
+    while tokens("\n".join(told)) > MOST_TOKENS:
+        told = [*told[: len(told) * 2 // 3], "…"]
+    whole = slice_of(located)
+    return replace(whole, text="\n".join(told), citation=outline.document.path, heading=())
+
+
+def _at_depth(sections: Sequence[OutlineSection], depth: int) -> Iterator[OutlineSection]:
+    """Yield sections with all that stands under deeper headings as a part of them."""
+    for heading, group in groupby(sections, key=lambda section: section.heading[:depth]):
+        part = list(group)
+        last, length = max(section.end_line for section in part), sum(section.tokens for section in part)
+        yield replace(part[0], heading=heading, end_line=last, tokens=length)
+
+
+def _line(section: OutlineSection) -> str:
+    page = "" if section.page is None else f"p{section.page}, "
+    title = section.heading[-1] if section.heading else "(without a heading)"
+    indent = "  " * max(1, section.level)
+    return f"{page}{section.start_line}-{section.end_line}{indent}{title} ({section.tokens} tokens)"
 
 
 def _of_markdown(document: Document, text: str, first: int) -> Iterator[OutlineSection]:

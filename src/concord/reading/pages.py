@@ -18,8 +18,10 @@ from concord.core.errors import BadValue, NotFound
 from concord.core.reports import DocumentSlice
 from concord.reading.budget import cut_to_bytes, utf8_length
 from concord.reading.locate import Located, gap, joined, locate, slice_of
+from concord.reading.outline import outline_slice
 from concord.store.contract import Catalog
 from concord.text.citations import citation_of
+from concord.types import Level
 
 
 class Page(Struct, frozen=True):
@@ -29,15 +31,19 @@ class Page(Struct, frozen=True):
     next_cursor: str | None
 
 
-def first_page(reference: str, catalog: Catalog, *, max_bytes: int, context: int = 0) -> Page:
-    """Return the beginning of what a reference stands for; of its context before, as much as leaves it there.
+def first_page(
+    reference: str, catalog: Catalog, *, max_bytes: int, context: int = 0, level: Level | None = None
+) -> Page:
+    """Return the beginning of what a reference stands for; of what is before, as much as leaves it there.
 
     Raises:
         NotFound: nothing of that name is indexed.
         BadValue: the name fits several documents.
     """
-    located = locate(reference, catalog, context=context)
-    if context:
+    located = locate(reference, catalog, context=context, level=level)
+    if level == "outline":
+        return Page(outline_slice(located), None)
+    if context or level == "section":
         located = located._replace(first=_first_in_sight(located, locate(reference, catalog), max_bytes))
     return _page(located, 0, max_bytes)
 

@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 ADD, SYNC, REMOVE = long(tools.plan_add), long(tools.plan_sync), long(tools.plan_remove)
 DOCTOR = long(answers.plan_doctor, 15.0)
-READING = ("context", "max_tokens", "cursor", "whole")
+READING = ("level", "context", "max_tokens", "cursor", "whole")
 
 
 def _row(
