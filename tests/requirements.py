@@ -516,4 +516,8 @@ PROMISES: dict[str, Promise] = {
         "docs/promises.md",
         "a store that is damaged anywhere answers as before, or is named damaged with what to do",
     ),
+    "torture.recovery": Promise(
+        "docs/promises.md",
+        "of 100 stores damaged beyond opening, `kb recover` brings all notes back from at least 90",
+    ),
 }

@@ -194,7 +194,7 @@ def test_a_damaged_page_is_found_and_nothing_pretends_to_mend_it(file: Path, tab
         assert (finding.fault, finding.is_repairable) == ("integrity", False)
         assert "damaged" in finding.message
         assert "backup" in finding.hint
-        assert "note export" in finding.hint
+        assert "recover" in finding.hint
     finally:
         store.close()
 

@@ -31,13 +31,14 @@ from concord.knowledge import KnowledgeBase
 from concord.search.cross_encoder import CrossEncoder
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
 from concord.search.rerank import CosineReranker
-from concord.store.contract import OutsideVectors, Store
+from concord.store.contract import OutsideVectors, Salvage, Store
 from concord.store.json_file import JsonStore, MemoryStore
 from concord.store.json_file import locate as locate_json
 from concord.store.postgres.connections import locate as locate_postgres
 from concord.store.postgres.store import PostgresStore
 from concord.store.qdrant.store import QdrantStore
 from concord.store.sqlite.file import locate as locate_sqlite
+from concord.store.sqlite.salvage import salvage
 from concord.store.sqlite.store import SQLiteStore
 from contract.stored import active_model
 from support.recorders import write
@@ -54,6 +55,7 @@ EMBEDDERS: Sequence[Callable[..., Embedder]] = (
 )
 STORES: Sequence[type[Store]] = (SQLiteStore, MemoryStore, PostgresStore, JsonStore)
 LOCATIONS: Sequence[Callable[[str, str], object]] = (locate_sqlite, locate_postgres, locate_json)
+SALVAGERS: Sequence[Callable[[str, str], Salvage]] = (salvage,)
 OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantStore,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     BookExtractor,
@@ -80,6 +82,7 @@ CHECKED: dict[str, Sequence[object]] = {
     "embedders": EMBEDDERS,
     "backends": STORES,
     "locations": LOCATIONS,
+    "salvagers": SALVAGERS,
     "vectors": OUTSIDE,
     "extractors": EXTRACTORS,
     "readers": READERS,

@@ -21,7 +21,15 @@ from concord.types import Answer, Document, Feedback, Level, Opinion, Request, S
 
 if TYPE_CHECKING:
     from concord.core.protocols import Embedder, Progress
-    from concord.core.reports import Backup, DocumentSlice, Removal, SourceSummary, Stats, SyncReport
+    from concord.core.reports import (
+        Backup,
+        DocumentSlice,
+        Recovery,
+        Removal,
+        SourceSummary,
+        Stats,
+        SyncReport,
+    )
     from concord.index.notes import Imported, KeptNote, Note, NoteTools, RemovedNote
     from concord.index.refresh import Scope, Syncing
     from concord.ops.backfill import Backfill
@@ -562,6 +570,23 @@ class KnowledgeBase:
         from concord.ops.backup import back_up
 
         return back_up(self.store, path, progress)
+
+    def recover(self) -> Recovery:
+        """Bring back what exists nowhere else: notes, and which folders were indexed.
+
+        A damaged store is moved away, and a new one takes its place.
+
+        Raises:
+            NotFound: there is nothing to bring back.
+            UsageError: this kind of store cannot do that.
+        """
+        from concord.ops.recover import RecoverTools, recover
+
+        def reopened() -> NoteTools:
+            self.parts.close_store()
+            return self._note_tools()
+
+        return recover(RecoverTools(lambda: self.store, self.parts.salvage, reopened))
 
     def migrate_vectors(self, *, progress: Progress = silent) -> VectorMove:
         """Bring the vectors of this store to where `vectors.url` says, from the embedding cache.

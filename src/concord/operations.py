@@ -276,6 +276,10 @@ def _backup(kb: KnowledgeBase, args: Backup, progress: Progress) -> JsonObject:
     return _wire(kb.backup(args.path, progress=progress))
 
 
+def _recover(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
+    return _wire(kb.recover())
+
+
 def _backfill(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
     return _wire(kb.backfill(progress=progress))
 
@@ -319,6 +323,9 @@ def _rows() -> Iterator[Operation]:
         "doctor", Doctor, _doctor, "write", "Look for what is wrong, and repair it.", is_long=True
     )
     yield Operation("backup", Backup, _backup, "read", "Copy everything to one file.", is_long=True)
+    yield Operation(
+        "recover", Nothing, _recover, "write", "Bring notes back from a damaged store.", is_long=True
+    )
     yield Operation("backfill", Nothing, _backfill, "write", "Index anew what is stored.", is_long=True)
     yield Operation("migrate", Migrate, _migrate, "write", "Copy everything to another store.", is_long=True)
 

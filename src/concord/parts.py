@@ -20,7 +20,7 @@ from concord.types import Home, Identity, Model
 if TYPE_CHECKING:
     from concord.core.protocols import Embedder, PageReader
     from concord.index.reading import ReadLimits
-    from concord.store.contract import OutsideVectors, Store
+    from concord.store.contract import OutsideVectors, Salvage, Store
 
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
 NONE = "none"  # the provider's name where nothing is to be embedded
@@ -119,6 +119,20 @@ class Parts:
             return store
         with_vectors: Store = self._outside_kind(outside)(store, outside, self.org, self.settings)
         return with_vectors
+
+    def close_store(self) -> None:
+        """Free the store; the next use opens what is in its place then."""
+        self.forget_others("store", "")
+
+    def salvage(self) -> Salvage:
+        """Return what can be read of the store if it is damaged.
+
+        Raises:
+            UnknownName: this kind of store is not one that notes can be brought back from.
+        """
+        url = self.settings.store_url
+        found: Salvage = plugins.load("salvagers", _scheme("store.url", url))(url, self.org)
+        return found
 
     def _outside_kind(self, url: str) -> Any:
         return plugins.load("vectors", _scheme("vectors.url", url))

@@ -12,6 +12,7 @@ import pytest
 
 from concord.store.sqlite.migrations import PAGE_BYTES
 from support.scratch import scratch
+from torture.damaging import damage
 from torture.library import answers, build, complaints, copied, database, opened
 
 
@@ -32,33 +33,11 @@ def library() -> Iterator[Library]:
         yield Library(Path(name), before)
 
 
-def damage(file: Path, draw: random.Random) -> str:
-    """Damage a file; say how, for whoever reads of a case that is lost."""
-    data = bytearray(file.read_bytes())
-    pages = len(data) // PAGE_BYTES
-    first, second = (draw.randrange(pages) * PAGE_BYTES for _ in range(2))
-    kind = draw.choice(("bit", "bit", "zeroed", "cut", "swapped"))
-    if kind == "bit":
-        at = draw.randrange(len(data))
-        data[at] ^= 1 << draw.randrange(8)
-        first = at
-    elif kind == "zeroed":
-        data[first : first + PAGE_BYTES] = bytes(PAGE_BYTES)
-    elif kind == "cut":
-        first = draw.randrange(len(data))
-        del data[first:]
-    else:
-        one, other = data[first : first + PAGE_BYTES], data[second : second + PAGE_BYTES]
-        data[first : first + PAGE_BYTES], data[second : second + PAGE_BYTES] = other, one
-    file.write_bytes(data)
-    return f"{kind} at {first} (page {first // PAGE_BYTES + 1})"
-
-
 @pytest.mark.promise("torture.damage")
 @pytest.mark.campaign(whole=500, part=5)
 def test_a_damaged_store_answers_as_before_or_is_named_damaged(seed: int, library: Library, home: Path):
     folder = copied(library.folder, home)
-    how = damage(database(folder), random.Random(seed))
+    how = damage(database(folder), random.Random(seed), PAGE_BYTES)
     with opened(folder) as kb:
         found, named = answers(kb), complaints(kb)
     assert named or found == library.answers, f"{how}: {differing(found, library.answers)}"

@@ -22,6 +22,7 @@ SOME_FAILED = 3
 OWN_WORK = {
     "doctor",
     "backup",
+    "recover",
     "backfill",
     "migrate",
 }  # care of a store: for the process of whoever sees to it
@@ -112,9 +113,9 @@ def opened(flags: Flags, *, must_exist: bool = True) -> Iterator[KnowledgeBase]:
         yield knowledge
 
 
-def run(flags: Flags, name: str, args: Arguments) -> JsonObject:
+def run(flags: Flags, name: str, args: Arguments, *, must_exist: bool = True) -> JsonObject:
     """Run an operation on the knowledge base that the global flags mean, and return its JSON."""
-    wire: JsonObject = run_with(settings_of(flags), name, args)
+    wire: JsonObject = run_with(settings_of(flags), name, args, must_exist=must_exist)
     return wire
 
 

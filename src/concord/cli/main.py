@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("upkeep:doctor", "Look for what is wrong, and repair what can be."),
     "migrate": ("upkeep:migrate", "Move everything to another store, or the vectors to another place."),
     "backup": ("upkeep:backup", "Copy everything to one file while it is in use."),
+    "recover": ("upkeep:recover", "Bring notes back from a damaged store, or into it."),
     "config": ("upkeep:config", "Show the settings, their values and their reasons."),
     "eval": ("evaluation:evaluate", "Evaluate search on your own documents, or on a judged collection."),
     "calibrate": ("evaluation:calibrate", "Calibrate confidence to your own documents."),

@@ -129,6 +129,26 @@ def _counted(done: JsonObject) -> str:
     return ", ".join(f"{done[name]:,} {name}" for name in ("sources", "documents", "chunks"))
 
 
+@command("recover", "kb recover", "kb recover --json")
+def recover(flags: Flags, as_json: bool) -> None:
+    """Bring back what exists nowhere else: notes, and which folders were indexed.
+
+    Notes are read from the damaged file itself and from the copy that is kept beside it. A store that cannot
+    be mended is moved away, never deleted, and a new one takes its place; `kb sync` fills it from your files.
+    A store that is well gets the notes that it has lost, as after an older copy was put back.
+    """
+    done = run(flags, "recover", Nothing(), must_exist=False)
+    if as_json:
+        output.emit_json(done)
+        return
+    if done["moved_to"]:
+        output.emit(f"the damaged store is {one_line(done['moved_to'])} now")
+    uncertain = f", {done['uncertain']:,} of them perhaps damaged" if done["uncertain"] else ""
+    output.emit(f"✓ {done['notes']:,} notes brought back{uncertain}")
+    if done["sources"]:
+        output.talk(f"`kb sync` reads the files of {', '.join(map(one_line, done['sources']))} again")
+
+
 @command("backfill", "kb backfill", "kb backfill --json")
 def backfill(flags: Flags, as_json: bool) -> int:
     """Index anew what is stored, without reading a file.

@@ -23,6 +23,7 @@ WORDS: dict[Action, str] = {
     Action.DOCTOR: "`kb doctor`",
     Action.REPAIR: "`kb doctor --fix`",
     Action.BACKUP: "`kb backup`",
+    Action.RECOVER: "`kb recover`",
     Action.MIGRATE: "`kb migrate`",
     Action.MIGRATE_TO: "`kb migrate --to {url}`",
     Action.MODELS_LIST: "`kb models list`",

@@ -60,6 +60,7 @@ class Action(StrEnum):
     DOCTOR = "doctor"
     REPAIR = "repair"
     BACKUP = "backup"
+    RECOVER = "recover"
     MIGRATE = "migrate"
     MIGRATE_TO = "migrate_to"  # the argument `url`
     MODELS_LIST = "models_list"

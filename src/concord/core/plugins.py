@@ -30,6 +30,9 @@ TABLES: dict[str, dict[str, str]] = {
         "postgres": "concord.store.postgres.connections:locate",
         "json": "concord.store.json_file:locate",
     },
+    "salvagers": {  # what brings back the notes of a store that does not open
+        "sqlite": "concord.store.sqlite.salvage:salvage",
+    },
     "vectors": {  # kept outside the store, by the scheme of `vectors.url`
         "http": "concord.store.qdrant.store:QdrantStore",
         "https": "concord.store.qdrant.store:QdrantStore",
@@ -71,6 +74,7 @@ ONE = {  # what a part of each kind is called in a sentence
     "embedders": "embedder",
     "backends": "store",
     "locations": "place of a store",
+    "salvagers": "store that notes can be brought back from",
     "vectors": "place for vectors",
     "extractors": "extractor",
     "readers": "reader",

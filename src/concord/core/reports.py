@@ -141,6 +141,16 @@ class Backup(Struct, frozen=True):
     took_s: float
 
 
+class Recovery(Struct, frozen=True):
+    """What was brought back of a store that is damaged, or that has lost notes."""
+
+    notes: int
+    uncertain: int  # of these: their text may be damaged
+    sources: Sequence[str]  # names; the next sync reads their files
+    moved_to: str | None  # where the damaged file is now
+    took_s: float
+
+
 # What `kb doctor` looks at, and what it may find wrong. A check that fails with an error is a finding, too.
 CheckName = Literal["open", "storage", "sources", "files", "vectors", "provider", "machine"]
 FaultName = (
@@ -148,6 +158,7 @@ FaultName = (
     | Literal["store", "ghosts", "embedding", "model", "disk", "outside"]  # around the store
     | Literal["sqlite", "integrity", "metric", "words", "counter", "types", "index"]  # damage
     | Literal["space"]  # free space in the file
+    | Literal["notes"]  # those that are kept a second time
     | Literal[
         "chunks", "vectors", "lost-vectors", "damaged-vectors", "pending", "superseded"
     ]  # rows that belong to nothing

@@ -87,7 +87,7 @@ def save_note(note: Note, tools: NoteTools, *, supersedes: str | None = None) ->
     """Store a note, and mark the document it supersedes: the newest, if that one is superseded already."""
     catalog = tools.store.catalog
     note = _with_lists(note)
-    text = _text(note)
+    text = text_of(note)
     old = None if supersedes is None else find_document(supersedes, catalog)
     source = notes_source(catalog)
     document = _described(KeptNote(secrets.token_hex(8), note, time.time()), text, source)
@@ -111,7 +111,7 @@ def edit_note(document_id: str, changes: Mapping[str, Json], tools: NoteTools) -
             f"{old.path} is a file, not a note", hint=Hint(Action.SYNC, "edit the file and run {sync}")
         )
     note = _with_lists(replace(_as_given(note_of(old, catalog)), **changes))
-    text = _text(note)
+    text = text_of(note)
     kept = KeptNote(old.id, note, time.time(), old.superseded_by)
     source = next(source for source in catalog.snapshot().sources if source.id == old.source_id)
     document = replace(_described(kept, text, source), path=old.path)
@@ -134,9 +134,9 @@ def remove_note(reference: str, store: Store) -> RemovedNote:
     return RemovedNote(document, [replace(document, superseded_by=None) for document in older])
 
 
-def note_of(document: Document, catalog: Catalog) -> Note:
+def note_of(document: Document, catalog: Catalog | None = None) -> Note:
     """Return the fields of a kept note; if they are not stored, as in old stores, its text is its content."""
-    fields = document.fields or {"content": joined(catalog.chunks(document.id))}
+    fields = document.fields or ({"content": joined(catalog.chunks(document.id))} if catalog else {})
     given = {"content": "", **fields, "title": document.title, "tags": document.tags}
     return convert({**given, "details": document.details}, Note)
 
@@ -156,7 +156,7 @@ def store_notes(notes: Sequence[KeptNote], tools: NoteTools) -> Imported:
     What superseded a note does so again if it is there, in the store or among the notes.
     """
     catalog = tools.store.catalog
-    texts = {kept.id: _text(kept.note) for kept in notes}  # all of them first: half an import helps nobody
+    texts = {kept.id: text_of(kept.note) for kept in notes}  # all of them first: half an import helps nobody
     known = {kept.id: _replaceable(kept) for kept in catalog.documents(Select(ids=[*texts]))}
     source = notes_source(catalog)
     made = {kept.id: _described(kept, texts[kept.id], source) for kept in notes}
@@ -201,10 +201,10 @@ def _newest(document: Document, catalog: Catalog) -> Document:
 
 def _as_given(kept: Note) -> Note:
     """Return a kept note without a title that was made from its content: it would not follow an edit."""
-    return replace(kept, title=None) if kept.title == _title_from_words(kept, _text(kept)) else kept
+    return replace(kept, title=None) if kept.title == _title_from_words(kept, text_of(kept)) else kept
 
 
-def _text(note: Note) -> str:
+def text_of(note: Note) -> str:
     """Return the text of a note, clean."""
     if not isinstance(note.content, str):
         raise BadValue(f"the content of a note is {note.content!r}", hint="give text")

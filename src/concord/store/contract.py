@@ -445,6 +445,15 @@ class Store(Protocol):
         """Free connections and files."""
 
 
+class Salvage(Struct, frozen=True):
+    """What could be read of a store that may be damaged, and of what is kept beside it."""
+
+    path: str
+    logged: tuple[Document, ...]  # notes, each as it was written
+    scanned: tuple[Document, ...]  # notes that look like it; perhaps older, or damaged
+    sources: tuple[Source, ...]
+
+
 class OutsideVectors(Store, Protocol):
     """A store whose vectors are kept on a server outside it; another store keeps everything else.
 

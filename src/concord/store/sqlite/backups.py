@@ -157,5 +157,5 @@ def _check_sound(target: Connection, path: str) -> None:
     fault = target.execute("PRAGMA quick_check(1)").get
     if fault != "ok":
         raise CorruptStore(
-            f"the store is damaged: {fault}; {path} was left as it is", hint=Hint(Action.NOTE_EXPORT, DAMAGE)
+            f"the store is damaged: {fault}; {path} was left as it is", hint=Hint(Action.RECOVER, DAMAGE)
         )

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -22,6 +22,9 @@ from concord.store.sqlite import dialect
 from concord.store.sqlite.dialect import bound
 from concord.store.sqlite.file import FileId, Location, OpenedFile, lacks_room, mark_as_begun, translated
 from concord.text.globs import glob_matches
+
+if TYPE_CHECKING:
+    from concord.store.sqlite.note_log import NoteLog
 
 _MAX_IDLE = 8  # connections kept for the next caller: more than the strategies that are polled at once
 _SYNC_BUSY_TIMEOUT_MS = 60_000  # whoever holds a sync lock does long work already, and loses it by giving up
@@ -156,9 +159,11 @@ class Writer:
 
     def __init__(self, location: Location, file: OpenedFile) -> None:
         self._location = location
+        self.path = location.path
         self._file = file
         self._turn = threading.Lock()
         self._connection: Connection | None = None
+        self._notes: NoteLog | None = None
         self._patient: list[None] = []  # one for each caller in `patience`; lists need no lock
 
     @contextmanager
@@ -171,13 +176,16 @@ class Writer:
         """
         with self._turn, translated(self._location.path):
             connection = self._opened()
+            changed: Sequence[str] = ()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
+                changed = self._log().keep(connection)
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:  # SQLite has rolled back by itself when the disk failed
                     connection.execute("ROLLBACK")
+                self._log().set_back(connection, changed)
                 raise
 
     @contextmanager
@@ -204,6 +212,13 @@ class Writer:
         with self._turn:
             self._shut()
 
+    def _log(self) -> NoteLog:
+        if self._notes is None:
+            from concord.store.sqlite.note_log import NoteLog  # late: no search needs it
+
+            self._notes = NoteLog(self._location.path)
+        return self._notes
+
     def _shut(self) -> None:
         if self._connection:
             self._connection.shut()
@@ -216,6 +231,7 @@ class Writer:
         if self._connection is None:
             self._connection = open_to_write(self._location)
             self._connection.file = file
+            self._log().watch(self._connection)
             mark_as_begun(self._location.path)  # not before: its tables are in the file by now
         least = _SYNC_BUSY_TIMEOUT_MS if self._patient else 0
         self._connection.set_busy_timeout(max(self._location.busy_timeout_ms, least))

@@ -69,6 +69,7 @@ def _with_options(location: Location, options: str) -> Location:
 
 
 _MARK = "-begun"
+NOTES = "-notes"  # ends the name of the file that holds notes a second time
 _MEANING = b"The database of this name is in use. If it is empty, it was cut off, and is not a new one.\n"
 
 FileId = tuple[int, int]  # its device and inode: no other file has these while it is open
@@ -168,17 +169,12 @@ class OpenedFile:
         if os.path.lexists(self._path + _MARK):
             raise CorruptStore(
                 f"{self._path} is empty, and held a store before",
-                hint=Hint(
-                    Action.ADD,
-                    "restore it from a backup, or delete it and run {add} again: all but notes is built from"
-                    " your files, and notes may be in a file of {note_export}",
-                ),
+                hint=Hint(Action.RECOVER, DAMAGE),
             )
 
 
 # Texts of hints.
-ANEW = "move it away and run {add} again: all but notes is built from your files"
-DAMAGE = f"restore it from a backup, or try {{note_export}}, then {ANEW}"
+DAMAGE = "restore it from a backup, or bring its notes back with {recover}: all else is built from your files"
 
 
 def translated(path: str) -> AbstractContextManager[None]:
@@ -196,13 +192,13 @@ def _busy(fault: Exception, path: str) -> KBError:
 
 
 def _corrupt(fault: Exception, path: str) -> KBError:
-    return CorruptStore(f"{path} is damaged: {fault}", hint=Hint(Action.NOTE_EXPORT, DAMAGE))
+    return CorruptStore(f"{path} is damaged: {fault}", hint=Hint(Action.RECOVER, DAMAGE))
 
 
 def _not_a_database(fault: Exception, path: str) -> KBError:
     return CorruptStore(
         f"{path} is not a database",
-        hint=Hint(Action.ADD, f"choose another place for the store, restore it from a backup, or {ANEW}"),
+        hint=Hint(Action.RECOVER, f"choose another place for the store, or {DAMAGE}"),
     )
 
 

@@ -15,7 +15,7 @@ from concord.store import schema
 from concord.store.links import name_all
 from concord.store.sqlite import dialect
 from concord.store.sqlite.connections import Connection, Readers, closed_on_failure, open_to_write
-from concord.store.sqlite.file import ANEW, APPLICATION_ID, Location, forget_begun, translated
+from concord.store.sqlite.file import APPLICATION_ID, DAMAGE, Location, forget_begun, translated
 
 _POLL_S = 0.01
 # The sentinel. A table that measures another distance, L2 by default, would rank by nonsense.
@@ -159,9 +159,7 @@ def _checked_version(state: _State, location: Location) -> int:
     if state.version < 1:  # tables that were copied by another tool, without what the file says of itself
         raise CorruptStore(
             f"{location.path} does not say which schema its tables have",
-            hint=Hint(
-                Action.BACKUP, f"copy the whole file with {{backup}}, restore it from a backup, or {ANEW}"
-            ),
+            hint=Hint(Action.BACKUP, f"copy the whole file with {{backup}}, or {DAMAGE}"),
         )
     return state.version
 

@@ -142,7 +142,7 @@ class SQLiteStore(SqlStore, Store):
     def repair(self, findings: Sequence[Finding]) -> None:
         from concord.store.sqlite.upkeep import put_right
 
-        put_right(findings, self._file)
+        put_right(findings, self._file, self._file.location.path)
         self._is_to_shrink = any(finding.fault == "space" for finding in findings)
 
     @override

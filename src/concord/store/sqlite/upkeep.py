@@ -14,6 +14,7 @@ from concord.core.reports import FaultName, Finding
 from concord.store import upkeep
 from concord.store.models import VectorTables, all_models
 from concord.store.sql import Database, Duplicate, Session
+from concord.store.sqlite import note_log
 from concord.store.sqlite.connections import Connection, Readers, Writer
 from concord.store.sqlite.dialect import DELETED_TRIGGER
 from concord.store.sqlite.file import DAMAGE
@@ -51,7 +52,8 @@ def find_faults(readers: Readers, writer: Writer) -> list[Finding]:
             findings.append(finding)
     if not any(finding.fault == "words" for finding in findings) and (finding := _words_compared(writer)):
         findings.append(finding)
-    return findings
+    with readers.connection() as connection:  # after a write, which makes the copy of notes if there is none
+        return [*findings, *note_log.find_faults(connection, writer.path)]
 
 
 def _version(connection: Connection) -> Finding | None:
@@ -75,7 +77,7 @@ def _integrity(connection: Connection) -> Finding | None:
     if all(_WRONG_INDEX.match(complaint) for complaint in complaints):
         repair = f"builds all indexes anew; if this is found again, {DAMAGE}"
         return repairable("integrity", f"indexes of the file do not match its tables: {said}", repair)
-    return Finding("integrity", f"the file is damaged: {said}", Hint(Action.NOTE_EXPORT, DAMAGE))
+    return Finding("integrity", f"the file is damaged: {said}", Hint(Action.RECOVER, DAMAGE))
 
 
 def _complaints(connection: Connection) -> list[str]:
@@ -146,9 +148,10 @@ _REBUILD_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts) VALUES ('rebuild')"
 _COUNT_ANEW = "UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunks) WHERE key = 'chunks'"
 
 
-def put_right(findings: Sequence[Finding], database: Database) -> None:
+def put_right(findings: Sequence[Finding], database: Database, path: str) -> None:
     """Repair everything that was found, in one transaction."""
-    upkeep.put_right(findings, database, SQLiteVectorTables(), _REPAIRS)
+    repairs = {**_REPAIRS, "notes": lambda session, tables: note_log.mend(session, path)}
+    upkeep.put_right(findings, database, SQLiteVectorTables(), repairs)
 
 
 def is_worth_merging(changes: int, documents: int) -> bool:
