@@ -81,6 +81,7 @@ COMMAND_LINES: dict[str, tuple[str, ...]] = {
     "doctor": ("doctor",),
     "doctor-fix": ("doctor", "--fix"),
     "backup": ("backup", "copy.db"),
+    "recover": ("recover",),
     "migrate": ("migrate", "--to", "json://{folder}/moved"),
     "eval": ("eval", "judged"),
     "error-calibrate": ("calibrate", "judged"),
