@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-dev
 DEMO_STAMP := $(VENV)/.installed
 
-.PHONY: help demo test torture quick lint types bench shape docs clean
+.PHONY: help demo test torture quick lint types bench shape docs dist bundle clean
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -48,6 +48,14 @@ shape: $(STAMP) ## how much code there is, and how much of it one search runs
 
 docs: $(STAMP) ## write the generated pages anew
 	$(BIN)/python scripts/make_docs.py
+
+dist: ## a wheel and an sdist, checked, and searched with in a clean environment
+	@sh scripts/make_dist.sh $(PYTHON)
+
+bundle: $(DEMO_STAMP) dist ## a bundle for Claude Desktop, dist/concord.mcpb
+	$(BIN)/python scripts/make_bundle.py dist/*.whl dist/bundle
+	npx --yes @anthropic-ai/mcpb validate dist/bundle/manifest.json
+	npx --yes @anthropic-ai/mcpb pack dist/bundle dist/concord.mcpb
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis build dist

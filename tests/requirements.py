@@ -491,6 +491,11 @@ PROMISES: dict[str, Promise] = {
     "I.relay.own": Promise("I part 1", "roots, jobs and latencies are each client's own"),
     # Issue I: the page.
     "I.get.several": Promise("I part 5", "several citations or a glob are read in one call"),
+    "I.install.url": Promise("I part 5", "a client is told of a server by its address, never its token"),
+    "I.install.check": Promise("I part 5", "kb install --check says whether each client sees a server"),
+    "I.bundle": Promise(
+        "I part 5", "a bundle for Claude Desktop starts the server with the folders it is given"
+    ),
     "I.retrievers": Promise("I part 5", "LangChain and LlamaIndex get citations, scores and answerable"),
     "I.page.typing": Promise("I part 3", "results come while typing, marked, and say how far to trust them"),
     "I.page.document": Promise("I part 3", "a document opens at the passage, which is marked"),

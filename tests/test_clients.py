@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 import tomllib
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from click.testing import CliRunner, Result
 from concord.cli.main import kb
 from concord.clients.entries import CLIENTS, ENTRY, Launch, config_path, entry_for, install, uninstall
 from concord.core.errors import BadValue
+from support.web_server import serving
 
 LAUNCH = Launch("/opt/kb", ("mcp",), {"KB_HOME": "/tmp/kb"})
 ALL = sorted(CLIENTS)
@@ -299,3 +301,53 @@ def test_a_new_file_is_for_its_owner_alone(tmp_path: Path):
     install(CLIENTS["cursor"], path, entry_for(CLIENTS["cursor"], LAUNCH))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [found.name for found in path.parent.iterdir()] == ["mcp.json"]
+
+
+@pytest.mark.promise("I.install.url")
+@pytest.mark.parametrize("name", ALL)
+def test_a_server_is_named_by_its_address_and_its_token_stays_in_a_variable(machine: Path, name: str):
+    result = run(name, "--url", "http://kb.example.com:8420", "--token-variable", "KB_TOKEN")
+    if name in ("claude-desktop", "zed"):
+        assert isinstance(result.exception, BadValue)
+        return
+    entry = entry_in(config_path(CLIENTS[name], "user", Path.cwd(), os.environ))
+    assert entry[CLIENTS[name].url_key or ""] == "http://kb.example.com:8420/mcp"
+    assert "command" not in entry
+    told = json.dumps(entry)
+    assert "KB_TOKEN" in told
+    assert ('"Bearer $' in told) != CLIENTS[name].toml
+
+
+def test_an_address_that_is_none_is_refused(machine: Path):
+    for url in ("kb.example.com", "ftp://x/mcp", "http://me:secret@host/mcp"):
+        assert isinstance(run("claude", "--url", url).exception, BadValue)
+    assert run("claude", "--url", "http://x", "--root", "/tmp").exit_code == 2
+    assert run().exit_code == 2
+    assert list(machine.iterdir()) == []
+
+
+def checked(*args: str) -> Result:
+    return CliRunner().invoke(kb, ["install", "--check", *args], standalone_mode=False)
+
+
+@pytest.mark.slow
+@pytest.mark.promise("I.install.check")
+def test_check_says_which_clients_see_a_server_that_answers(machine: Path, tmp_path: Path):
+    assert checked().return_value == 1
+    here = Launch(str(Path(sys.executable).parent / "kb"), ("mcp",), {"KB_HOME": str(tmp_path / "kb")})
+    for name in ("claude", "codex"):
+        client = CLIENTS[name]
+        install(client, config_path(client, "user", Path.cwd(), os.environ), entry_for(client, here))
+    gone = Launch("/nowhere/kb", ("mcp",), {})
+    install(CLIENTS["cursor"], Path(".cursor/mcp.json"), entry_for(CLIENTS["cursor"], gone))
+    with serving(tmp_path / "home") as url:
+        assert run("gemini", "--url", url).exit_code == 0
+        found = checked("--json")
+    assert found.return_value == 1
+    assert {row["client"]: row["state"] for row in json.loads(found.stdout)["clients"]} == {
+        **dict.fromkeys(ALL, "absent"),
+        **dict.fromkeys(("claude", "codex", "gemini"), "answers"),
+        "cursor": "fails",
+    }
+    assert "does not answer" in checked("gemini").stdout
+    assert checked("claude").return_value == 0

@@ -1,7 +1,7 @@
 """Other people's clients: the MCP Inspector, the conformance suite and Gemini CLI, where npm has put them.
 
     npm i @modelcontextprotocol/inspector@2 @modelcontextprotocol/conformance@0.2.0-alpha.12
-    npm i @google/gemini-cli
+    npm i @google/gemini-cli @anthropic-ai/mcpb
     KB_TEST_NPM=$PWD python -m pytest tests/test_mcp_npm.py
 
 The conformance suite needs Node 22 or newer. Its other scenarios call tools and prompts that only a
@@ -175,3 +175,15 @@ def test_gemini_cli_lists_the_server_as_connected(place: Path):
     assert "concord" in told
     assert "Connected" in told
     assert sys.executable in told
+
+
+def test_the_bundle_for_claude_desktop_is_what_its_makers_tool_takes(tmp_path: Path):
+    maker = Path(__file__).parent.parent / "scripts" / "make_bundle.py"
+    wheel, bundle = tmp_path / "concord_kb-1-py3-none-any.whl", tmp_path / "bundle"
+    wheel.touch()
+    output_of(sys.executable, str(maker), str(wheel), str(bundle), cwd=tmp_path)
+    told = output_of(program("mcpb"), "validate", str(bundle / "manifest.json"), cwd=tmp_path)
+    assert "validation passes" in told
+    packed = tmp_path / "concord.mcpb"
+    output_of(program("mcpb"), "pack", str(bundle), str(packed), cwd=tmp_path)
+    assert packed.stat().st_size > 0

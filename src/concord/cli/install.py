@@ -1,46 +1,28 @@
-"""`kb install`: tell an AI client how to start our MCP server."""
+"""`kb install`: tell an AI client how to start our MCP server, or where it is."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import Struct
 
 from concord.cli import output
-from concord.cli.command import Flags, command, settings_of
+from concord.cli.command import NOTHING_FOUND, Flags, command, refuse, settings_of
 
 if TYPE_CHECKING:
-    from concord.clients.entries import Change, Client, Launch, Scope
-
-STORE, ROOTS = "KB_STORE_URL", "KB_MCP_ROOTS"
-PATHS = ("KB_HOME", "KB_SERVE_TOKENS")
-MODELS = ("KB_EMBED_MODEL", "KB_RERANK_MODEL")  # a folder, or a name
-
-
-class Secrets(Struct, frozen=True):
-    """What is set and must not be written.
-
-    An entry's variables take the place of those that its client has. So a URL without its password is of use
-    there only if the password can come from elsewhere, as PostgreSQL's can.
-    """
-
-    variables: list[str]  # not in the entry at all
-    passwords: list[str]  # of the store, whose URL is in the entry without it
+    from concord.clients.entries import Change, Client, Entry, Scope
+    from concord.clients.launching import Secrets
 
 
 @command(
     "install",
     "kb install claude",
     "kb install vscode --scope project --root ~/work",
-    "kb install gemini --print",
+    "kb install --check",
 )
-@click.argument("client", metavar="CLIENT")
+@click.argument("client", metavar="[CLIENT]", required=False)
 @click.option(
     "--scope",
     type=click.Choice(["user", "project"]),
@@ -50,137 +32,89 @@ class Secrets(Struct, frozen=True):
 @click.option(
     "--root", "roots", metavar="PATH", multiple=True, help="A folder that agents may index; repeatable."
 )
+@click.option(
+    "--url", metavar="URL", help="The address of a server (`kb serve`) to use, instead of one here."
+)
+@click.option("--token-variable", metavar="NAME", help="The variable that will hold that server's token.")
+@click.option("--check", is_flag=True, help="Say whether each client, or CLIENT, sees a server that answers.")
 @click.option("--print", "only_print", is_flag=True, help="Show what to write, and write nothing.")
 @click.option("--uninstall", is_flag=True, help="Take our entry out again.")
 def install(
     flags: Flags,
-    client: str,
+    client: str | None,
     scope: Scope,
     roots: tuple[str, ...],
+    url: str | None,
+    token_variable: str | None,
+    check: bool,
     only_print: bool,
     uninstall: bool,
     as_json: bool,
-) -> None:
-    """Write an AI client's configuration, so that it starts `kb mcp`.
+) -> int:
+    """Write an AI client's configuration, so that it starts `kb mcp`, or asks a server.
 
     CLIENT is claude, claude-desktop, cursor, vscode, gemini, windsurf, zed or codex. Other entries stay, the
     old file is kept beside the new one, and doing it twice changes nothing. JSON with comments is left alone:
-    what to paste there is shown instead. Keys and passwords are not written.
+    what to paste there is shown instead. Keys, passwords and tokens are not written.
+
+    With --check, what the files name is started or asked. Exit status: 0 all answer, 1 some do not.
     """
     from concord.clients import entries
 
+    if check:
+        return _check((client,) if client else tuple(entries.CLIENTS), as_json=as_json)
+    if client is None:
+        refuse("name a CLIENT, or give --check")
+    if (url is None and token_variable) or (url is not None and roots):
+        refuse("--token-variable goes with --url, and --root without it: the server has its own")
     chosen = entries.find_client(client)
     path = entries.config_path(chosen, scope, Path.cwd(), os.environ)
-    carried = {} if scope == "project" else os.environ
-    allowed = "" if uninstall else settings_of(flags)["mcp.roots"]
-    entry = entries.entry_for(chosen, launch(flags, scope, roots, carried, allowed))
-    secrets = Secrets([], []) if uninstall else _secrets(flags, carried)
+    if url is not None:
+        entry, secrets = entries.entry_at(chosen, url, token_variable), None
+    else:
+        entry, secrets = _started_here(flags, chosen, scope, roots, wanted=not uninstall)
     if only_print:
         output.talk(f"for {path}:")
         output.emit(entries.snippet(chosen, entry))
     else:
         change = entries.uninstall(chosen, path) if uninstall else entries.install(chosen, path, entry)
-        _show(change, chosen, [*secrets.variables, *secrets.passwords], as_json=as_json)
-    _tell(secrets, chosen.title)
+        left_out = [*secrets.variables, *secrets.passwords] if secrets else []
+        _show(change, chosen, left_out, as_json=as_json)
+    if secrets:
+        _tell(secrets, chosen.title)
+    return 0
+
+
+def _started_here(
+    flags: Flags, client: Client, scope: Scope, roots: tuple[str, ...], *, wanted: bool
+) -> tuple[Entry, Secrets | None]:
+    """Return the entry that starts a server here, and what was left out of it."""
+    from concord.clients import entries, launching
+
+    carried = {} if scope == "project" else os.environ
+    given = {"--store": flags.store, "--org": flags.org}
+    allowed = settings_of(flags)["mcp.roots"] if wanted else ""
     if scope == "project" and roots and allowed:
         output.talk(
             f"a project's file may be shared, so the folders of mcp.roots are not written: {allowed};"
             " agents that use this entry may index what --root names instead"
         )
+    entry = entries.entry_for(client, launching.launch(given, scope, roots, carried, allowed))
+    return entry, launching.secrets(given, carried) if wanted else None
 
 
-def launch(
-    flags: Flags, scope: Scope, roots: tuple[str, ...], carried: Mapping[str, str], allowed: str
-) -> Launch:
-    """Return how to start the server with the settings that hold now, as far as they are no secret.
+def _check(names: tuple[str, ...], *, as_json: bool) -> int:
+    from concord.clients.checking import looked_at
+    from concord.clients.entries import find_client
 
-    A file that others may get names neither this machine's paths nor its variables. `allowed` are the folders
-    that may be indexed now: `roots` are added to them, because the variable takes their place.
-    """
-    from concord.clients.entries import Launch
-    from concord.core.values import without_password
-
-    command, args = _program(shared=scope == "project")
-    for flag, value in (("--store", flags.store), ("--org", flags.org)):
-        args += [flag, without_password(value, "")] if value else []
-    env = {
-        name: _from_anywhere(name, without_password(value, ""))
-        for name, value in _open_settings(carried).items()
-        if name == STORE or without_password(value, "") == value
-    }
-    if roots:
-        now = [] if scope == "project" else allowed.split(os.pathsep)
-        env[ROOTS] = _from_anywhere(ROOTS, os.pathsep.join([*now, *roots]))
-    return Launch(command, (*args, "mcp"), env)
-
-
-def _from_anywhere(name: str, value: str) -> str:
-    """Return a variable's value that means the same in whichever folder the server is started."""
-    if name == ROOTS:
-        parts = (part for part in value.split(os.pathsep) if part.strip())
-        return os.pathsep.join(dict.fromkeys(map(_absolute_root, parts)))
-    is_path = name in PATHS or (name in MODELS and _is_model(value))
-    return _absolute(value) if value and is_path else value
-
-
-def _is_model(value: str) -> bool:
-    """Whether a model is given as a folder; a folder may have the name of a model that is none of its own."""
-    return os.path.isfile(os.path.join(os.path.expanduser(value), "tokenizer.json"))
-
-
-def _absolute(path: str) -> str:
-    return str(Path(os.path.expanduser(path)).absolute())
-
-
-def _absolute_root(entry: str) -> str:
-    from concord.core.values import without_org
-
-    org, path = without_org(entry)
-    return f"{org}={_absolute(path)}" if org else _absolute(path)
-
-
-def _program(*, shared: bool) -> tuple[str, list[str]]:
-    """Return the command that runs this very program, wherever the client starts it."""
-    if "archive-v0" in Path(sys.prefix).parts:  # an environment of uvx, which may be gone tomorrow
-        return shutil.which("uvx") or "uvx", ["--from", _origin(), "kb"]
-    script = Path(sys.executable).parent / "kb"
-    if script.exists() and not (shared and shutil.which("kb")):
-        return str(script), []
-    return "kb", []
-
-
-def _origin() -> str:
-    """Return what this program was installed from: a folder or URL (PEP 610), or its name in the registry."""
-    import json
-    from importlib.metadata import distribution
-
-    told = json.loads(distribution("concord-kb").read_text("direct_url.json") or "{}")
-    if vcs := told.get("vcs_info"):
-        return f"{vcs['vcs']}+{told['url']}@{vcs['commit_id']}"
-    return str(told.get("url", "concord-kb"))
-
-
-def _open_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that set us up and may be seen; a URL among them may still hold a password."""
-    from concord.core.settings import SETTINGS
-
-    names = ["KB_HOME", *(setting.environment_name for setting in SETTINGS if not setting.is_secret)]
-    return {name: environment[name] for name in sorted(names) if name in environment}
-
-
-def _secrets(flags: Flags, environment: Mapping[str, str]) -> Secrets:
-    """Name what is set and is in no entry."""
-    from concord.core.settings import SETTINGS
-    from concord.core.values import without_password
-
-    hidden = [setting.environment_name for setting in SETTINGS if setting.is_secret]
-    given = {**_open_settings(environment), "--store": flags.store or ""}
-    telling = [name for name, value in given.items() if without_password(value, "") != value]
-    stores = [name for name in telling if name in (STORE, "--store")]
-    return Secrets(
-        [name for name in (*hidden, *telling) if environment.get(name) and name not in stores],
-        [f"the password in {name}" for name in stores],
-    )
+    found = list(looked_at(tuple(find_client(name).name for name in names), Path.cwd(), os.environ))
+    if as_json:
+        output.emit_json({"clients": [sight._asdict() for sight in found]})
+    else:
+        rows = [(sight.client, sight.state, sight.path, sight.reason or "") for sight in found]
+        output.emit(output.table(("client", "server", "file", ""), rows))
+    is_well = any(sight.state == "answers" for sight in found) and all(s.state != "fails" for s in found)
+    return 0 if is_well else NOTHING_FOUND
 
 
 def _tell(secrets: Secrets, title: str) -> None:

@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -49,6 +50,8 @@ class Client(Struct, frozen=True):
     typed: bool = False  # whether an entry says "type": "stdio"
     toml: bool = False
     moved_by: str = ""  # the variable that names another folder for the user's file
+    url_key: str | None = "url"  # where an entry says the address of a server; None where none can
+    token: str = ""  # how a header names a variable; empty where it cannot
 
 
 class Change(NamedTuple):
@@ -91,15 +94,32 @@ CLIENTS: Mapping[str, Client] = {
             *("claude", "Claude Code", "mcpServers", "HOME/.claude.json", ".mcp.json"),
             typed=True,
             moved_by="CLAUDE_CONFIG_DIR",
+            token="${%s}",
         ),
-        Client("claude-desktop", "Claude Desktop", "mcpServers", "APPS/Claude/claude_desktop_config.json"),
-        Client("cursor", "Cursor", "mcpServers", "HOME/.cursor/mcp.json", ".cursor/mcp.json", typed=True),
+        Client(
+            *("claude-desktop", "Claude Desktop", "mcpServers", "APPS/Claude/claude_desktop_config.json"),
+            url_key=None,
+        ),
+        Client(
+            *("cursor", "Cursor", "mcpServers", "HOME/.cursor/mcp.json", ".cursor/mcp.json"),
+            typed=True,
+            token="${env:%s}",
+        ),
         Client(
             *("vscode", "Visual Studio Code", "servers", "APPS/Code/User/mcp.json", ".vscode/mcp.json"),
             typed=True,
+            token="${env:%s}",
         ),
-        Client("gemini", "Gemini CLI", "mcpServers", "HOME/.gemini/settings.json", ".gemini/settings.json"),
-        Client("windsurf", "Windsurf", "mcpServers", "HOME/.codeium/windsurf/mcp_config.json"),
+        Client(
+            *("gemini", "Gemini CLI", "mcpServers", "HOME/.gemini/settings.json", ".gemini/settings.json"),
+            url_key="httpUrl",
+            token="$%s",
+        ),
+        Client(
+            *("windsurf", "Windsurf", "mcpServers", "HOME/.codeium/windsurf/mcp_config.json"),
+            url_key="serverUrl",
+            token="${env:%s}",
+        ),
         Client("zed", "Zed", "context_servers", "CONFIG/zed/settings.json", ".zed/settings.json"),
         Client(
             *("codex", "Codex CLI", "mcp_servers", "HOME/.codex/config.toml", ".codex/config.toml"),
@@ -132,6 +152,42 @@ def entry_for(client: Client, launch: Launch) -> Entry:
     entry: Entry = {"type": "stdio"} if client.typed else {}
     entry |= {"command": launch.command, "args": list(launch.args)}
     return {**entry, "env": dict(launch.env)} if launch.env else entry
+
+
+def entry_at(client: Client, url: str, token_variable: str | None = None) -> Entry:
+    """Return our entry for a server at an address; its token stays in a variable.
+
+    Raises:
+        BadValue: it is no address, or the client takes none, or no variable for its token.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.password:
+        raise BadValue(f"{url!r} is no address of a server", hint="such as http://127.0.0.1:8420/mcp")
+    if client.url_key is None:
+        raise BadValue(f"{client.title}'s file names no servers by address", hint="add it in its settings")
+    entry: Entry = {"type": "http"} if client.typed else {}
+    entry[client.url_key] = url if parts.path.strip("/") else f"{url.rstrip('/')}/mcp"
+    if not token_variable:
+        return entry
+    if client.toml:
+        return {**entry, "bearer_token_env_var": token_variable}
+    if not client.token:
+        raise BadValue(f"{client.title}'s file names no variables", hint="add the header in its settings")
+    return {**entry, "headers": {"Authorization": f"Bearer {client.token % token_variable}"}}
+
+
+def entry_in(client: Client, path: Path) -> Entry | None:
+    """Return our entry in a client's file, if it has one.
+
+    Raises:
+        BadValue: it cannot be read.
+    """
+    try:
+        section = _loads(_read(path), client).get(client.section, {})
+    except (ValueError, RecursionError) as fault:
+        raise BadValue(f"cannot read {path}: {fault}", hint="check the file") from fault
+    found = section.get(ENTRY) if isinstance(section, dict) else None
+    return found if isinstance(found, dict) else None
 
 
 def snippet(client: Client, entry: Entry) -> str:
