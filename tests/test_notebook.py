@@ -61,7 +61,7 @@ def test_cells_become_markdown_and_code_with_what_they_printed():
         kernelspec={"language": "python"},
     )
     extracted = read(file)
-    assert (extracted.type, extracted.title) == ("markdown", "Tariffs")
+    assert (extracted.type, extracted.title) == ("notebook", "Tariffs")
     assert extracted.text == (
         "# Tariffs\n\nHow the *tariff* grows.\n\n"
         "```python\ndef tariff(x):\n    return 2 * x\n```\n\n```\ntariff is 14\n```\n\n"

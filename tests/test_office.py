@@ -161,7 +161,7 @@ def test_a_mail_is_read_with_its_headers_and_the_names_of_what_is_attached():
         "From: Ann <ann@example.com>\nTo: bob@example.com\nSubject: Angebot für Walross\n"
         "Attached: offer.pdf\n\nGrüße an alle,\n12 walruses.\n\nAnn"
     )
-    assert (extracted.type, extracted.title) == ("office", "Angebot für Walross")
+    assert (extracted.type, extracted.title) == ("mail", "Angebot für Walross")
 
 
 def test_a_mail_of_html_alone_is_read_as_a_page():

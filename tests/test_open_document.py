@@ -62,11 +62,11 @@ def test_what_is_locked_or_something_else_says_so():
         OpenDocumentExtractor().extract(make_archive({"content.xml": declared}), "a.odt")
 
 
-def test_fields_are_read_as_they_show_and_the_title_of_a_picture_is_not():
+def test_fields_are_read_as_they_show_and_pictures_as_they_are_described():
     extracted = odf(
         "text",
         "<t:p>Of <t:title>Rules</t:title>, <t:span><t:title>once</t:title> more</t:span>, by "
         "<t:author-name>Ann</t:author-name> on <t:date>5 May</t:date>, page <t:page-number>3</t:page-number>"
         "<d:frame><t:title>A cat</t:title><t:desc>It sits.</t:desc></d:frame>.</t:p>",
     )
-    assert extracted.text == "Of Rules, once more, by Ann on 5 May, page 3."
+    assert extracted.text == "Of Rules, once more, by Ann on 5 May, page 3 A cat It sits. ."

@@ -18,6 +18,7 @@ from concord.embed.onnx import OnnxEmbedder
 from concord.embed.remote import OllamaEmbedder, OpenAIEmbedder
 from concord.extract.book import BookExtractor
 from concord.extract.cards import CardsExtractor, SubtitlesExtractor
+from concord.extract.drawing import DrawingExtractor
 from concord.extract.html import HtmlExtractor
 from concord.extract.mail import MailExtractor
 from concord.extract.manpage import ManualExtractor
@@ -73,6 +74,7 @@ EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     WordExtractor,
     SheetExtractor,
     MailExtractor,
+    DrawingExtractor,
     ManualExtractor,
 )
 READERS: Sequence[Callable[..., FileReader]] = (SandboxedReader,)

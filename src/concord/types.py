@@ -17,7 +17,9 @@ Vector = bytes  # little-endian float32, of length 1: every store keeps this for
 FLOAT_BYTES = 4  # in a vector, bytes for each number
 Json = Any  # what json.loads returns
 
-DocumentType = Literal["pdf", "markdown", "code", "note", "html", "office", "text", "data"]
+DocumentType = Literal[
+    "pdf", "markdown", "code", "note", "html", "office", "text", "data", "image", "mail", "notebook"
+]
 DOCUMENT_TYPES: tuple[DocumentType, ...] = get_args(DocumentType)
 SourceKind = Literal["directory", "file", "notes"]
 Trust = Literal["trusted", "untrusted"]

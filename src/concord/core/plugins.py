@@ -54,6 +54,7 @@ TABLES: dict[str, dict[str, str]] = {
         "book": "concord.extract.book:BookExtractor",
         "rich_text": "concord.extract.open_document:RichTextExtractor",
         "mail": "concord.extract.mail:MailExtractor",
+        "drawing": "concord.extract.drawing:DrawingExtractor",
         "manual": "concord.extract.manpage:ManualExtractor",
     },
     "readers": {

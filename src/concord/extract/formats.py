@@ -24,7 +24,7 @@ class Refusal(NamedTuple):
 
 
 MARKDOWN = Format("markdown", "markdown")
-NOTEBOOK = Format("notebook", "markdown")
+NOTEBOOK = Format("notebook", "notebook")
 MANUAL = Format("manual", "markdown")
 TEXT = Format("text", "text")
 ASCIIDOC = Format("text", "text", "asciidoc")
@@ -43,7 +43,8 @@ SLIDES = Format("slides", "office")
 OPEN_DOCUMENT = Format("open_document", "office")
 BOOK = Format("book", "office")
 RICH_TEXT = Format("rich_text", "office")
-MAIL = Format("mail", "office")
+MAIL = Format("mail", "mail")
+DRAWING = Format("drawing", "image")
 
 # Recognised by name alone, whatever the first bytes look like.
 _BINARY = (PDF, WORD, SHEETS, SLIDES, OPEN_DOCUMENT, BOOK)
@@ -69,6 +70,7 @@ _BY_FORMAT = {
     OPEN_DOCUMENT: "odt odp ott otp",
     BOOK: "epub",
     MAIL: "eml",
+    DRAWING: "svg",
 }
 
 _BY_LANGUAGE = {

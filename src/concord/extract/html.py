@@ -18,6 +18,7 @@ from concord.core.overriding import override
 from concord.core.protocols import Extractor
 from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.markdown_writer import Line, MarkdownLines, SourceLines
+from concord.extract.picture import labels
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean
 from concord.text.links import MOST_LINKS
@@ -59,7 +60,7 @@ class HtmlExtractor(Extractor):
         if len(data) > MAX_BYTES:
             raise TooLarge(_TOO_LARGE)
         source = with_plain_newlines(decode(data, _declared(data)))
-        page = _parsed(source)
+        page = parsed(source)
         content = _content(page)
         lines = content.lines if content else []
         return Extracted(
@@ -80,11 +81,12 @@ def markdown_of(source: str, *, is_all_content: bool = False) -> str:
     """
     if len(source) > MAX_BYTES:
         raise TooLarge(_TOO_LARGE)
-    content = _content(_parsed(source), content_only=not is_all_content)
+    content = _content(parsed(source), content_only=not is_all_content)
     return _cleaned(content.lines if content else [])
 
 
-def _parsed(source: str) -> LexborHTMLParser:
+def parsed(source: str) -> LexborHTMLParser:
+    """Return the elements of a page, if they are not too many inside each other."""
     if _depth(source) > MAX_DEPTH:
         raise Damaged(f"nests elements more than {MAX_DEPTH} deep")
     return LexborHTMLParser(source)
@@ -142,6 +144,8 @@ class _Walk:
     def _open(self, node: LexborNode) -> bool:
         """Begin an element; return whether to go inside."""
         tag = node.tag or ""
+        if tag == "svg":
+            self._write_drawing(node)
         if tag in _NOT_TEXT or tag.startswith("-"):
             return False
         attributes = node.attributes
@@ -160,6 +164,14 @@ class _Walk:
         else:
             self._page.open(tag, attributes)
         return True
+
+    def _write_drawing(self, drawing: LexborNode) -> None:
+        """Write the words in a drawing; an icon has none, or one."""
+        said = labels(drawing)
+        if len(said) > 1:
+            self._page.open("p", {})
+            self._page.text(" ".join(said))
+            self._page.close("p")
 
     def _close(self, tag: str) -> None:
         if tag in ("main", "article"):

@@ -38,7 +38,7 @@ class MailExtractor(Extractor):
         message = BytesParser().parsebytes(data)
         headers = _headers(message)
         text = clean(f"{_head(headers, message)}\n\n{_body(message)}").strip()
-        return Extracted(checked(text), "office", title=headers.get("Subject", "")[:MAX_TITLE] or None)
+        return Extracted(checked(text), "mail", title=headers.get("Subject", "")[:MAX_TITLE] or None)
 
 
 def _headers(message: Message) -> dict[str, str]:

@@ -10,6 +10,7 @@ from itertools import count, repeat
 from typing import NamedTuple
 
 from concord.extract.decode import with_plain_newlines
+from concord.extract.picture import told_by
 from concord.text.word_lists import listed
 
 MAX_ROW = 1_000  # characters; a longer "row" is a page laid out with a table, and becomes paragraphs
@@ -256,7 +257,7 @@ _OPEN: dict[str, Callable[[MarkdownLines, Attributes], None]] = {
     "pre": MarkdownLines._open_code,
     "code": MarkdownLines._name_language,
     "br": lambda page, _: page.text(_BREAK),
-    "img": lambda page, attributes: page.text(f" {attributes.get('alt') or ''} "),
+    "img": lambda page, attributes: page.text(f" {told_by(attributes)} "),
 }
 
 _CLOSE: dict[str, Callable[[MarkdownLines], None]] = {

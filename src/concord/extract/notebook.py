@@ -35,7 +35,7 @@ class NotebookExtractor(Extractor):
         blocks = (block for cell in notebook["cells"] for block in _blocks(_mapping(cell), language))
         text = clean(without_encoded("\n\n".join(filter(None, blocks))))
         title = str(metadata.get("title") or "")[:MAX_TITLE] or first_heading(text)
-        return Extracted(text, "markdown", title)
+        return Extracted(text, "notebook", title)
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -178,8 +178,12 @@ class _Slide(OfficeText):
             tags = [*["ul"] * (max(0, _LEVELS.find(level)) + 1), "li"]
         self.within(tags, self.inline, element)
 
+    def described(self, element: Element) -> None:
+        self.within(["p"], self.picture, element)
+
     actions = {
         "sp": shape,
+        "cNvPr": described,
         "p": paragraph,
         "tbl": OfficeText.table,
         "tr": OfficeText.row,

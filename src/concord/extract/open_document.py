@@ -85,7 +85,12 @@ class _Body(OfficeText):
         kind = element.get("class")
         self._is_title = kind == "title"
         for child in element if kind not in _REPEATED else ():
-            if child.tag != "title":  # of a picture; elsewhere it is a field that shows the document's title
+            if child.tag in (
+                "title",
+                "desc",
+            ):  # of a picture; elsewhere such a field shows the document's title
+                self.page.text(f" {child.text or ''} ")
+            else:
                 self.write_child(child)
         self._is_title = False
 

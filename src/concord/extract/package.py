@@ -28,6 +28,7 @@ MAX_XML_BYTES = 200_000_000  # unpacked, all parts together: 3,000 pages of Word
 MAX_CHARACTERS = 20_000_000  # of text, as for PDF
 
 _BLOCK = 1 << 16
+_BY_MACHINE = "Description automatically generated"
 _LOCKED = bytes.fromhex("D0CF11E0A1B11AE1")  # a compound file: what is encrypted is put into one, whole
 _BROKEN = (
     BadZipFile, zlib.error, struct.error, expat.ExpatError, ParseError, NotImplementedError, RuntimeError,
@@ -158,10 +159,17 @@ class OfficeText:
                 self.page.open("br", {})
             elif child.tag in ("tab", "noBreakHyphen"):
                 self.page.text(" " if child.tag == "tab" else "-")
+            elif child.tag == "docPr":
+                self.picture(child)
             elif child.tag not in self.left_out:
                 self.inline(child)
                 if child.tag == "p":  # of a box in a paragraph
                     self.page.open("br", {})
+
+    def picture(self, element: Element) -> None:
+        """Write what was said of a picture, for those who do not see it."""
+        said = dict.fromkeys(element.get(name, "").removesuffix(_BY_MACHINE) for name in ("title", "descr"))
+        self.page.text(f" {' '.join(filter(None, said))} ")
 
     def within(self, tags: Sequence[str], write: Callable[[Element], None], element: Element) -> None:
         """Write an element between tags, the outermost first."""

@@ -27,6 +27,8 @@ MIME_TYPES: dict[DocumentType, str] = {
     "markdown": "text/markdown",
     "html": "text/markdown",
     "office": "text/markdown",
+    "mail": "text/markdown",
+    "notebook": "text/markdown",
     "note": "text/markdown",
 }
 

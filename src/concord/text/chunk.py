@@ -48,7 +48,7 @@ _DAY = re.compile(
     r"|[^\W\d_]{3,10}\.?[ -]\d{1,2}(?:st|nd|rd|th)?,?[ -][12]\d{3})(?!(?!T\d)\w|[./-]\d)"
 )
 
-_PAGES = ("html", "markdown")  # documents that are about one thing, whatever their headings
+_PAGES = ("html", "markdown", "notebook")  # documents that are about one thing, whatever their headings
 _SCRAP = 4  # a section shorter than the target divided by this says too little by itself
 _DEFAULT = ChunkSize()
 

@@ -38,7 +38,8 @@ _LAST_FRAME_FIRST = "most recent call last"
 _HOST = pattern(r"[\w.-]+\.(?:com|org|net|io|edu|gov|local)", re.IGNORECASE)  # with a port: example.com:80
 _PRODUCT = pattern(r"[\w.-]+\.(?:js|net|io|ai)", re.IGNORECASE)  # Node.js is more often that than a file
 
-OF_LINES = ("code", "data", "markdown", "note", "text")  # documents whose lines are a file's, unless paged
+# Documents whose lines are those of a file or of what `kb get` shows of it, unless paged.
+OF_LINES = ("code", "data", "markdown", "note", "notebook", "text")
 Position = tuple[int, int]  # line and column, from 1
 
 

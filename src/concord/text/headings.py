@@ -17,7 +17,8 @@ from operator import eq
 from concord.text.tokens import has_digit, pattern
 from concord.types import Heading
 
-MARKDOWN_TYPES = ("markdown", "html", "note", "office")  # documents whose text is Markdown
+# Documents whose text is Markdown.
+MARKDOWN_TYPES = ("markdown", "html", "note", "office", "mail", "notebook")
 SEVERAL = 2  # a changelog has at least two: a single one may be anything, such as the version of a licence
 
 _FENCES = ("```", "~~~")

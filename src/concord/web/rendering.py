@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 WINDOW = 60_000  # characters that are rendered at once: a tenth of a second
 LONGEST_LINE = 8_000  # a longer one is broken, and the lines of that document have no numbers of the file
-PROSE = frozenset({"markdown", "html", "office", "note"})  # what is Markdown once it has been read
+PROSE = frozenset(
+    {"markdown", "html", "office", "note", "mail", "notebook"}
+)  # what is Markdown once it has been read
 _LONG = re.compile(rf"[^\n]{{{LONGEST_LINE}}}")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LINK = re.compile(r"(?:https?|mailto):|(?![a-z][a-z0-9+.-]*:|[/\\]{2})", re.IGNORECASE)

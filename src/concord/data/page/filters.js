@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { button, h } from "./dom.js";
 
-const TYPES = ["markdown", "text", "code", "pdf", "html", "office", "data", "note"];
+const TYPES = ["markdown", "text", "code", "pdf", "html", "office", "mail", "notebook", "image", "data", "note"];
 const DATES = { "": "Any time", "1d": "Last day", "7d": "Last week", "30d": "Last month", "365d": "Last year" };
 const NONE = { source: "", type: "", tag: "", path: "", since: "", until: "" };
 
