@@ -9,8 +9,7 @@ what every chunk is about and stands in none but the first.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Iterator, Mapping
 
 from concord.core.overriding import override
 from concord.core.protocols import Extractor
@@ -19,14 +18,15 @@ from concord.extract.formats import TEXT, Format, detect, extension
 from concord.text.clean import clean, without_encoded
 from concord.text.document import split_front_matter, status_of
 from concord.text.headings import heading_words, is_title, line_words
-from concord.text.plain import without_roles
+from concord.text.plain import MARKED, headings_of
 from concord.types import Extracted, Json
 
-# A line of one repeated punctuation mark; it underlines the line before it when it is as long.
-_RST_UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
-_ASCIIDOC_TITLE = re.compile(r"^=[ \t]+(\S.*)$", re.MULTILINE)
-_LATEX_TITLE = re.compile(r"^[ \t]*\\title\{((?:[^{}\n]|\n(?![ \t]*\n)){1,400})\}", re.MULTILINE)
-_ORG_TITLE = re.compile(r"^(?:#\+title:|\*)[ \t]+(\S.*)$", re.MULTILINE | re.IGNORECASE)
+# What names a whole document apart from its headings.
+_NAMED = {
+    "latex": re.compile(r"^[ \t]*\\title\{((?:[^{}\n]|\n(?![ \t]*\n)){1,400})\}", re.MULTILINE),
+    "org": re.compile(r"^#\+title:[ \t]+(\S.*)$", re.MULTILINE | re.IGNORECASE),
+}
+_UNDERLINED = ("rst", "rest")  # extensions of files whose titles are underlined
 _SEARCHED_CHARACTERS = 8_192
 MAX_TITLE = 200  # characters; what is longer is a paragraph
 
@@ -39,7 +39,9 @@ class PlainExtractor(Extractor):
         text = clean(readable(data))
         found = detect(name, data[:HEAD_BYTES])
         form = found if isinstance(found, Format) and found.extractor == TEXT.extractor else TEXT
-        return Extracted(text, form.type, _title(text, extension(name)), language=form.language)
+        return Extracted(
+            text, form.type, _title(text, form.language, extension(name)), language=form.language
+        )
 
 
 def readable(data: bytes) -> str:
@@ -47,39 +49,24 @@ def readable(data: bytes) -> str:
     return without_encoded(with_plain_newlines(decode(data)))
 
 
-def _title(text: str, kind: str) -> str | None:
-    titles = _TITLES.get(kind)
-    first = next(titles(text[:_SEARCHED_CHARACTERS]), None) if titles else None
-    return first if titles and first and is_title(first, titles(text)) else None
+def _title(text: str, markup: str | None, kind: str) -> str | None:
+    """Return the title of a text in a light markup: what names it, else its first heading."""
+    head = text[:_SEARCHED_CHARACTERS]
+    if found := markup in _NAMED and _NAMED[markup].search(head):
+        return " ".join(found[1].split())[:MAX_TITLE]
+    if markup not in MARKED and kind not in _UNDERLINED:
+        return None
+    first = next((heading.words for heading in headings_of(head, markup)), "")[:MAX_TITLE]
+    return first if first and is_title(first, (h.words for h in headings_of(text, markup))) else None
 
 
-def _underlined(text: str) -> Iterator[str]:
-    for line, below in pairwise(text.split("\n")):
-        title = line.strip()
-        is_text = title and not _RST_UNDERLINE.match(line)
-        if is_text and _RST_UNDERLINE.match(below) and len(below.rstrip()) >= len(title) <= MAX_TITLE:
-            yield without_roles(title)
-
-
-def _matching(marked: re.Pattern[str]) -> Callable[[str], Iterator[str]]:
-    return lambda text: (" ".join(found[1].split())[:MAX_TITLE] for found in marked.finditer(text))
-
-
-# What may be a title, by the extension of a file.
-_TITLES: Mapping[str, Callable[[str], Iterator[str]]] = {
-    **dict.fromkeys(("rst", "rest"), _underlined),
-    **dict.fromkeys(("adoc", "asciidoc", "asc"), _matching(_ASCIIDOC_TITLE)),
-    "org": _matching(_ORG_TITLE),
-    **dict.fromkeys(("tex", "latex", "ltx"), _matching(_LATEX_TITLE)),
-}
-
-
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+\S")
-_UNDERLINE = re.compile(r" {0,3}(?:=++|-{2,}+)[ \t]*+$")
-# What a line of dashes underlines to no heading.
-_NOT_A_PARAGRAPH = re.compile(r"\s*(?:[-+>|<]|\*(?!\*{0,2}\w)|\d+[.)]|$)")
-_HTML_HEADING = re.compile(r"\s*<h1\b[^>]*>(.+?)</h1>", re.IGNORECASE)
+# A heading: after marks, in HTML, or a line that is no item, row or quote, with a line of dashes below it.
+_HEADING = re.compile(
+    r"^(?: {0,3}(#{1,6}[ \t]+\S[^\n]*)|[ \t]*<h1\b[^>\n]*>([^\n]+?)</h1>"
+    r"|[ \t]*(?![-+>|<#]|\*(?!\*{0,2}\w)|\d+[.)])(\S[^\n]*)\n {0,3}(?:=+|-{2,})[ \t]*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _SEARCHED_LINES = 200  # a document without a heading up there has no title of its own
 _SEARCHED_WIDTH = 1_000  # no title is longer, with the addresses of its links
 
@@ -111,37 +98,14 @@ def _with_status(details: Mapping[str, Json], body: str) -> Mapping[str, Json]:
 
 def first_heading(text: str) -> str | None:
     """Return the first heading of a Markdown text, without its marks; none if that is one of its releases."""
-    first = next(_headings(text.split("\n", _SEARCHED_LINES)[:_SEARCHED_LINES]), None)
-    return first if first and is_title(first, _headings(text.split("\n"))) else None
+    head = "\n".join(line[:_SEARCHED_WIDTH] for line in text.split("\n", _SEARCHED_LINES)[:_SEARCHED_LINES])
+    first = next(_headings(head), None)
+    return first if first and is_title(first, _headings(text)) else None
 
 
-def _headings(lines: Iterable[str]) -> Iterator[str]:
-    fence = ""
-    before = ""
-    for line in lines:
-        line = line[:_SEARCHED_WIDTH]
-        if mark := _FENCE.match(line):
-            fence = _toggle(fence, mark[1])
-        elif not fence and (heading := _heading(line, before)):
-            yield heading
-        before = "" if fence else line
-
-
-def _toggle(fence: str, mark: str) -> str:
-    """Return which fence is open after such a line: one of its kind, as long or longer, closes it."""
-    if not fence:
-        return mark
-    return "" if mark.startswith(fence) else fence
-
-
-def _heading(line: str, before: str) -> str:
-    if _HEADING.match(line):
-        return line_words(line)
-    if found := _HTML_HEADING.match(line):
-        return heading_words(found[1])
-    if _UNDERLINE.match(line) and not _NOT_A_PARAGRAPH.match(before):
-        return heading_words(before)
-    return ""
+def _headings(text: str) -> Iterator[str]:
+    found = _HEADING.finditer(_FENCED.sub("", text))
+    return filter(None, (line_words(h[1]) if h[1] else heading_words(h[2] or h[3]) for h in found))
 
 
 MAX_SUMMARY = 120  # characters: about a line of a comment
@@ -151,21 +115,12 @@ _DOCSTRING = re.compile(r'(?:[ \t]*(?:#[^\n]*)?\n)*+[rRuU]?("""|\'\'\')\s*([^\n]
 _PREAMBLE = re.compile(r"(?:\s+|#![^\n]*|<\?php|package [\w.]+;?|[\"']use strict[\"'];?)+")
 
 
-def _comments(line_mark: str, *blocks: str) -> re.Pattern[str]:
-    lines = rf"(?:[ \t]*{line_mark}[^\n]*(?:\n|\Z))+"
-    return re.compile("|".join([lines, *blocks]), re.DOTALL)
-
-
-_SLASHES = _comments("//", r"/\*.*?\*/", "<!--.*?-->")
-_HASHES = _comments("#")
-_COMMENTS = {
-    **dict.fromkeys(("ruby", "bash", "fish", "perl", "r", "julia", "elixir", "make", "dockerfile"), _HASHES),
-    **dict.fromkeys(("cmake", "nix", "hcl", "powershell", "graphql", "nim"), _HASHES),
-    **dict.fromkeys(("sql", "lua", "haskell"), _comments("--", r"/\*.*?\*/", r"\{-.*?-\}")),
-    **dict.fromkeys(("clojure", "elisp", "scheme", "asm"), _comments(";")),
-    **dict.fromkeys(("erlang", "fortran"), _comments("[%!]")),
-    "ocaml": re.compile(r"\(\*.*?\*\)", re.DOTALL),
-}
+# Of any language: each has its own marks, and no other begins a file with them. #include is no comment.
+_COMMENT = re.compile(
+    r"(?:[ \t]*(?://|#(?![\w!])|--|;|%|!(?=[ !]))[^\n]*(?:\n|\Z))+"
+    r"|/\*.*?\*/|<!--.*?-->|\{-.*?-\}|\(\*.*?\*\)",
+    re.DOTALL,
+)
 _COMMENT_MARKS = "/*#-;%!<>(){} \t="
 # Comments that say nothing of what the code does.
 _NOT_A_SUMMARY = re.compile(
@@ -198,9 +153,8 @@ def _summary(head: str, language: str | None) -> str:
     if language == "python":
         found = _DOCSTRING.match(head)
         return _sentence(found[2].partition(found[1])[0]) if found else ""
-    comments = _COMMENTS.get(language or "", _SLASHES)
     position = 0
-    while block := comments.match(head, _after_preamble(head, position)):
+    while block := _COMMENT.match(head, _after_preamble(head, position)):
         lines = (_sentence(line) for line in block[0].split("\n"))
         summary = next((line for line in lines if line), "")
         if summary and not _NOT_A_SUMMARY.search(block[0]):

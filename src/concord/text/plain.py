@@ -31,7 +31,7 @@ _LEAST_OF_SENTENCE, _MORE_THAN_A_TITLE = 4, 2
 
 # No heading is longer than 200 characters or has more than 20 spaces behind it, and so no line is read again
 # from each of its spaces.
-_MARKED = {
+MARKED = {
     "asciidoc": pattern(
         r"^(?P<mark>={1,6})[ \t]+(?P<words>\S[^\n]{0,200}?)(?:[ \t]{1,20}={1,6})?[ \t]{0,20}+(?:\n|\Z)",
         re.MULTILINE,
@@ -70,7 +70,7 @@ class _Title(NamedTuple):
 
 def read_plain(text: str, markup: str | None = None) -> list[Section]:
     """Return the paragraphs of a text under its headings, if it has any; a light markup has its own."""
-    headings = marked_headings(text, markup) or list(_unmarked_headings(text))
+    headings = list(headings_of(text, markup))
     sections = [Section((), [])]
     path: list[PlainHeading] = []
     starts = [*(heading.start for heading in headings), len(text)]
@@ -83,6 +83,12 @@ def read_plain(text: str, markup: str | None = None) -> list[Section]:
         append_block(sections[-1], heading.start, below, "heading")
         _append_paragraphs(sections[-1], text, below, end)
     return [section for section in sections if section.blocks]
+
+
+def headings_of(text: str, markup: str | None) -> Iterator[PlainHeading]:
+    """Yield the headings of a text: those of its light markup, else what is underlined or names a release."""
+    marked = marked_headings(text, markup)
+    yield from marked or _unmarked_headings(text)
 
 
 def read_unknown_code(text: str) -> list[Section]:
@@ -128,7 +134,7 @@ def _unmarked_headings(text: str) -> Iterator[PlainHeading]:
             if release_at(title.words):
                 style = of_releases = of_releases or style
             level = levels.setdefault(style, len(levels))
-            yield PlainHeading(start, title.end, level, without_roles(title.words))
+            yield PlainHeading(start, title.end, level, _without_roles(title.words))
             start = title.end
             title = _release(text, start, end) if is_changelog else None
 
@@ -157,16 +163,16 @@ def _release(text: str, start: int, end: int) -> _Title | None:
     return name and _Title("release", " ".join(name[0].strip("* \t:.").split()), min(end, name.end() + 1))
 
 
-def without_roles(title: str) -> str:
+def _without_roles(title: str) -> str:
     """Return a title as people read it: subprocess for :mod:`subprocess`, run for :func:`run <pool.run>`."""
     return _ROLE.sub(r"\1", title)
 
 
 def marked_headings(text: str, markup: str | None) -> list[PlainHeading]:
     """Return the headings of a text in a light markup."""
-    if markup not in _MARKED:
+    if markup not in MARKED:
         return []
-    lines = _MARKED[markup].finditer(text)
+    lines = MARKED[markup].finditer(text)
     return [PlainHeading(line.start(), line.end(), *_level_and_words(line, markup)) for line in lines]
 
 
