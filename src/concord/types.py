@@ -25,7 +25,7 @@ SourceKind = Literal["directory", "file", "notes"]
 Trust = Literal["trusted", "untrusted"]
 Mode = Literal["auto", "hybrid", "semantic", "fts5"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-FUSION_NAMES = ("adaptive", "blend", "dominant", "logodds", "rrf", "weighted", "zscores")  # of search/fuse.py
+FUSION_NAMES = ("adaptive", "blend", "dominant", "logodds", "rrf", "weighted")  # of search/fuse.py
 Leg = Literal["lexical", "semantic"]
 QueryType = Literal["exact_quote", "entity", "conceptual", "factual", "exploratory"]
 Freshness = Literal["fresh", "changed", "deleted"]
@@ -81,12 +81,6 @@ class Document(Struct, frozen=True):
     superseded_by: str | None = None
     indexed_at: float = 0.0  # when its file was last read
     fields: Mapping[str, Json] = field(default_factory=dict)  # what a note was made of, to edit and export it
-
-    def file_state(self) -> FileState:
-        """Return what a sync needs to know of it."""
-        return FileState(
-            self.id, self.path, self.size, self.mtime_ns, self.file_hash, self.content_hash, self.indexed_at
-        )
 
 
 # How a passage points to a document: a link, a name in [[brackets]], a field of front matter, an import of

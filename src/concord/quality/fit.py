@@ -96,23 +96,19 @@ class JudgedSet(NamedTuple):
 
     def only(self, evidence: Evidence) -> JudgedSet:
         """Return the answers that there is one kind of evidence for; what was read can do without that."""
-        own, foreign, near = (
-            [
-                outcome
-                for outcome in outcomes
-                if evidence in (outcome.verdict.kinds[0], outcome.verdict.kinds[0].removesuffix(READ))
-            ]
-            for outcomes in (self.own, self.foreign, self.near)
-        )
-        return JudgedSet(self.name, own, foreign, near, self.few)
+
+        def is_judged_by(outcome: Outcome) -> bool:
+            best = outcome.verdict.kinds[0]
+            return evidence in (best, best.removesuffix(READ))
+
+        return self._each(lambda outcomes: [*filter(is_judged_by, outcomes)])
 
     def believing(self, cuts: ReaderCuts) -> JudgedSet:
         """Return the answers with the reader no surer than is believed."""
-        own, foreign, near = (
-            [_believed(outcome, cuts) for outcome in outcomes]
-            for outcomes in (self.own, self.foreign, self.near)
-        )
-        return self._replace(own=own, foreign=foreign, near=near)
+        return self._each(lambda outcomes: [_believed(outcome, cuts) for outcome in outcomes])
+
+    def _each(self, change: Callable[[Sequence[Outcome]], Sequence[Outcome]]) -> JudgedSet:
+        return self._replace(own=change(self.own), foreign=change(self.foreign), near=change(self.near))
 
     def kinds(self) -> Iterable[tuple[str, Sequence[Outcome]]]:
         """Yield the answers by kind, as shares name them."""

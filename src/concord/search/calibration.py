@@ -243,18 +243,6 @@ def _check(head: Head, known: tuple[str, ...]) -> None:
         raise _malformed(f"names features that this version does not compute: {', '.join(strange)}")
     if not len(head.features) == len(head.coef) == len(head.mean) == len(head.scale):
         raise _malformed("has not one coefficient, mean and scale for each feature")
-    numbers = (
-        *head.coef,
-        *head.mean,
-        *head.scale,
-        head.intercept,
-        *(x for pair in head.isotonic for x in pair),
-    )
-    if not all(map(math.isfinite, numbers)):
-        raise _malformed("holds what is no number")
-    after = [after for _, after in head.isotonic]
-    if [*head.isotonic] != sorted(head.isotonic) or after != sorted(after):
-        raise _malformed("has an isotonic table that does not rise")
 
 
 def _malformed(what: str) -> BadValue:

@@ -11,7 +11,8 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from concord.core.call_limit import with_callers_limit
@@ -46,27 +47,16 @@ class Stages:
         self._began = time.perf_counter()
         self.ms: dict[str, float] = {}
 
-    def __call__(self, name: str) -> _Stage:
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
         """Measure a stage."""
-        return _Stage(name, self.ms)
+        began = time.perf_counter()
+        yield
+        self.ms[name] = (time.perf_counter() - began) * 1000
 
     def total_ms(self) -> float:
         """Return how long the search has taken so far."""
         return (time.perf_counter() - self._began) * 1000
-
-
-class _Stage:
-    __slots__ = ("_began", "_ms", "_name")
-
-    def __init__(self, name: str, ms: dict[str, float]) -> None:
-        self._name, self._ms = name, ms
-
-    def __enter__(self) -> None:
-        self._began = time.perf_counter()
-
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        if error is None:
-            self._ms[self._name] = (time.perf_counter() - self._began) * 1000
 
 
 def _closed_lock() -> threading.Lock:

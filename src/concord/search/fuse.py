@@ -37,29 +37,15 @@ class Candidates(Struct, frozen=True):
     context: Context
     lists: Sequence[RankedList] = ()
     degraded: tuple[Degraded, ...] = ()
-    best_bm25: float = 0.0  # of what words have found
+
+    @property
+    def best_bm25(self) -> float:
+        """The best score of what words have found."""
+        return max((row.bm25 or 0.0 for row in self.rows if row.lexical_rank), default=0.0)
 
     def without(self, chunk_ids: set[ChunkId]) -> Candidates:
         """Return the same without some chunks; the others keep their ranks."""
-        if not chunk_ids:
-            return self
-        return candidates_of(
-            [row for row in self.rows if row.chunk_id not in chunk_ids],
-            self.context,
-            self.lists,
-            self.degraded,
-        )
-
-
-def candidates_of(
-    rows: Sequence[Candidate],
-    context: Context,
-    lists: Sequence[RankedList] = (),
-    degraded: tuple[Degraded, ...] = (),
-) -> Candidates:
-    """Return candidates, with what follows from their rows."""
-    best = max((row.bm25 or 0.0 for row in rows if row.lexical_rank), default=0.0)
-    return Candidates(rows, context, lists, degraded, best)
+        return replace(self, rows=[row for row in self.rows if row.chunk_id not in chunk_ids])
 
 
 def fuse(name: str, candidates: Candidates) -> list[Ranked]:
@@ -110,8 +96,7 @@ def stretched(scores: Sequence[float], low: float) -> list[float]:
 
 def dominant(first: float, second: float) -> float:
     """Return 0.7 of the greater and 0.3 of the lesser, both clipped to [0, 1]."""
-    low, high = sorted((_clipped(first), _clipped(second)))
-    return LEADING * high + FOLLOWING * low
+    return _dominant_parts(_clipped(first), _clipped(second)).score
 
 
 def multipliers(type: QueryType) -> Weights:

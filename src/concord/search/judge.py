@@ -250,7 +250,11 @@ def is_answerable(
     if head != "hybrid":
         return (first.cosine or 0.0) >= calibration.cuts.weak
     heads = calibration.heads[head]
-    own = {**_of_query(query, candidates), **_of_candidate(ranked[0], candidates, query), "coverage": 0.0}
+    own = {
+        **_of_query(query, candidates),
+        **_of_candidate(ranked[0], candidates.best_bm25, query),
+        "coverage": 0.0,
+    }
     own |= {f"document_{name}": own[name] for name in DOCUMENT_FEATURES}
     return probability(heads.answer, {**own, **_of_search(candidates)}) >= heads.answerable
 
@@ -300,20 +304,20 @@ def _features(passages: Sequence[Passage], candidates: Candidates, query: Query)
     That is its own, or that of a better passage. Worse ones are left out, so that asking for more results
     does not change the score of the first.
     """
-    of_query = _of_query(query, candidates)
+    of_query, best = _of_query(query, candidates), candidates.best_bm25
     rows = [
-        {**_of_candidate(passage.ranked, candidates, query), **of_query, "coverage": passage.coverage}
+        {**_of_candidate(passage.ranked, best, query), **of_query, "coverage": passage.coverage}
         for passage in passages
     ]
     for row, passage in zip(rows, passages, strict=True):
         if passage.reading:
             logit = passage.reading.logit
             row |= zip(READ_FEATURES, (logit, logit if is_question(query.text) else 0.0), strict=True)
-    best: dict[str, list[float]] = {}
+    best_of: dict[str, list[float]] = {}
     for at in sorted(range(len(passages)), key=lambda at: -rows[at]["z"]):
         own, document = [rows[at][name] for name in DOCUMENT_FEATURES], passages[at].document.id
-        best[document] = [*map(max, own, best.get(document, own))]
-        for name, value in zip(DOCUMENT_FEATURES, best[document], strict=True):
+        best_of[document] = [*map(max, own, best_of.get(document, own))]
+        for name, value in zip(DOCUMENT_FEATURES, best_of[document], strict=True):
             rows[at][f"document_{name}"] = value
     return rows
 
@@ -327,9 +331,9 @@ def _of_query(query: Query, candidates: Candidates) -> dict[str, float]:
     }
 
 
-def _of_candidate(ranked: Ranked, candidates: Candidates, query: Query) -> dict[str, float]:
-    """Return what is known of a candidate without its text."""
-    row, best = ranked.candidate, candidates.best_bm25
+def _of_candidate(ranked: Ranked, best: float, query: Query) -> dict[str, float]:
+    """Return what is known of a candidate without its text; `best` is the best BM25 of the search."""
+    row = ranked.candidate
     return {
         "cosine": row.cosine or 0.0,
         "z": ranked.z,

@@ -100,8 +100,7 @@ class Semantic:
 
     def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Comparison:
         """Return a query's vector beside those of chunks; only a query that is not known is embedded."""
-        known = self._vectors.remembered(text)
-        return Comparison(known or self._breaker.call(lambda: self._vectors.vector(text)), stored)
+        return Comparison(self._breaker.call(lambda: self._vectors.vector(text)), stored)
 
     def forget(self) -> None:
         """Forget the vectors of recent queries, so that the time of a new query can be measured."""
@@ -133,14 +132,11 @@ class QueryVectors:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, str, str], tuple[float, Vector]] = OrderedDict()
 
-    def remembered(self, text: str) -> Vector | None:
-        """Return the query's vector, if it is known."""
-        return self._known(self._key(_beginning(text, self._embedder)))
-
     def vector(self, text: str) -> Vector:
         """Return the query's vector, embedding it only if it is not known; of a long one, its beginning's."""
         text = _beginning(text, self._embedder)
-        key, identity = self._key(text), self._embedder.identity
+        identity = self._embedder.identity
+        key = (text, identity.provider, identity.model)
         if (known := self._known(key)) is not None:
             return known
         vector = self._embedder.embed_query(text)
@@ -172,9 +168,6 @@ class QueryVectors:
         """Forget all of them."""
         with self._lock:
             self._kept.clear()
-
-    def _key(self, text: str) -> tuple[str, str, str]:
-        return text, self._embedder.identity.provider, self._embedder.identity.model
 
     def _known(self, key: tuple[str, str, str]) -> Vector | None:
         with self._lock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -165,50 +165,41 @@ def diversify(
     documents = [passage.document.id for passage in passages]
     counts, most = dict.fromkeys(documents, 0), per_document or len(passages)
     picked: list[int] = []
-    similar = _Similar(passages, picked)
+    words = [token_set(passage.chunk.text) for passage in passages]
+
+    @cache
+    def similar(at: int, other: int) -> float:
+        shared = jaccard(words[at], words[other])
+        return shared if shared >= REPETITION else 0.0  # below that both are only about the same
+
+    def repeated(at: int) -> float:
+        return max((similar(at, other) for other in picked), default=0.0)
+
     while waiting and len(picked) < limit:
         allowed = [at for at in waiting if counts[documents[at]] < most]
         if not allowed:
             most += 1
             continue
-        best = _pick(allowed, worth, trade, similar)
+        best = _pick(allowed, worth, trade, repeated)
         picked.append(best)
         counts[documents[best]] += 1
         waiting.remove(best)
     return [
-        passages[was] if was + 1 == now else _moved(passages[was], was + 1)
+        passages[was]
+        if was + 1 == now
+        else replace(passages[was], ranked=replace(passages[was].ranked, moved_from=was + 1))
         for now, was in enumerate(picked, 1)
     ]
 
 
-def _pick(waiting: Sequence[int], worth: Sequence[float], trade: float, similar: _Similar) -> int:
+def _pick(
+    waiting: Sequence[int], worth: Sequence[float], trade: float, repeated: Callable[[int], float]
+) -> int:
     best, most = waiting[0], -math.inf
     for at in waiting:
         if trade * worth[at] <= most:
             break  # even if it repeated nothing it would not be better, nor would any after it
-        score = trade * worth[at] - (1 - trade) * similar.to_picked(at)
+        score = trade * worth[at] - (1 - trade) * repeated(at)
         if score > most:  # of equals the first, which was ranked higher
             best, most = at, score
     return best
-
-
-class _Similar:
-    """How much each passage repeats what is picked, compared with each picked one once."""
-
-    def __init__(self, passages: Sequence[Passage], picked: Sequence[int]) -> None:
-        self._passages, self._picked = passages, picked
-        self._nearest = [0.0] * len(passages)
-        self._compared = [0] * len(passages)  # with so many of those that are picked
-
-    def to_picked(self, at: int) -> float:
-        """Return the similarity to the most similar picked passage; 0 if all are only about the same."""
-        words = token_set(self._passages[at].chunk.text)
-        for other in self._picked[self._compared[at] :]:
-            shared = jaccard(token_set(self._passages[other].chunk.text), words)
-            self._nearest[at] = max(self._nearest[at], shared if shared >= REPETITION else 0.0)
-        self._compared[at] = len(self._picked)
-        return self._nearest[at]
-
-
-def _moved(passage: Passage, was: int) -> Passage:
-    return replace(passage, ranked=replace(passage.ranked, moved_from=was))

@@ -115,10 +115,20 @@ def _readings(
     budget_ms = _budget_ms(tools.settings, deadline) * most / tools.settings["reader.passages"]
     budget = Deadline(min(deadline.left_ms(), budget_ms))
     settled = None if reranks else tools.calibration.reader.settled
-    few = passages[:most]
-    reading = _InTurn(model, query.meaning, [_text(passage) for passage in few], settled, budget)
-    Task(reading.run).result(budget.left_ms())
-    return [*reading.found] or Degraded(NAME, f"no answer within {budget.ms:.0f} ms")
+    texts, found = [_text(passage) for passage in passages[:most]], list[Reading]()
+
+    def read_in_turn() -> None:
+        before = budget.left_ms()
+        found.extend(model.read(query.meaning, texts[:1]))
+        if settled is not None and found[0].logit >= settled:
+            return
+        left = budget.left_ms()
+        room = int(left / max(before - left, 1e-3))  # for so many like the first there is still time
+        if rest := texts[1 : 1 + room]:
+            found.extend(model.read(query.meaning, rest))
+
+    Task(read_in_turn).result(budget.left_ms())
+    return [*found] or Degraded(NAME, f"no answer within {budget.ms:.0f} ms")  # what is there by now
 
 
 def _budget_ms(settings: Mapping[str, Any], deadline: Deadline) -> float:
@@ -138,29 +148,3 @@ def _text(passage: Passage) -> Text:
 
     chunk = passage.chunk
     return Text(header(passage.document.title, chunk.heading, chunk.text), chunk.text)
-
-
-class _InTurn:
-    """Reads passages in turn, the first alone; `found` grows: who waits no longer has what is there."""
-
-    def __init__(
-        self,
-        model: ReaderModel,
-        question: str,
-        texts: Sequence[Text],
-        settled: float | None,
-        budget: Deadline,
-    ) -> None:
-        self.found: list[Reading] = []
-        self._model, self._question, self._texts = model, question, texts
-        self._settled, self._budget = settled, budget
-
-    def run(self) -> None:
-        before = self._budget.left_ms()
-        self.found += self._model.read(self._question, self._texts[:1])
-        if self._settled is not None and self.found[0].logit >= self._settled:
-            return
-        left = self._budget.left_ms()
-        room = int(left / max(before - left, 1e-3))  # for so many like the first there is still time
-        if rest := self._texts[1 : 1 + room]:
-            self.found += self._model.read(self._question, rest)

@@ -16,7 +16,7 @@ from concord.search import blend
 from concord.search.blend import MOSTLY_KNOWN, POOL, Context
 from concord.search.classify import is_sure_name
 from concord.search.deadline import Deadline, run_within
-from concord.search.fuse import Candidates, candidates_of
+from concord.search.fuse import Candidates
 from concord.search.legs import NAMES, STRATEGIES
 from concord.search.retrieve import Retrieved, ask
 from concord.search.tools import Tools
@@ -48,7 +48,7 @@ def complete_scores(retrieved: Retrieved, query: Query, tools: Tools, deadline: 
         return complete_scores(harder, replace(query, ef_search=MAX_EF_SEARCH), tools, deadline)
     context = _context(rows, query, tools)
     rows = _with_feedback(rows, comparison, context)
-    return candidates_of(rows, context, retrieved.lists, (*retrieved.degraded, *failed))
+    return Candidates(rows, context, retrieved.lists, (*retrieved.degraded, *failed))
 
 
 def merge(
