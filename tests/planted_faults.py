@@ -60,7 +60,7 @@ FAULTS = (
         '"conceptual": Weights(semantic=0.8, lexical=0.2)',
         '"conceptual": Weights(semantic=0.2, lexical=0.8)',
     ),
-    Fault("the sign of MMR", "search/passages.py", "- (1 - trade) * similar", "+ (1 - trade) * similar"),
+    Fault("the sign of MMR", "search/passages.py", "- (1 - trade) * repeated", "+ (1 - trade) * repeated"),
     Fault("what repeats", "search/passages.py", "REPETITION = 0.5", "REPETITION = 0.1"),
     Fault("copies are not collapsed", "search/passages.py", "DUPLICATE = 0.95", "DUPLICATE = 1.01"),
     Fault("excluded words", "search/passages.py", "if not query.excluded:", "if query is not None:"),
@@ -87,7 +87,7 @@ FAULTS = (
     Fault("the floor", "core/settings.py", '"search.floor",\n        0.001', '"search.floor",\n        0.02'),
     Fault("isotonic table", "search/calibration.py", "return _corrected(raw, head.isotonic)", "return raw"),
     Fault("the cap", "search/judge.py", "least.get(label, -math.inf)", "0"),
-    Fault("falling scores", "search/judge.py", "if falls else scores)", "if False else scores)"),
+    Fault("falling scores", "search/judge.py", "_falling(rows) if", "rows if"),
     Fault(
         "stop words are kept",
         "text/word_lists.py",

@@ -19,7 +19,7 @@ from concord.search.blend import Contribution
 from concord.search.calibration import READ, Calibration, contributions
 from concord.search.deadline import Deadline
 from concord.search.fuse import FUSIONS, Candidates, agreement, fuse, rrf_scores
-from concord.search.judge import Judged, best_label, head_for, row_of
+from concord.search.judge import TABLE, Judged, best_label, head_for, row_of
 from concord.search.legs import STRATEGIES
 from concord.search.passages import indexed, jaccard
 from concord.search.pipeline import Examined, examine
@@ -200,10 +200,10 @@ def _arithmetic(
             ],
         },
         "label": {
-            "row": fits.name,
-            "earned": fits.label,
+            "row": fits,
+            "earned": TABLE[fits],
             "label": judged.label,
-            "capped": best_label([judged.label, fits.label]) != judged.label,
+            "capped": best_label([judged.label, TABLE[fits]]) != judged.label,
         },
     }
 

@@ -9,7 +9,7 @@ counted when the query was understood.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Literal
 
@@ -65,72 +65,29 @@ class Clues(Struct, frozen=True):
     step: Step | None = None
     unread: bool = False  # the query is in a script that the model hardly reads
 
-    @property
-    def lexical(self) -> bool:
-        """Whether words found it."""
-        return self.exact or self.relaxed
 
-    @property
-    def bare(self) -> bool:
-        """Whether meaning alone found it: no word or name of the query stands in it."""
-        return self.semantic and not self.lexical and not self.entity
-
-    @property
-    def strength(self) -> Literal["strong", "middling", "weak"]:
-        """How near in meaning; an unknown cosine is weak."""
-        if self.cosine is None or not self.cosine >= self.cuts.weak:
-            return "weak"
-        is_strong = self.cuts.strong is not None and self.cosine >= self.cuts.strong
-        return "strong" if is_strong else "middling"
-
-    @property
-    def alone(self) -> bool:
-        """Whether words alone found it, though the model reads the script of the query."""
-        return self.lexical and not self.semantic and not self.unread
-
-    @property
-    def quoted(self) -> bool:
-        """Whether the query is a quotation and the chunk holds it."""
-        return self.type == "exact_quote" and self.verbatim
-
-
-class Row(Struct, frozen=True):
-    """One line of the table."""
-
-    name: str
-    applies: Callable[[Clues], bool]
-    label: Label
-
-
-# Exactly one row applies to any evidence: rows exclude each other rather than rely on their order.
-PRIMARY: tuple[Row, ...] = (
-    Row("all three strategies", lambda c: c.exact and c.relaxed and c.semantic, "very_high"),
-    Row("meaning and words", lambda c: c.semantic and c.exact != c.relaxed, "high"),
-    Row("meaning and a name", lambda c: c.semantic and not c.lexical and c.entity, "high"),
-    Row(
-        "near in meaning, as asked",
-        lambda c: c.bare and c.strength == "strong" and c.type in _BY_MEANING,
-        "high",
-    ),
-    Row(
-        "near in meaning",
-        lambda c: c.bare and c.strength == "strong" and c.type not in _BY_MEANING,
-        "medium_high",
-    ),
-    Row("fairly near in meaning", lambda c: c.bare and c.strength == "middling", "medium"),
-    Row("far in meaning", lambda c: c.bare and c.strength == "weak", "low"),
-    Row("the quotation itself", lambda c: c.alone and c.exact and c.quoted, "high"),
-    Row("all words", lambda c: c.alone and c.exact and not c.quoted, "medium"),
-    Row("some words", lambda c: c.alone and not c.exact, "low"),
+# What the evidence is → the label that it earns. Exactly one row fits any evidence.
+TABLE: Mapping[str, Label] = {
+    "all three strategies": "very_high",
+    "meaning and words": "high",
+    "meaning and a name": "high",
+    "near in meaning, as asked": "high",
+    "near in meaning": "medium_high",
+    "fairly near in meaning": "medium",
+    "far in meaning": "low",
+    "the quotation itself": "high",
+    "all words": "medium",
+    "some words": "low",
     # That meaning did not find it says nothing here, so the cap decides how far words can be trusted.
-    Row("words that the model cannot read", lambda c: c.unread and c.lexical and not c.semantic, "high"),
-    Row("nothing", lambda c: not c.semantic and not c.lexical, "no_results"),
-)
-FALLBACK: tuple[Row, ...] = (
-    Row("beginnings of words, or a lower floor", lambda c: c.step == "prefix", "low"),
-    Row("parts of words", lambda c: c.step == "partial", "speculative"),
-)
-TABLE: tuple[Row, ...] = (*PRIMARY, *FALLBACK)
+    "words that the model cannot read": "high",
+    "nothing": "no_results",
+    "beginnings of words, or a lower floor": "low",
+    "parts of words": "speculative",
+}
+_BY_STEP: Mapping[Step, str] = {
+    "prefix": "beginnings of words, or a lower floor",
+    "partial": "parts of words",
+}
 
 
 class Judged(Struct, frozen=True):
@@ -206,7 +163,7 @@ def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
     judged = []
     for row in _falling(rows) if verdict.falls else rows:
         clues = replace(row.clues, cuts=cuts)
-        judged.append(replace(row, clues=clues, label=cap(row_of(clues).label, row.score, cuts.hit)))
+        judged.append(replace(row, clues=clues, label=cap(TABLE[row_of(clues)], row.score, cuts.hit)))
     return replace(
         verdict,
         judged=tuple(judged),
@@ -280,9 +237,32 @@ def head_for(kinds: Iterable[Evidence], calibration: Calibration) -> Evidence | 
     return next((kind for kind in kinds if kind in calibration.heads), None)
 
 
-def row_of(clues: Clues) -> Row:
-    """Return the row of the table that fits; a fallback step has rows of its own."""
-    return next(row for row in (FALLBACK if clues.step else PRIMARY) if row.applies(clues))
+def row_of(clues: Clues) -> str:
+    """Return which row of the table fits; a fallback step has rows of its own."""
+    if clues.step:
+        return _BY_STEP[clues.step]
+    if clues.semantic:
+        return _row_of_meaning(clues)
+    if not (clues.exact or clues.relaxed):
+        return "nothing"
+    if clues.unread:
+        return "words that the model cannot read"
+    if not clues.exact:
+        return "some words"
+    return "the quotation itself" if clues.type == "exact_quote" and clues.verbatim else "all words"
+
+
+def _row_of_meaning(clues: Clues) -> str:
+    cuts, cosine = clues.cuts, clues.cosine
+    if clues.exact or clues.relaxed:
+        return "all three strategies" if clues.exact and clues.relaxed else "meaning and words"
+    if clues.entity:
+        return "meaning and a name"
+    if cosine is None or not cosine >= cuts.weak:  # an unknown cosine is weak
+        return "far in meaning"
+    if cuts.strong is None or not cosine >= cuts.strong:
+        return "fairly near in meaning"
+    return "near in meaning, as asked" if clues.type in _BY_MEANING else "near in meaning"
 
 
 def cap(given: Label, score: float, least: Mapping[str, float]) -> Label:
