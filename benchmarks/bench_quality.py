@@ -17,6 +17,7 @@ from itertools import pairwise
 from statistics import mean
 
 from benchmarks.development import SETS, TRAIN, folder, judged, measured, opened, present, strangers
+from benchmarks.judging import reader_cuts
 from benchmarks.measure import Row, absent, at_least
 from concord.cli.output import table
 from concord.quality.evaluate import MODES, Evaluation
@@ -112,7 +113,8 @@ def confidence(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSet]) 
     known: dict[str, Answerability] = {}
     everything: list[Outcome] = []
     for name, held in tested.items():
-        fitted = fit([train[other] for other in train if other != name], "left out")
+        others = [train[other] for other in train if other != name]
+        fitted = fit(others, "left out", reader_cuts(others))
         own, foreign = revised(held.own, fitted), revised(held.foreign, fitted)
         kept[name] = promises(own)
         known[name] = answerability(
@@ -144,7 +146,8 @@ def _print_strange(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSe
     for name, held in tested.items():
         others = [path.name for path in strangers(name, [*train])]
         if FEWEST_SETS <= len(others) < len(train) - 1:
-            kept = promises(revised(held.own, fit([train[other] for other in others], "left out")))
+            sets = [train[other] for other in others]
+            kept = promises(revised(held.own, fit(sets, "left out", reader_cuts(sets))))
             rows.append((name, f"{kept.confidence_score.ece:.3f}", f"{kept.score.ece:.3f}"))
     if rows:
         heads = ("left out with its kin", "ECE of confidence_score", "ECE of score")

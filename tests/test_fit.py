@@ -27,7 +27,7 @@ from concord.quality.fit import (
 )
 from concord.quality.metrics import Outcome, reliability
 from concord.quality.refit import off_topic
-from concord.search.calibration import Head, parsed, probability
+from concord.search.calibration import Head, ReaderCuts, parsed, probability
 from concord.search.judge import rejudged
 from concord.search.pipeline import Examined, examine
 from concord.types import Request
@@ -159,7 +159,7 @@ def _scores(examined: Examined) -> dict[int, tuple[float, ...]]:
 
 @pytest.mark.promise("B.calibration.fit")
 def test_a_fit_is_loaded_as_it_was_and_tells_the_foreign_from_its_own(judged: JudgedSet):
-    fitted = fit([judged], "some/model")
+    fitted = fit([judged], "some/model", ReaderCuts())
     assert parsed(json.loads(json.dumps(to_builtins(fitted)))) == fitted
     own = revised([outcome for outcome in judged.own if any(outcome.relevant)], fitted)
     foreign = revised(judged.foreign, fitted)
@@ -168,7 +168,7 @@ def test_a_fit_is_loaded_as_it_was_and_tells_the_foreign_from_its_own(judged: Ju
 
 
 def test_judging_again_by_the_same_calibration_changes_nothing(judged: JudgedSet):
-    fitted = fit([judged], "some/model")
+    fitted = fit([judged], "some/model", ReaderCuts())
     once = [rejudged(outcome.verdict, fitted) for outcome in judged.own]
     assert [rejudged(verdict, fitted) for verdict in once] == once
 
@@ -176,7 +176,10 @@ def test_judging_again_by_the_same_calibration_changes_nothing(judged: JudgedSet
 def test_several_sets_weigh_the_same_however_long_they_are(judged: JudgedSet):
     twice = judged._replace(own=[*judged.own, *judged.own], foreign=[*judged.foreign, *judged.foreign])
     other = judged._replace(name="other", own=[_turned(outcome) for outcome in judged.own])
-    once_fitted, twice_fitted = fit([judged, other], "m"), fit([twice, other], "m")
+    once_fitted, twice_fitted = (
+        fit([judged, other], "m", ReaderCuts()),
+        fit([twice, other], "m", ReaderCuts()),
+    )
     for evidence, heads in once_fitted.heads.items():
         assert twice_fitted.heads[evidence].hit.coef == pytest.approx(heads.hit.coef, abs=1e-3)
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.quality.metrics import Outcome, auroc
+from concord.quality.metrics import Outcome
 from concord.search.calibration import (
     READ,
     Calibration,
@@ -79,8 +79,6 @@ ANSWER_CUTS = {"very_high": 0.95, "high": 0.75, "medium_high": 0.55, "medium": 0
 # documents' own queries, and what is aimed at for the others.
 OWN_REFUSED, FEW_REFUSED = 0.04, 0.16
 FOREIGN_ANSWERED, NEAR_ANSWERED = 0.10, 0.35
-SETTLED = (1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, 3.0)  # log-odds that are tried
-LOST = 0.002  # of AUROC by reading no further
 DEFAULT_CUT = 0.65  # for `answerable`, where nothing unanswerable was asked
 STRONG, WEAK = 0.99, 0.50  # shares of foreign queries whose nearest chunk is below the strong or weak cut
 
@@ -125,11 +123,15 @@ class Cases(Struct, frozen=True):
     group: npt.NDArray[np.int64]
 
 
-def fit(sets: Sequence[JudgedSet], model: str, prior: Calibration | None = None) -> Calibration:
-    """Fit a calibration for an embedding model to judged sets; a prior is what to stay near to."""
+def fit(
+    sets: Sequence[JudgedSet], model: str, reader: ReaderCuts, prior: Calibration | None = None
+) -> Calibration:
+    """Fit a calibration for an embedding model to judged sets; a prior is what to stay near to.
+
+    `reader` is how far its reader is believed: that follows from the reader, not from the embedding model.
+    """
     heads = dict(prior.heads) if prior else {}
-    cuts = prior.reader if prior else reader_cuts(sets)
-    sets = [held.believing(cuts) for held in sets]
+    sets = [held.believing(reader) for held in sets]
     for evidence in FITTED:
         held = _large_enough([judged.only(evidence) for judged in sets])
         if sum(any(outcome.relevant) for judged in held for outcome in judged.own) >= LEAST:
@@ -141,7 +143,7 @@ def fit(sets: Sequence[JudgedSet], model: str, prior: Calibration | None = None)
         _fit_cuts(whole),
         prior.other_scripts if prior else 1.0,
         usual(whole) or (prior.usual if prior else None),
-        reader=cuts,
+        reader=reader,
     )
 
 
@@ -275,37 +277,6 @@ def _fit_cuts(sets: Sequence[JudgedSet]) -> Cuts:
         return Cuts(hit=HIT_CUTS, answer=ANSWER_CUTS)
     weak, strong = (round(float(np.quantile(nearest, share)), 4) for share in (WEAK, STRONG))
     return Cuts(strong, weak, HIT_CUTS, ANSWER_CUTS)
-
-
-def reader_cuts(sets: Sequence[JudgedSet]) -> ReaderCuts:
-    """Return from which log-odds on no further passage is read: the least that costs next to nothing.
-
-    What it costs is measured in AUROC between own queries that have an answer and near misses, in the mean
-    of the sets: the reader is believed no further than that.
-    """
-    sides = [
-        (
-            _best_read(outcome for outcome in held.own if any(outcome.relevant)),
-            _best_read(held.near),
-        )
-        for held in sets
-        if not held.few
-    ]
-    sides = [(own, near) for own, near in sides if len(own) >= LEAST_OF_A_SET <= len(near)]
-    if not sides:
-        return ReaderCuts()
-
-    def told(most: float) -> float:
-        clipped = (([min(x, most) for x in own], [min(x, most) for x in near]) for own, near in sides)
-        return float(np.mean([auroc(*pair) for pair in clipped]))
-
-    enough = told(np.inf) - LOST
-    return ReaderCuts(settled=next((cut for cut in SETTLED if told(cut) >= enough), None))
-
-
-def _best_read(outcomes: Iterable[Outcome]) -> list[float]:
-    known = (outcome.verdict.features for outcome in outcomes)
-    return [features["best_reader"] for features in known if "best_reader" in features]
 
 
 def answerable_cut(sets: Sequence[JudgedSet], answer: Head) -> float:

@@ -5,7 +5,7 @@ The fit stays near the one that ships: a few dozen queries move it a little, a f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -55,15 +55,15 @@ def refit(
     own = _checked([*(ask_own(collection, tools, progress) if collection else ()), *feedback])
     texts = [text for texts in others.values() for text in texts] or off_topic()
     foreign, near = ask(texts, tools, progress), ask(near_misses, tools, progress)
-    prior, model = shipped_calibration(identity), model_key(identity)
+    prior, model, reader = shipped_calibration(identity), model_key(identity), tools.calibration.reader
     judged = JudgedSet(collection.folder.name if collection else "feedback", own, foreign, near)
     return Refit(
-        calibration=fit([judged], model, prior),
+        calibration=fit([judged], model, reader, prior),
         queries=len(own) - len(feedback),
         feedback=len(feedback),
         foreign=len(foreign) + len(near),
         before=promises(own),
-        after=promises(_cross_fitted(judged, model, prior)),
+        after=promises(_cross_fitted(judged, lambda part: fit([part], model, reader, prior))),
     )
 
 
@@ -96,10 +96,10 @@ def _checked(own: Sequence[Outcome]) -> Sequence[Outcome]:
     return own
 
 
-def _cross_fitted(judged: JudgedSet, model: str, prior: Calibration | None) -> list[Outcome]:
+def _cross_fitted(judged: JudgedSet, fitted: Callable[[JudgedSet], Calibration]) -> list[Outcome]:
     """Return each query as a fit to the others judges it."""
     outcomes: list[Outcome] = []
     for fold in range(FOLDS):
         rest = [outcome for at, outcome in enumerate(judged.own) if at % FOLDS != fold]
-        outcomes += revised(judged.own[fold::FOLDS], fit([judged._replace(own=rest)], model, prior))
+        outcomes += revised(judged.own[fold::FOLDS], fitted(judged._replace(own=rest)))
     return outcomes
