@@ -202,7 +202,7 @@ def test_a_calibration_without_heads_for_the_reader_judges_as_before(
     assert words
     old = replace(words, heads={"words": words.heads["words"]})
     expected = ask(MISSED, reader__enabled=False).confidence_score
-    monkeypatch.setattr("concord.search.calibration.find_calibration", lambda identity, paths: old)
+    monkeypatch.setattr("concord.search.setup.find_calibration", lambda identity, paths: old)
     assert ask(MISSED).confidence_score == expected
 
 
