@@ -225,7 +225,9 @@ def test_the_answer_on_the_wire_is_null_where_there_is_none(ask: Ask):
     jsonschema.validate(wire, SCHEMA)
 
 
-def test_reranking_puts_first_what_the_reader_prefers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_the_reader_prefers_comes_first_unless_an_order_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
     harbour = "The harbour of Norvik, the dredging of the harbour and those who led the harbour of Norvik"
@@ -234,10 +236,14 @@ def test_reranking_puts_first_what_the_reader_prefers(tmp_path: Path, monkeypatc
     with KnowledgeBase.open() as knowledge:
         knowledge.add(tmp_path / "a.md")
         knowledge.add(tmp_path / "b.md")
-        plain, reranked = (knowledge.search(ANSWERED, rerank=rerank) for rerank in (False, True))
+        auto = knowledge.search(ANSWERED)
+        plain, reranked = (
+            knowledge.search(ANSWERED, fusion="rrf", rerank=rerank) for rerank in (False, True)
+        )
     assert [hit.document.path for hit in plain.hits] == ["a.md", "b.md"]
+    assert [hit.document.path for hit in auto.hits] == ["b.md", "a.md"]
     assert [hit.document.path for hit in reranked.hits] == ["b.md", "a.md"]
-    scores = [hit.score for hit in reranked.hits]
+    scores = [hit.score for hit in auto.hits]
     assert scores == sorted(scores, reverse=True)
 
 

