@@ -64,33 +64,22 @@ def boost(
     ]
     rare = 1.0 if _is_question(query) else rareness(query.chunks, query.frequencies)
     # Of the first few, so that asking for more moves none; those that have an asked name are far ahead.
-    first = [p.ranked for p in passages[:READ_AT_LEAST] if not p.ranked.candidate.name_score]
-    reach, now = score_range(first), time.time()
-    shares = [_share(passage, query, rare, accesses, now) for passage in passages]
-    if has_words:
-        prose = [passage.document.type != "code" for passage in passages[:READ_AT_LEAST]]
-        worth = COVERAGE * sum(prose) / len(prose)
-        shares = [share + worth * p.coverage for share, p in zip(shares, passages, strict=True)]
-    if by_name:
-        names = [NAMED * passage.ranked.candidate.name_score for passage in passages]
-        shares = [share + name for share, name in zip(shares, names, strict=True)]
-    return in_order(passages, [p.ranked.score + reach * s for p, s in zip(passages, shares, strict=True)])
+    few = passages[:READ_AT_LEAST]
+    reach, now = score_range([p.ranked for p in few if not p.ranked.candidate.name_score]), time.time()
+    prose = sum(passage.document.type != "code" for passage in few) if has_words else 0
 
+    def boosted(passage: Passage) -> float:
+        share = NEIGHBOURS * passage.closeness + (VERBATIM * rare if passage.closeness == 1 else 0.0)
+        share += ENTITY if mentions(query.entities, passage.chunk.text) else 0.0
+        access = accesses.get(passage.document.id)
+        share += USAGE * habit(access, now) if access else 0.0
+        share += COVERAGE * prose / max(1, len(few)) * passage.coverage
+        share += NAMED * passage.ranked.candidate.name_score if by_name else 0.0
+        return passage.ranked.score + reach * share
 
-def in_order(passages: Sequence[Passage], scores: Sequence[float]) -> list[Passage]:
-    """Return passages with other scores, best first; ties as in `fuse.ordered`."""
-    scored = [
-        replace(passage, ranked=replace(passage.ranked, score=score))
-        for passage, score in zip(passages, scores, strict=True)
-    ]
+    scored = [replace(p, ranked=replace(p.ranked, score=boosted(p))) for p in passages]
+    # Best first; ties as in `fuse.ordered`.
     return sorted(scored, key=lambda p: (-p.ranked.score, -len(p.ranked.candidate.ranks), p.chunk.id))
-
-
-def _share(passage: Passage, query: Query, rare: float, accesses: Mapping[str, Access], now: float) -> float:
-    share = NEIGHBOURS * passage.closeness + (VERBATIM * rare if passage.closeness == 1 else 0.0)
-    share += ENTITY if mentions(query.entities, passage.chunk.text) else 0.0
-    access = accesses.get(passage.document.id)
-    return share + (USAGE * habit(access, now) if access else 0.0)
 
 
 def _coverage(passage: Passage, worths: Mapping[str, float]) -> float:

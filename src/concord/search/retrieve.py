@@ -32,6 +32,7 @@ LEGS: Mapping[Mode, tuple[Leg, ...]] = {
     "fts5": ("lexical",),
 }
 MAX_PLACES = 8  # of one query that are looked up
+_Named = tuple[Sequence[Scored], ChunkId | None]  # chunks that define a name, and the one at an asked place
 
 
 class Retrieved(Struct, frozen=True):
@@ -39,7 +40,6 @@ class Retrieved(Struct, frozen=True):
 
     lists: Sequence[RankedList]
     names: Mapping[ChunkId, float] = {}  # chunk → its share of the best name score
-    place: tuple[ChunkId, int | None] | None = None  # where the query points to, and the line if it names one
     degraded: tuple[Degraded, ...] = ()
     timings_ms: Mapping[str, float] = {}
 
@@ -52,9 +52,8 @@ def retrieve(query: Query, mode: Mode, tools: Tools, deadline: Deadline) -> Retr
         Unavailable: meaning cannot be searched, and nothing else was asked for.
     """
     asked = [strategy for strategy in tools.strategies if strategy.leg in LEGS[mode]]
-    names = (
-        Task(partial(_named, query, tools)) if "lexical" in LEGS[mode] and _names_something(query) else None
-    )
+    has_names = "lexical" in LEGS[mode] and (query.names or "." in query.text)
+    names = Task(partial(_named, query, tools)) if has_names else None
     retrieved = ask(asked, query, deadline)
     _refuse_without_words(retrieved, mode)
     if mode == "semantic" and query.chunks:
@@ -81,21 +80,10 @@ def ask(strategies: Sequence[Strategy], query: Query, deadline: Deadline) -> Ret
     return Retrieved(lists, degraded=tuple(degraded), timings_ms=took)
 
 
-def _names_something(query: Query) -> bool:
-    return bool(query.names) or "." in query.text
-
-
-class _Named(Struct, frozen=True):
-    scores: Sequence[Scored]
-    place: tuple[ChunkId, int | None] | None
-
-
 def _named(query: Query, tools: Tools) -> _Named:
-    scores = (
-        tools.store.words.search_names(query.names, query.filter, query.candidates) if query.names else []
-    )
-    place = None if query.filter.path else _place(query, tools.store.catalog)
-    return _Named(scores, place)
+    search = tools.store.words.search_names
+    scores = search(query.names, query.filter, query.candidates) if query.names else []
+    return scores, None if query.filter.path else _place(query, tools.store.catalog)
 
 
 def _with_names(retrieved: Retrieved, names: Task[_Named], deadline: Deadline) -> Retrieved:
@@ -104,22 +92,22 @@ def _with_names(retrieved: Retrieved, names: Task[_Named], deadline: Deadline) -
         found = names.result(deadline.left_ms())
     except Exception as error:  # the answer says so and goes on
         return replace(retrieved, degraded=(*retrieved.degraded, Degraded(NAMES, reason_of(error))))
-    if found is None or not (found.scores or found.place):
+    scores, place = found or ((), None)
+    if not scores and place is None:
         return retrieved
-    best = max((row.score for row in found.scores), default=1.0)
-    shares = {row.chunk_id: row.score / best for row in found.scores}
-    if found.place:
-        shares = {**dict.fromkeys(shares, 0.0), found.place[0]: 1.0}
+    best = max((row.score for row in scores), default=1.0)
+    shares = {row.chunk_id: row.score / best for row in scores}
+    if place is not None:
+        shares = {**dict.fromkeys(shares, 0.0), place: 1.0}
     ranked = [Scored(chunk_id, share) for chunk_id, share in shares.items() if share]
     return replace(
         retrieved,
         lists=[*retrieved.lists, RankedList(NAMES, "lexical", ranked)],
         names=shares,
-        place=found.place,
     )
 
 
-def _place(query: Query, catalog: Catalog) -> tuple[ChunkId, int | None] | None:
+def _place(query: Query, catalog: Catalog) -> ChunkId | None:
     """Return the chunk at the first place that a query names (src/app.py:120), if one document fits it."""
     for place in places_in(query.meaning)[:MAX_PLACES]:
         known = [
@@ -127,7 +115,7 @@ def _place(query: Query, catalog: Catalog) -> tuple[ChunkId, int | None] | None:
         ]
         chunk = _chunk_at(place, catalog.chunks(known[0].id)) if len(known) == 1 else None
         if chunk:
-            return chunk.id, place.lines[0] if place.lines else None
+            return chunk.id
     return None
 
 
