@@ -73,7 +73,8 @@ def test_what_a_killed_backup_left_is_removed_by_the_next_one_of_that_name(
     folder.mkdir()
     command = [sys.executable, "-c", KILLED, base.settings.store_url, str(folder / "kb.db")]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    (left,) = folder.glob("kb.db.*.part")
+    left = folder / "kb.db.copy.part"
+    assert left.exists()
     write(folder / f"{left.name}-wal", "the log of a part")
     others = [
         write(folder / name, "theirs")

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
+from concord.core.errors import Action, BadValue, Hint, NotFound
 from concord.store.links import names_of_documents, put_links, relink, rename
 from concord.store.rows import (
     TAGS,
@@ -19,7 +20,6 @@ from concord.store.rows import (
     source_values,
 )
 from concord.store.sql import Database, Duplicate, Session, WordTables
-from concord.store.store_errors import name_taken, no_document, no_source, path_taken
 from concord.store.words import put_names
 from concord.text.document import embedded_tags
 from concord.text.names import names_of
@@ -78,6 +78,7 @@ _DELETE_TAGS = """
 DELETE FROM kb_document_tags WHERE document = (SELECT key FROM kb_documents WHERE id = :id)"""
 _PUT_TAG = "INSERT INTO kb_document_tags (document, tag, position) VALUES (:document, :tag, :position)"
 COUNT_CHANGE = "UPDATE kb_meta SET value = value + 1 WHERE key = 'generation'"
+_GONE = "it may have been removed meanwhile"
 
 _Given = Sequence[tuple[Document, Sequence[Piece]]]
 _Stored = tuple[str, str, str, tuple[str, ...]]  # type, path, title and tags
@@ -97,7 +98,10 @@ class Changes:
             try:
                 session.run(PUT_SOURCE, source_values(source))
             except Duplicate as fault:
-                raise name_taken(source) from fault
+                raise BadValue(
+                    f"another source is called {source.name!r} or has the prefix {source.prefix!r}",
+                    hint=Hint(Action.NAME, "give {name}"),
+                ) from fault
             session.run(COUNT_CHANGE)
 
     def remove_source(self, source_id: str) -> int:
@@ -215,7 +219,7 @@ class Changes:
     def _update(self, session: Session, document: Document) -> None:
         sources, stored = _stored(session, [document])
         if document.id not in stored:
-            raise no_document(document.id)
+            raise NotFound(f"there is no document {document.id!r}", hint=_GONE)
         key = _rewrite_document(session, document, sources)
         type, path, title, tags = before = stored[document.id]
         rows = session.rows(_CHUNK_TEXTS, {"key": key})
@@ -279,7 +283,7 @@ def _stored(session: Session, documents: Sequence[Document]) -> tuple[dict[str, 
     sources = dict(session.rows(_KEYS_OF_SOURCES, {"sources": wanted}))
     for source_id in wanted:
         if source_id not in sources:
-            raise no_source(source_id)
+            raise NotFound(f"there is no source {source_id!r}", hint=_GONE)
     rows = session.rows(_STORED, {"ids": [document.id for document in documents]})
     return sources, {id: (type, path, title, list_of(tags)) for id, type, path, title, tags in rows}
 
@@ -301,7 +305,11 @@ def write_documents(session: Session, documents: Sequence[Document], sources: Ma
     try:
         keys: list[int] = session.insert_many(_PUT_DOCUMENT, rows)
     except Duplicate as fault:
-        raise path_taken(*(document.path for document in documents)) from fault
+        which = repr(documents[0].path) if len(documents) == 1 else "one of the paths"
+        raise BadValue(
+            f"another document is stored under {which}",
+            hint="delete it first, or give this one another path",
+        ) from fault
     session.run_many(
         _PUT_TAG,
         (

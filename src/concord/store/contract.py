@@ -445,6 +445,20 @@ class Store(Protocol):
         """Free connections and files."""
 
 
+class Backend(Store, Protocol):
+    """A store that its URL tells how to open."""
+
+    @classmethod
+    def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> Backend:
+        """Open an organisation's store, migrating what is old; where there is none, a change makes it.
+
+        Raises:
+            BadValue: the URL or the organisation's name is not of the form it must have.
+            StoreError: what is there cannot be used as it is.
+            BackendDown: the disk or the server refuses.
+        """
+
+
 class Salvage(Struct, frozen=True):
     """What could be read of a store that may be damaged, and of what is kept beside it."""
 

@@ -77,14 +77,15 @@ _Free = Callable[[], object]  # what ends a lock
 
 def _acquired(path: str, deadline: float) -> _Free | None:
     """Try until the deadline; return what frees the lock."""
-    attempt = _try if HAS_LOCKS else _try_by_database
+    attempt = hold_file if HAS_LOCKS else _try_by_database
     while (free := attempt(path)) is None and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     return free
 
 
-def _try(path: str) -> _Free | None:
-    opened = os.open(path, os.O_RDWR | os.O_CREAT | CLOSED_IN_CHILDREN, 0o644)
+def hold_file(path: str, mode: int = 0o644) -> _Free | None:
+    """Make a file and lock it; return what deletes and frees it, None if somebody else holds it."""
+    opened = os.open(path, os.O_RDWR | os.O_CREAT | CLOSED_IN_CHILDREN, mode)
     if try_lock(opened) and _is_still_there(path, opened):
         return partial(_free, path, opened)
     os.close(opened)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from concord.core.filesystem import replace_file, sweep_drafts
 from concord.core.values import check_org
 from concord.store.catalog import SqlCatalog
 from concord.store.contents import fill
-from concord.store.contract import EVERY, Place, Select, Store, TextHash, WordIndex
+from concord.store.contract import EVERY, Place, Select, TextHash, WordIndex
 from concord.store.embeddings import SqlCache
 from concord.store.files import file_birthplace, file_identity, file_lock, organisations_beside
 from concord.store.json_format import contents_of, decoded, saved_in
@@ -39,7 +39,6 @@ from concord.types import Document, Identity, Vector
 
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
-    from concord.core.reports import Finding
 
 
 _numbers = count(1)
@@ -91,46 +90,26 @@ class MemoryDatabase(Database):
         return ""
 
 
-class MemoryStore(SqlStore, Store):
+class MemoryStore(SqlStore):
     """The storage of one organisation, as long as it is referred to. Each one that is opened is empty."""
 
     def __init__(self, database: MemoryDatabase | None = None) -> None:
-        self._database = database or MemoryDatabase()
+        database = database or MemoryDatabase()
         words, tables = SQLiteWordTables(), SQLiteVectorTables()
-        super().__init__(self._database, words, tables)
-        self.catalog = _WholeCatalog(self._database, words)
-        self.cache = _WholeCache(self._database, tables)
-        self.words: WordIndex = SQLiteWords(self._database)
+        super().__init__(database, words, tables)
+        self.catalog = _WholeCatalog(database, words)
+        self.cache = _WholeCache(database, tables)
+        self.words: WordIndex = SQLiteWords(database)
 
     @classmethod
+    @override
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> MemoryStore:
-        """Return a new store, whatever the URL."""
         return cls()
 
     @property
     @override
     def place(self) -> Place:
         return Place(None, True, [], f"memory {id(self)}")
-
-    @override
-    def lock(self, name: str, doing: str, *, wait_s: float) -> AbstractContextManager[None]:
-        return self._database.lock(name, doing, wait_s)
-
-    @override
-    def check(self) -> list[Finding]:
-        return []  # no disk can damage it
-
-    @override
-    def repair(self, findings: Sequence[Finding]) -> None:
-        pass
-
-    @override
-    def maintain(self, progress: Progress) -> None:
-        pass
-
-    @override
-    def vector_index_state(self) -> None:
-        return None
 
     @override
     def backup(self, path: str, progress: Progress) -> None:
@@ -254,14 +233,8 @@ class JsonStore(MemoryStore):
         self._path = path
 
     @classmethod
+    @override
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> JsonStore:
-        """Open an organisation's file; there need not be one before the first change.
-
-        Raises:
-            BadValue: the URL or the organisation's name is not of the form it must have.
-            StoreError: the file cannot be used as it is.
-            BackendDown: the disk refuses.
-        """
         store = cls(locate(url, org))
         with store._database.read():  # a damaged file is reported now
             return store

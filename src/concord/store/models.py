@@ -8,10 +8,10 @@ from typing import Protocol
 from msgspec import Struct
 
 from concord import types
+from concord.core.errors import Action, BadValue, Hint, NotFound
 from concord.store.contract import Models, VectorIndex
 from concord.store.rows import details_column, details_of, identity_column, identity_of
 from concord.store.sql import Database, Session, override
-from concord.store.store_errors import space_in_use, unknown_space
 from concord.types import Filter, Identity, Json, Scored, Vector
 
 _MODELS = """
@@ -96,7 +96,10 @@ class SqlModels(Models):
         with self._database.transaction() as session:
             model = _added(session, identity)
             if model == active_model(session):
-                raise space_in_use(identity)
+                raise BadValue(
+                    f"searches use {identity.name}, so it cannot be removed",
+                    hint=Hint(Action.MODELS_USE, "{models_use} another one first"),
+                )
             values = {"model": model.key}
             dropped = session.value("SELECT count(*) FROM kb_chunk_vectors WHERE model = :model", values)
             session.run("DELETE FROM kb_chunk_vectors WHERE model = :model", values)
@@ -159,7 +162,10 @@ def use(session: Session, model: Model) -> None:
 def _added(session: Session, identity: Identity) -> Model:
     model = find_model(session, identity)
     if model is None or not model.is_added:
-        raise unknown_space(identity)
+        raise NotFound(
+            f"there are no vectors of {identity.name}",
+            hint=Hint(Action.MODELS_LIST, "{models_list} shows what there is"),
+        )
     return model
 
 

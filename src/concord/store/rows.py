@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import json
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 
 from concord.store.sql import Dialect, Row
 from concord.text.globs import is_prefix, literal_prefix
@@ -19,38 +19,17 @@ LAST_CHARACTER = "\U0010ffff"  # whatever begins with `text` sorts between `text
 
 def source_values(source: Source) -> dict[str, Any]:
     """Return the columns of a source."""
-    return {
-        "id": source.id,
-        "name": source.name,
-        "path": source.path,
-        "kind": source.kind,
-        "prefix": source.prefix,
-        "patterns": stored_list(source.patterns),
-        "tags": stored_list(source.tags),
-        "trust": source.trust,
-        "created_at": float(source.created_at),
-        "synced_at": None if source.synced_at is None else float(source.synced_at),
-        "about": source.about,
-    }
+    lists = {"patterns": stored_list(source.patterns), "tags": stored_list(source.tags)}
+    return {**asdict(source), **lists}
 
 
 def document_values(document: Document) -> dict[str, Any]:
-    """Return the columns of a document; its source by id. Where its tags are kept is the engine's affair."""
-    return {
-        "id": document.id,
-        "source_id": document.source_id,
-        "path": document.path,
-        "type": document.type,
-        "title": document.title,
+    """Return the columns of a document; its source by id. Its tags are rows of another table."""
+    mappings = {
         "details": details_column(document.details),
-        "file_hash": document.file_hash,
-        "content_hash": document.content_hash,
-        "size": document.size,
-        "mtime_ns": document.mtime_ns,
-        "superseded_by": document.superseded_by,
-        "indexed_at": float(document.indexed_at),
         "fields": details_column(document.fields),
     }
+    return {**asdict(document), **mappings}
 
 
 def details_column(details: Mapping[str, Any]) -> str:

@@ -112,6 +112,15 @@ Kinds = type[Exception] | tuple[type[Exception], ...]
 Explanations = Iterable[tuple[Kinds, Callable[[Exception, Place], KBError | None]]]
 
 
+def says(kind: type[KBError], message: str, hint: str) -> Callable[[object, str], KBError]:
+    """Return what makes an error of ours; the message may name the {place} and say the {fault}."""
+
+    def explain(fault: object, place: str) -> KBError:
+        return kind(message.format(place=place, fault=str(fault).strip().partition("\n")[0]), hint=hint)
+
+    return explain
+
+
 @contextmanager
 def explained(raised: Kinds, explanations: Explanations[Place], place: Place) -> Iterator[None]:
     """Turn what an engine raises in the block into a KBError; what only a fault of ours can cause passes."""

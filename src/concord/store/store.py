@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import starmap
+from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
 from concord.store.catalog import SqlCatalog
-from concord.store.contract import Catalog, EmbeddingCache, Journal, Links, Models, Outbox
+from concord.store.contract import Backend, Catalog, EmbeddingCache, Journal, Links, Models, Outbox
 from concord.store.embeddings import SqlCache
 from concord.store.links import SqlLinks
 from concord.store.models import SqlModels, VectorTables
 from concord.store.outbox import SqlOutbox
 from concord.store.sql import Database, WordTables, override
 from concord.types import Access, Feedback
+
+if TYPE_CHECKING:
+    from concord.core.protocols import Progress
+    from concord.core.reports import Finding, VectorIndexState
 
 _RECORD_ACCESS = """
 INSERT INTO kb_accesses (document, count, last_at)
@@ -37,16 +43,37 @@ FEEDBACK = """
 SELECT document_id, citation, opinion, query, at FROM kb_feedback ORDER BY at, query, document_id"""
 
 
-class SqlStore:
-    """The parts of a store that all engines share."""
+class SqlStore(Backend):
+    """The parts of a store that all engines share, and an engine that needs no care."""
 
     def __init__(self, database: Database, words: WordTables, tables: VectorTables) -> None:
+        self._database = database
         self.catalog: Catalog = SqlCatalog(database, words)
         self.models: Models = SqlModels(database, tables)
         self.cache: EmbeddingCache = SqlCache(database, tables)
         self.outbox: Outbox = SqlOutbox(database)
         self.links: Links = SqlLinks(database)
         self.journal: Journal = SqlJournal(database)
+
+    @override
+    def lock(self, name: str, doing: str, *, wait_s: float) -> AbstractContextManager[None]:
+        return self._database.lock(name, doing, wait_s)
+
+    @override
+    def check(self) -> list[Finding]:
+        return []
+
+    @override
+    def repair(self, findings: Sequence[Finding]) -> None:
+        pass
+
+    @override
+    def maintain(self, progress: Progress) -> None:
+        pass
+
+    @override
+    def vector_index_state(self) -> VectorIndexState | None:
+        return None
 
 
 class SqlJournal(Journal):

@@ -12,7 +12,9 @@ from concord.store.contract import WordIndex
 from concord.store.rows import LEAST_IDF, condition, owner_and_name
 from concord.store.sql import Database, Session, override
 from concord.text.similar import Typed, similar, typed
-from concord.types import AllOf, AnyOf, ChunkId, Filter, Match, Scored, Without
+from concord.types import AllOf, AnyOf, ChunkId, Filter, Match, Phrase, Scored, Without, Word
+
+_MAX_DEPTH = 16  # FTS5's parser gives up at about 30 nested brackets; nothing that a person types comes near
 
 _STORED = "SELECT chunk, token FROM kb_names WHERE chunk IN (:chunks...)"
 _FORGET = "DELETE FROM kb_names WHERE chunk IN (:chunks...)"
@@ -108,7 +110,7 @@ def _asked(tokens: Sequence[str]) -> tuple[str, dict[str, Any]]:
 
 
 def wanted(match: Match) -> tuple[Match, ...]:
-    """Return all words that a match looks for, without those that it excludes: for one nested too deeply."""
+    """Return all words that a match looks for, without those that it excludes."""
     found: list[Match] = []
     waiting = [match]
     while waiting:
@@ -120,6 +122,21 @@ def wanted(match: Match) -> tuple[Match, ...]:
         else:
             found.append(part)
     return tuple(found)
+
+
+def levelled(match: Match, depth: int = _MAX_DEPTH) -> Match:
+    """Return a match that nests no deeper than engines can go.
+
+    `a NOT b NOT c …` is one exclusion, and what lies too deep asks for any of its words.
+    """
+    if isinstance(match, Word | Phrase):
+        return match
+    if depth == 0:
+        return AnyOf(wanted(match))
+    if isinstance(match, Without):
+        keep, dropped = kept_and_dropped(match)
+        return Without(levelled(keep, depth - 1), levelled(AnyOf(dropped), depth))
+    return type(match)(tuple(levelled(part, depth - 1) for part in match.parts))
 
 
 def kept_and_dropped(match: Without) -> tuple[Match, tuple[Match, ...]]:

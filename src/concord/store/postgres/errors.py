@@ -26,7 +26,7 @@ from concord.core.errors import (
     StoreError,
     joined,
 )
-from concord.store.sql import Explanations, explained
+from concord.store.sql import Explanations, explained, says
 
 _CONNECTING = "connection failed: "  # as psycopg begins: a connection that is cut off later was let in
 _SERVER_WORDS = re.compile(r"\bFATAL:\s*([^\n]+)")  # in most languages; libpq's own errors have no such word
@@ -61,12 +61,12 @@ def is_lost(error: BaseException) -> bool:
 def is_full(error: Exception) -> bool:
     """Whether a server that runs has refused a connection, as far as its language tells: it has enough."""
     words = _server_words(error)
-    return bool(words) and _refusal(words) in (_crowded, _refusing)
+    return bool(words) and _refusal(words) in (_CROWDED, _REFUSING)
 
 
 def is_crowded(error: Exception) -> bool:
     """Whether a server has refused a connection because there are as many as there may be."""
-    return _refusal(_server_words(error)) is _crowded
+    return _refusal(_server_words(error)) is _CROWDED
 
 
 def _server_words(error: Exception) -> str:
@@ -74,147 +74,124 @@ def _server_words(error: Exception) -> str:
     return words[1] if words else ""
 
 
-def _refusal(words: str) -> Callable[[str, str], KBError]:
-    return next((explain for pattern, explain in _REFUSALS if pattern.search(words)), _refusing)
+def _refusal(words: str) -> Callable[[object, str], KBError]:
+    return next((explain for pattern, explain in _REFUSALS if pattern.search(words)), _REFUSING)
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
-
-
-def _crowded(words: str, server: str) -> KBError:
-    return StoreBusy(
-        f"all connections to PostgreSQL at {server} are in use",
-        hint="wait a moment, then try again; if that never helps, the role is allowed too few: whoever writes"
-        " needs 2 at once (ALTER ROLE … CONNECTION LIMIT)",
-    )
-
-
-def _not_let_in(words: str, server: str) -> KBError:
-    return StoreError(
-        f"PostgreSQL at {server} does not let us in: {words}",
-        hint="check the user and the password in store.url (or ~/.pgpass), and what the server's pg_hba.conf"
-        " allows",
-    )
-
-
-def _no_database(words: str, server: str) -> KBError:
-    return StoreError(
-        f"PostgreSQL at {server} has no such database: {words}",
-        hint="check the name at the end of store.url, or let an administrator make it: docs/postgresql.md",
-    )
-
-
-def _not_ready(words: str, server: str) -> KBError:
-    return BackendDown(
-        f"PostgreSQL at {server} takes no connections now: {words}",
-        hint="nothing was lost: wait a moment, then repeat the command",
-    )
-
-
-def _refusing(words: str, server: str) -> KBError:
-    return StoreError(
-        f"PostgreSQL at {server} refuses the connection: {words}",
-        hint="check the user, the password and the database in store.url, and the server's log",
-    )
-
-
-_REFUSALS: tuple[tuple[re.Pattern[str], Callable[[str, str], KBError]], ...] = (
-    (re.compile(r"too many (clients|connections)|connection slots"), _crowded),
-    (re.compile(r'database ".*" does not exist'), _no_database),
-    (re.compile(r"starting up|shutting down|recovery mode|not (yet|currently) accepting"), _not_ready),
-    (re.compile(r'authentication failed|role ".*" does not exist|permitted to log in'), _not_let_in),
-    (re.compile(r"pg_hba\.conf|permission denied for database"), _not_let_in),
+_CROWDED = says(
+    StoreBusy,
+    "all connections to PostgreSQL at {place} are in use",
+    "wait a moment, then try again; if that never helps, the role is allowed too few: whoever writes"
+    " needs 2 at once (ALTER ROLE … CONNECTION LIMIT)",
+)
+_NOT_LET_IN = says(
+    StoreError,
+    "PostgreSQL at {place} does not let us in: {fault}",
+    "check the user and the password in store.url (or ~/.pgpass), and what the server's pg_hba.conf allows",
+)
+_NO_DATABASE = says(
+    StoreError,
+    "PostgreSQL at {place} has no such database: {fault}",
+    "check the name at the end of store.url, or let an administrator make it: docs/postgresql.md",
+)
+_NOT_READY = says(
+    BackendDown,
+    "PostgreSQL at {place} takes no connections now: {fault}",
+    "nothing was lost: wait a moment, then repeat the command",
+)
+_REFUSING = says(
+    StoreError,
+    "PostgreSQL at {place} refuses the connection: {fault}",
+    "check the user, the password and the database in store.url, and the server's log",
+)
+_SILENT = says(
+    BackendDown,
+    "PostgreSQL at {place} does not answer: {fault}",
+    "nothing was lost: start it again or check the network, then repeat the command",
+)
+_WRONG = says(
+    BadValue,
+    "the URL of PostgreSQL at {place} is wrong: {fault}",
+    "check what follows the database in store.url",
+)
+_REFUSALS: tuple[tuple[re.Pattern[str], Callable[[object, str], KBError]], ...] = (
+    (re.compile(r"too many (clients|connections)|connection slots"), _CROWDED),
+    (re.compile(r'database ".*" does not exist'), _NO_DATABASE),
+    (re.compile(r"starting up|shutting down|recovery mode|not (yet|currently) accepting"), _NOT_READY),
+    (re.compile(r'authentication failed|role ".*" does not exist|permitted to log in'), _NOT_LET_IN),
+    (re.compile(r"pg_hba\.conf|permission denied for database"), _NOT_LET_IN),
 )
 
 
 def _down(error: Exception, server: str) -> KBError:
     if getattr(getattr(error, "pgconn", None), "needs_password", False):
-        return _not_let_in("it asks for a password, and there is none", server)
+        return _NOT_LET_IN("it asks for a password, and there is none", server)
     if wrong := _WRONG_URL.search(str(error)):
-        return BadValue(
-            f"the URL of PostgreSQL at {server} is wrong: {wrong[1]}",
-            hint="check what follows the database in store.url",
-        )
+        return _WRONG(wrong[1], server)
     if words := _server_words(error):
         return _refusal(words)(words, server)
-    return BackendDown(
-        f"PostgreSQL at {server} does not answer: {_first_line(error)}",
-        hint="nothing was lost: start it again or check the network, then repeat the command",
-    )
+    return _SILENT(error, server)
 
 
 def _late(error: Exception, server: str) -> KBError:
     more: str = Hint(Action.DEADLINE, "allow a search more time with {deadline}")
     if limit_ms() is None:  # nothing of ours: the server's own limit, for the role or the database
         more = "raise statement_timeout, which is not ours: ALTER ROLE … SET statement_timeout = 0"
-    return StoreBusy(
-        f"PostgreSQL at {server} broke off what took too long: {_first_line(error)}",
-        hint=joined(
-            ", or ",
-            "it is slow, or somebody keeps a table locked (pg_stat_activity tells who): try again later",
-            more,
-        ),
-    )
+    slow = "it is slow, or somebody keeps a table locked (pg_stat_activity tells who): try again later"
+    message = "PostgreSQL at {place} broke off what took too long: {fault}"
+    return says(StoreBusy, message, joined(", or ", slow, more))(error, server)
 
 
 def _refused(error: Exception, server: str) -> KBError:
     hint = "give the role what it needs, or let an administrator run the command once"
-    if denied := _DENIED.search(_first_line(error)):
+    if denied := _DENIED.search(str(error)):
         kind, name = denied.groups()
         hint = f"let the role that owns it, or an administrator, run GRANT {_RIGHTS[kind]} {name} TO the role"
-    return StoreError(f"PostgreSQL at {server} does not allow it: {_first_line(error)}", hint=hint)
+    return says(StoreError, "PostgreSQL at {place} does not allow it: {fault}", hint)(error, server)
 
 
-def _altered(error: Exception, server: str) -> KBError:
-    return CorruptStore(
-        f"the tables in PostgreSQL at {server} are not as they were made: {_first_line(error)}",
-        hint=Hint(
-            Action.NOTE_EXPORT,
-            "restore them from a backup, or try {note_export}, then drop the kb_ tables and run {add} again:"
-            " all but notes is built from your files",
-        ),
-    )
-
-
-def _explained(kind: type[KBError], message: str, hint: str) -> Callable[[Exception, str], KBError]:
-    """Return what makes an error of ours; the message may name the server and the error's first line."""
-    return lambda error, server: kind(message.format(server=server, error=_first_line(error)), hint=hint)
-
-
-_BUSY = _explained(
+_ALTERED = says(
+    CorruptStore,
+    "the tables in PostgreSQL at {place} are not as they were made: {fault}",
+    Hint(
+        Action.NOTE_EXPORT,
+        "restore them from a backup, or try {note_export}, then drop the kb_ tables and run {add} again:"
+        " all but notes is built from your files",
+    ),
+)
+_BUSY = says(
     StoreBusy,
     "another process keeps what is to be changed locked",
     "wait for it to finish, then try again",
 )
-_FULL = _explained(
+_FULL = says(
     BackendDown,
-    "PostgreSQL at {server} has no room left: {error}",
+    "PostgreSQL at {place} has no room left: {fault}",
     "free some space there, then run the command again",
 )
-_READ_ONLY = _explained(
-    BackendDown, "PostgreSQL at {server} is read-only", "write to the primary server, not to a replica"
+_READ_ONLY = says(
+    BackendDown, "PostgreSQL at {place} is read-only", "write to the primary server, not to a replica"
 )
-_NO_EXTENSION = _explained(
+_NO_EXTENSION = says(
     StoreError,
-    "PostgreSQL at {server} lacks an extension: {error}",
+    "PostgreSQL at {place} lacks an extension: {fault}",
     "install pgvector (0.8 or newer) and the contrib package on the server",
 )
-_UNSTORABLE = _explained(BadValue, "PostgreSQL cannot store a value: {error}", "rename or convert it")
-_TOO_LARGE = _explained(
+_UNSTORABLE = says(BadValue, "PostgreSQL cannot store a value: {fault}", "rename or convert it")
+_TOO_LARGE = says(
     BadValue, "a path, a text or a value is too large to be stored", "split the file, or leave it out"
 )
-_PATTERN = _explained(BadValue, "the path pattern is too long or too complex", "use fewer wildcards")
+_PATTERN = says(BadValue, "the path pattern is too long or too complex", "use fewer wildcards")
 
 _EXPLANATIONS: Explanations[str] = (
-    ((PoolTimeout, TooManyRequests, errors.TooManyConnections), lambda error, server: _crowded("", server)),
+    ((PoolTimeout, TooManyRequests, errors.TooManyConnections), _CROWDED),
     ((errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure), _BUSY),
     (errors.QueryCanceled, _late),
     ((errors.DiskFull, errors.OutOfMemory), _FULL),
     (errors.ReadOnlySqlTransaction, _READ_ONLY),
     (errors.InsufficientPrivilege, _refused),
     ((errors.FeatureNotSupported, errors.UndefinedFile), _NO_EXTENSION),
-    ((errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction), _altered),
+    ((errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction), _ALTERED),
     (errors.InvalidRegularExpression, _PATTERN),
     (errors.ProgramLimitExceeded, _TOO_LARGE),
     ((psycopg.OperationalError, psycopg.InterfaceError, PoolClosed), _down),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from concord.store.postgres.database import PostgresSession
 from concord.store.postgres.postings import BLOCK, LABELS, POSTING_BYTES, lexemes
 from concord.store.rows import LAST_CHARACTER, WEIGHTS
-from concord.store.words import kept_and_dropped, wanted
+from concord.store.words import levelled
 from concord.text.tokens import K1, B, idf
 from concord.types import AllOf, Match, Phrase, Scored, Without, Word
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     _Integers = NDArray[np.int64]
     _Floats = NDArray[np.float64]
 
-_MAX_DEPTH = 16  # of nested parts; nothing that a person types comes near
 _LONGEST_PHRASE = 256  # tokens; the rest of a longer one could hardly tell two chunks apart
 RARE = 5000  # chunks: the postings of a token in no more are read along with their number
 _ANY = 2**40  # chunks: more than there are
@@ -185,22 +184,20 @@ class _Evaluation:
         """Return all chunks of a match."""
         import numpy as np
 
-        return self._of(match, _MAX_DEPTH) or Postings(np.empty(0, np.int64), np.empty(0))
+        return self._of(levelled(match)) or Postings(np.empty(0, np.int64), np.empty(0))
 
-    def _of(self, match: Match, depth: int) -> Postings | None:
+    def _of(self, match: Match) -> Postings | None:
         """Return the chunks of a part; None if it has no token, so that it asks for nothing."""
         if isinstance(match, Word | Phrase):
             return self._leaf(match)
-        if depth == 0:
-            return self._joined(wanted(match), False, 1)
         if isinstance(match, Without):
-            return self._without(match, depth)
-        return self._joined(match.parts, isinstance(match, AllOf), depth)
+            return self._without(self._of(match.keep), self._of(match.drop))
+        parts = [known for part in match.parts if (known := self._of(part)) is not None]
+        return self._joined(parts, isinstance(match, AllOf))
 
-    def _joined(self, parts: Sequence[Match], are_together: bool, depth: int) -> Postings | None:
+    def _joined(self, joined: Sequence[Postings], are_together: bool) -> Postings | None:
         import numpy as np
 
-        joined = [known for part in parts if (known := self._of(part, depth - 1)) is not None]
         if len(joined) < 2:
             return joined[0] if joined else None
         chunks, at = _numbered(np.concatenate([part.chunks for part in joined]))
@@ -210,14 +207,12 @@ class _Evaluation:
         is_whole = np.bincount(at) == len(joined)
         return Postings(chunks[is_whole], scores[is_whole])
 
-    def _without(self, match: Without, depth: int) -> Postings | None:
+    def _without(self, kept: Postings | None, dropped: Postings | None) -> Postings | None:
         import numpy as np
 
-        keep, dropped = kept_and_dropped(match)
-        kept, drop = self._of(keep, depth - 1), self._joined(dropped, False, depth)
-        if kept is None or drop is None:
+        if kept is None or dropped is None:
             return kept
-        is_kept = ~np.isin(kept.chunks, drop.chunks)
+        is_kept = ~np.isin(kept.chunks, dropped.chunks)
         return Postings(kept.chunks[is_kept], kept.scores[is_kept])
 
     def _leaf(self, leaf: Word | Phrase) -> Postings | None:

@@ -12,7 +12,7 @@ from concord.store.postgres.database import DIALECT
 from concord.store.postgres.words import BlockWords
 from concord.store.rows import condition
 from concord.store.sql import override
-from concord.store.words import kept_and_dropped, wanted
+from concord.store.words import levelled, wanted
 from concord.text.tokens import separated
 from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Scored, Without, Word
 
@@ -35,7 +35,6 @@ _PHRASE = "phraseto_tsquery('simple', :{name})"
 _LITERALLY = str.maketrans({sign: f"\\{sign}" for sign in "\\%_"})
 _MOST_PARTS = 200  # of what is no plain word; PostgreSQL nests expressions only so deep
 _LONGEST, _LONGEST_WORD = 20_000, 2_000  # characters that the server takes
-_MAX_DEPTH = 16
 
 
 class NativeWords(BlockWords):
@@ -48,8 +47,9 @@ class NativeWords(BlockWords):
         if limit < 1:
             return []
         sql, values = condition(filter, DIALECT)
-        keep, drop = kept_and_dropped(match) if isinstance(match, Without) else (match, ())
-        query, dropped = _query(keep, values, _MAX_DEPTH), _query(AnyOf(drop), values, _MAX_DEPTH)
+        match = levelled(match)
+        keep, drop = (match.keep, match.drop) if isinstance(match, Without) else (match, AnyOf(()))
+        query, dropped = _query(keep, values), _query(drop, values)
         title = " ".join(map(_text, wanted(keep)))
         values |= {"title": f"%{title.translate(_LITERALLY)}%" if separated(title) else "", "limit": limit}
         with self._database.read() as session:
@@ -60,19 +60,17 @@ class NativeWords(BlockWords):
         return [Scored(chunk_id, rank) for chunk_id, rank in rows if rank > 0]
 
 
-def _query(match: Match, values: dict[str, Any], depth: int) -> str:
+def _query(match: Match, values: dict[str, Any]) -> str:
     """Return a match as an expression of tsquery, and put down the values in it."""
-    if not depth:
-        match = AnyOf(wanted(match))
     if isinstance(match, Without):
-        return f"({_query(match.keep, values, depth - 1)} && !! {_query(match.drop, values, depth - 1)})"
+        return f"({_query(match.keep, values)} && !! {_query(match.drop, values)})"
     if isinstance(match, Phrase | Word):
         form = _PHRASE if isinstance(match, Phrase) else _BEGINNING if match.prefix else _PLAIN
         return _named(form, _text(match), values)
     form, sign = (_PLAIN, " && ") if isinstance(match, AllOf) else (_ANY, " || ")
     plain = [_text(part) for part in match.parts if _is_plain(part)]  # together: there may be thousands
     others = [part for part in match.parts if not _is_plain(part)][:_MOST_PARTS]
-    rendered = [_named(form, " ".join(plain), values), *(_query(part, values, depth - 1) for part in others)]
+    rendered = [_named(form, " ".join(plain), values), *(_query(part, values) for part in others)]
     return f"({sign.join(rendered)})"
 
 

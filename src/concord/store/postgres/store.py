@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from msgspec import json
 
 from concord.core.errors import BadValue
 from concord.store.catalog import SqlCatalog
-from concord.store.contract import Catalog, Place, Snapshot, Store, WordIndex
+from concord.store.contract import Catalog, Place, Snapshot, WordIndex
 from concord.store.models import space_of
 from concord.store.outbox import home_of
 from concord.store.postgres.connections import Connections, Location, locate
@@ -66,30 +65,26 @@ def _words_class(options: Mapping[str, Any] | None) -> type[BlockWords]:
     return BlockWords
 
 
-class PostgresStore(SqlStore, Store):
+class PostgresStore(SqlStore):
     """The storage of one organisation, until it is closed."""
+
+    _database: PostgresDatabase
 
     def __init__(self, location: Location, is_made: bool, options: Mapping[str, Any] | None = None) -> None:
         self._connections = Connections(location, options)
-        self._database = PostgresDatabase(self._connections, None if is_made else partial(make, location))
+        database = PostgresDatabase(self._connections, None if is_made else partial(make, location))
         # What building an index may use; None leaves it to the server.
         self._index_memory_mb: int | None = options["store.index_memory_mb"] if options else None
         scopes = Scopes()
         self._tables = PostgresVectorTables(scopes)
         words = BlockTables()
-        super().__init__(self._database, words, self._tables)
-        self.catalog: Catalog = PostgresCatalog(self._database, words)
-        self.words: WordIndex = _words_class(options)(self._database, scopes)
+        super().__init__(database, words, self._tables)
+        self.catalog: Catalog = PostgresCatalog(database, words)
+        self.words: WordIndex = _words_class(options)(database, scopes)
 
     @classmethod
+    @override
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> PostgresStore:
-        """Open an organisation's schema, migrating what is old; where there is none, its first use makes it.
-
-        Raises:
-            BadValue: the URL or the organisation's name is not of the form it must have.
-            StoreError: the database cannot be used as it is.
-            BackendDown: the server does not answer.
-        """
         location = locate(url, org)
         return cls(location, bring_up_to_date(location), options)
 
@@ -102,10 +97,6 @@ class PostgresStore(SqlStore, Store):
         return Place(None, is_begun, [], self._database.unique_id())
 
     @override
-    def lock(self, name: str, doing: str, *, wait_s: float) -> AbstractContextManager[None]:
-        return self._database.lock(name, doing, wait_s)
-
-    @override
     def check(self) -> list[Finding]:
         from concord.store.postgres.upkeep import find_faults  # no search needs to load it
 
@@ -113,9 +104,10 @@ class PostgresStore(SqlStore, Store):
 
     @override
     def repair(self, findings: Sequence[Finding]) -> None:
-        from concord.store.postgres.upkeep import put_right
+        from concord.store.postgres.upkeep import REPAIRS
+        from concord.store.upkeep import put_right
 
-        put_right(findings, self._database, self._tables)
+        put_right(findings, self._database, self._tables, REPAIRS)
         if any(finding.fault == "index" for finding in findings):
             self._build_indexes()
 

@@ -5,7 +5,7 @@ The server looks after its pages itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from concord.core.reports import FaultName, Finding
 from concord.store import upkeep
@@ -71,11 +71,6 @@ def _faults(session: PostgresSession, tables: PostgresVectorTables) -> Iterator[
         )
 
 
-def put_right(findings: Sequence[Finding], database: PostgresDatabase, tables: PostgresVectorTables) -> None:
-    """Repair everything that was found, in one transaction; an index is built after it."""
-    upkeep.put_right(findings, database, tables, _REPAIRS)
-
-
 def rebuild_words(session: Session, tables: VectorTables | None = None) -> None:
     """Index all chunks anew."""
     assert isinstance(session, PostgresSession)
@@ -84,7 +79,7 @@ def rebuild_words(session: Session, tables: VectorTables | None = None) -> None:
     index_words(session, [chunk_id for (chunk_id,) in session.rows("SELECT id FROM kb_chunks ORDER BY id")])
 
 
-_REPAIRS: Mapping[FaultName, upkeep.Repair] = {
+REPAIRS: Mapping[FaultName, upkeep.Repair] = {
     "words": rebuild_words,
     "counter": lambda session, tables: session.run(_COUNT_ANEW),
     "old-tables": lambda session, tables: drop_left(session),

@@ -7,20 +7,20 @@ by page what one moment held, and the copy takes the place of an older one only 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import apsw
 
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint
-from concord.core.filesystem import CLOSED_IN_CHILDREN, HAS_LOCKS, sync_names, try_lock
+from concord.core.filesystem import HAS_LOCKS, sync_names
 from concord.core.protocols import Progress
-from concord.store.files import file_birthplace
+from concord.store.files import file_birthplace, hold_file
 from concord.store.outbox import part_from_original
 from concord.store.sqlite.connections import Connection, Readers, closed_on_failure
 from concord.store.sqlite.dialect import DIALECT
 from concord.store.sqlite.file import APPLICATION_ID, DAMAGE, translated
+from concord.store.store_errors import locked
 
 _PAGES = 32  # copied between two reports of progress
 _SIGNATURE = b"SQLite format 3\0"
@@ -76,63 +76,43 @@ def _is_store(path: str) -> bool:
 def _unfinished(path: str) -> Iterator[str]:
     """Lend an empty file beside the path, which takes its place when the block has succeeded.
 
-    It is locked meanwhile: an unlocked one was left by a process that was killed, and is deleted.
+    It is locked meanwhile, and only its owner may read it, as the store. Of a process that was killed, it is
+    overwritten.
     """
+    copy = f"{path}.copy.part"
     with _explained(path):
-        _sweep(path)
-        copy, held = _new_part(path)
+        free = _held(copy)
+        _clear(copy)
+        os.truncate(copy, 0)
     try:
         yield copy
         with _explained(path):
             os.replace(copy, path)
             sync_names(os.path.dirname(path))
     finally:
-        _delete(copy)
-        if held is not None:
-            os.close(held)  # not before: SQLite's own locks on a file end when any handle of it is closed
+        _clear(copy)
+        free()  # not before: SQLite's own locks on a file end when any handle of it is closed
 
 
-def _new_part(path: str) -> tuple[str, int | None]:
-    """Return a new file that only its owner may read, as the store is, and the handle that locks it."""
-    import secrets  # late, as all that only a backup needs
-
-    while True:
-        part = f"{path}.{secrets.token_hex(4)}.part"
-        held = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR | CLOSED_IN_CHILDREN, 0o600)
-        if not HAS_LOCKS:  # nor are files replaced there that anybody has open
-            os.close(held)
-            return part, None
-        is_ours = True
-        with suppress(OSError):  # a disk that knows no locks keeps parts for ever
-            is_ours = try_lock(held)
-        if is_ours and os.path.exists(part):  # another backup may have swept it before it was locked
-            return part, held
-        os.close(held)
+def _held(copy: str) -> Callable[[], object]:
+    """Lock the file of a copy; return what frees it, and deletes it if it is still there."""
+    if not HAS_LOCKS:
+        os.close(os.open(copy, os.O_CREAT, 0o600))
+        return lambda: _delete(copy)
+    if (free := hold_file(copy, 0o600)) is None:
+        raise locked("writing this copy")
+    return free
 
 
-def _sweep(path: str) -> None:
-    """Delete the parts of earlier backups to this path that nobody is writing."""
-    folder, name = os.path.split(path)
-    is_part = re.compile(re.escape(name) + r"\.[0-9a-f]{8}\.part").fullmatch
-    try:
-        found = os.listdir(folder)
-    except OSError:  # if nothing can be made there either, the next step says so
-        return
-    for part in filter(is_part, found):
-        with suppress(OSError):  # it is locked, somebody else's, or gone by now
-            held = os.open(os.path.join(folder, part), os.O_RDWR | CLOSED_IN_CHILDREN)
-            try:
-                if try_lock(held):
-                    _delete(os.path.join(folder, part))
-            finally:
-                os.close(held)
+def _clear(copy: str) -> None:
+    """Delete what SQLite keeps beside a file."""
+    for ending in ("-journal", "-wal", "-shm"):
+        _delete(copy + ending)
 
 
-def _delete(part: str) -> None:
-    """Delete an unfinished copy, the main file last: if that is interrupted, the next sweep finds it."""
-    for file in (f"{part}-journal", f"{part}-wal", f"{part}-shm", part):
-        with suppress(OSError):
-            os.unlink(file)
+def _delete(file: str) -> None:
+    with suppress(OSError):
+        os.unlink(file)
 
 
 @contextmanager

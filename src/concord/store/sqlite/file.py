@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, KBError, StoreBusy
 from concord.core.values import check_org
-from concord.store.sql import Explanations, explained
+from concord.store.sql import Explanations, explained, says
 
 SCHEME = "sqlite://"
 APPLICATION_ID = 0x6B62636F  # "kbco" in the file's header: tells a store from any other SQLite database
@@ -187,41 +187,39 @@ def lacks_room(fault: Exception) -> bool:
     return getattr(fault, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE
 
 
-def _busy(fault: Exception, path: str) -> KBError:
-    return StoreBusy(f"another process keeps {path} locked", hint="wait for it to finish, then try again")
-
-
-def _corrupt(fault: Exception, path: str) -> KBError:
-    return CorruptStore(f"{path} is damaged: {fault}", hint=Hint(Action.RECOVER, DAMAGE))
-
-
-def _not_a_database(fault: Exception, path: str) -> KBError:
-    return CorruptStore(
-        f"{path} is not a database",
-        hint=Hint(Action.RECOVER, f"choose another place for the store, or {DAMAGE}"),
-    )
-
-
-def _full(fault: Exception, path: str) -> KBError:
-    return BackendDown(
-        f"the disk is full: {path} cannot grow", hint="free some space, then run the command again"
-    )
+_BUSY = says(StoreBusy, "another process keeps {place} locked", "wait for it to finish, then try again")
+_CORRUPT = says(CorruptStore, "{place} is damaged: {fault}", Hint(Action.RECOVER, DAMAGE))
+_NOT_A_DATABASE = says(
+    CorruptStore,
+    "{place} is not a database",
+    Hint(Action.RECOVER, f"choose another place for the store, or {DAMAGE}"),
+)
+_FULL = says(
+    BackendDown, "the disk is full: {place} cannot grow", "free some space, then run the command again"
+)
+_FAILING = says(
+    BackendDown,
+    "the disk fails under {place}: {fault}",
+    "nothing was lost: check the disk and try again",
+)
+_FOLDER = says(
+    CorruptStore,
+    "{place} is a folder, not a database",
+    Hint(Action.STORE, "move it away, or use another {store}"),
+)
+_CLOSED = says(
+    BackendDown, "{place} cannot be opened", "check that it and its folder may be read and written"
+)
+_NO_MEMORY = says(BackendDown, "memory ran out while using {place}", "close other programs, then try again")
+_NO_EXTENSION = says(
+    BackendDown, "sqlite-vec cannot be loaded: {fault}", Hint(Action.REINSTALL, package="sqlite-vec")
+)
+_TOO_BIG = says(BadValue, "a text or value is too large to be stored", "split the file, or leave it out")
 
 
 def _io(fault: Exception, path: str) -> KBError:
-    if os.path.isdir(path):
-        return _folder(path)
-    if lacks_room(fault):
-        return _full(fault, path)
-    return BackendDown(
-        f"the disk fails under {path}: {fault}", hint="nothing was lost: check the disk and try again"
-    )
-
-
-def _folder(path: str) -> KBError:
-    return CorruptStore(
-        f"{path} is a folder, not a database", hint=Hint(Action.STORE, "move it away, or use another {store}")
-    )
+    explain = _FOLDER if os.path.isdir(path) else _FULL if lacks_room(fault) else _FAILING
+    return explain(fault, path)
 
 
 def _read_only(fault: Exception, path: str) -> KBError:
@@ -232,47 +230,28 @@ def _read_only(fault: Exception, path: str) -> KBError:
 
 def _cannot_open(fault: Exception, path: str) -> KBError:
     if os.path.isdir(path):  # unlike Path.is_dir it does not raise where the folder is closed to us
-        return _folder(path)
+        return _FOLDER(fault, path)
     if os.access(path, os.R_OK) and not os.access(os.path.dirname(path), os.W_OK):
         return _read_only(fault, path)  # on a disk that is mounted so, its log cannot be made
-    return BackendDown(
-        f"{path} cannot be opened", hint="check that it and its folder may be read and written"
-    )
-
-
-def _out_of_memory(fault: Exception, path: str) -> KBError:
-    return BackendDown(f"memory ran out while using {path}", hint="close other programs, then try again")
-
-
-def _no_extension(fault: Exception, path: str) -> KBError:
-    return BackendDown(
-        f"sqlite-vec cannot be loaded: {fault}", hint=Hint(Action.REINSTALL, package="sqlite-vec")
-    )
-
-
-def _too_big(fault: Exception, path: str) -> KBError:
-    return BadValue("a text or value is too large to be stored", hint="split the file, or leave it out")
+    return _CLOSED(fault, path)
 
 
 def _statement(fault: Exception, path: str) -> KBError | None:
     """Tell tables that were taken away or replaced from a statement of ours that is wrong."""
-    message = str(fault)
-    altered = message.startswith(("no such table", "no such column", "vtable constructor failed"))
-    return _corrupt(fault, path) if altered else None
+    altered = str(fault).startswith(("no such table", "no such column", "vtable constructor failed"))
+    return _CORRUPT(fault, path) if altered else None
 
 
 _EXPLANATIONS: Explanations[str] = (
-    (apsw.BusyError, _busy),
-    (apsw.LockedError, _busy),
-    (apsw.CorruptError, _corrupt),
-    (apsw.NotADBError, _not_a_database),
-    (apsw.FullError, _full),
+    ((apsw.BusyError, apsw.LockedError), _BUSY),
+    (apsw.CorruptError, _CORRUPT),
+    (apsw.NotADBError, _NOT_A_DATABASE),
+    (apsw.FullError, _FULL),
     (apsw.IOError, _io),
-    (apsw.ReadOnlyError, _read_only),
-    (apsw.PermissionsError, _read_only),
+    ((apsw.ReadOnlyError, apsw.PermissionsError), _read_only),
     (apsw.CantOpenError, _cannot_open),
-    (apsw.NoMemError, _out_of_memory),
-    (apsw.TooBigError, _too_big),
-    (apsw.ExtensionLoadingError, _no_extension),
+    (apsw.NoMemError, _NO_MEMORY),
+    (apsw.TooBigError, _TOO_BIG),
+    (apsw.ExtensionLoadingError, _NO_EXTENSION),
     (apsw.SQLError, _statement),
 )

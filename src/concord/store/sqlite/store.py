@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from concord.core.errors import Action, BackendDown, Hint, NotFound, StoreBusy
-from concord.store.contract import Place, Store, WordIndex
+from concord.store.contract import Place, WordIndex
 from concord.store.sql import Database, override
 from concord.store.sqlite.connections import Connection, Readers, Writer
 from concord.store.sqlite.dialect import DIALECT
@@ -71,7 +71,7 @@ class SQLiteDatabase(Database):
             readers.close()
 
 
-class SQLiteStore(SqlStore, Store):
+class SQLiteStore(SqlStore):
     """The storage of one organisation, until it is closed."""
 
     def __init__(self, location: Location, codes_from: int | None = CODES_FROM) -> None:
@@ -83,14 +83,8 @@ class SQLiteStore(SqlStore, Store):
         self.words: WordIndex = SQLiteWords(self._file)
 
     @classmethod
+    @override
     def open(cls, url: str, org: str, options: Mapping[str, Any] | None = None) -> SQLiteStore:
-        """Open an organisation's file, migrating it when it is old; where there is none, a change makes it.
-
-        Raises:
-            BadValue: the URL or the organisation's name is not of the form it must have.
-            StoreError: the file cannot be used as it is.
-            BackendDown: the disk refuses.
-        """
         location, options = locate(url, org), options or {}
         is_off = options.get("vectors.index") == "off"
         store = cls(location, None if is_off else options.get("vectors.index_from", CODES_FROM))
@@ -140,9 +134,10 @@ class SQLiteStore(SqlStore, Store):
 
     @override
     def repair(self, findings: Sequence[Finding]) -> None:
-        from concord.store.sqlite.upkeep import put_right
+        from concord.store.sqlite.upkeep import repairs
+        from concord.store.upkeep import put_right
 
-        put_right(findings, self._file, self._file.location.path)
+        put_right(findings, self._file, SQLiteVectorTables(), repairs(self._file.location.path))
         self._is_to_shrink = any(finding.fault == "space" for finding in findings)
 
     @override
@@ -164,11 +159,6 @@ class SQLiteStore(SqlStore, Store):
 
     @override
     def backup(self, path: str, progress: Progress) -> None:
-        if not self.place.is_begun:
-            raise NotFound(
-                "there is nothing to copy: nothing was ever kept here",
-                hint=Hint(Action.STORE, "check {store} and {org}"),
-            )
         from concord.store.sqlite.backups import write_backup
 
         if not self.place.is_begun:

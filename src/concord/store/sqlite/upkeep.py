@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 import apsw
@@ -13,7 +13,7 @@ from concord.core.protocols import Progress
 from concord.core.reports import FaultName, Finding
 from concord.store import upkeep
 from concord.store.models import VectorTables, all_models
-from concord.store.sql import Database, Duplicate, Session
+from concord.store.sql import Duplicate, Session
 from concord.store.sqlite import note_log
 from concord.store.sqlite.connections import Connection, Readers, Writer
 from concord.store.sqlite.dialect import DELETED_TRIGGER
@@ -41,43 +41,39 @@ _COUNTED = "SELECT (SELECT value FROM kb_meta WHERE key = 'chunks') IS (SELECT c
 def find_faults(readers: Readers, writer: Writer) -> list[Finding]:
     """Run every check; a damaged file is not looked into further: what it says cannot be relied on."""
     with readers.connection() as connection:
-        findings = [finding for check in (_version, _integrity) if (finding := check(connection))]
+        findings = [*_version(), *_integrity(connection)]
         if any(finding.fault == "integrity" for finding in findings):
             return findings
         findings += [
-            finding for check in (_orphan_chunks, _words, _counter) if (finding := check(connection))
+            *_tables(connection),
+            *upkeep.find_faults(connection, SQLiteVectorTables()),
+            *_free(connection),
         ]
-        findings += upkeep.find_faults(connection, SQLiteVectorTables())
-        if finding := _free(connection):
-            findings.append(finding)
-    if not any(finding.fault == "words" for finding in findings) and (finding := _words_compared(writer)):
-        findings.append(finding)
+    if not any(finding.fault == "words" for finding in findings):
+        findings += _words_compared(writer)
     with readers.connection() as connection:  # after a write, which makes the copy of notes if there is none
         return [*findings, *note_log.find_faults(connection, writer.path)]
 
 
-def _version(connection: Connection) -> Finding | None:
+def _version() -> Iterator[Finding]:
     version = apsw.sqlite_lib_version()
-    if tuple(map(int, version.split(".")[:3])) >= OLDEST_SQLITE:
-        return None
-    wanted = ".".join(map(str, OLDEST_SQLITE))
-    return Finding(
-        "sqlite",
-        f"SQLite {version} can damage a store that two processes write; {wanted} is the first that cannot",
-        Hint(Action.UPGRADE, package="apsw"),
-    )
+    if tuple(map(int, version.split(".")[:3])) < OLDEST_SQLITE:
+        wanted = ".".join(map(str, OLDEST_SQLITE))
+        message = (
+            f"SQLite {version} can damage a store that two processes write; {wanted} is the first that cannot"
+        )
+        yield Finding("sqlite", message, Hint(Action.UPGRADE, package="apsw"))
 
 
-def _integrity(connection: Connection) -> Finding | None:
+def _integrity(connection: Connection) -> Iterator[Finding]:
     """Let SQLite compare every page and every index; wrong indexes can be built anew from their tables."""
     complaints = _complaints(connection)
-    if not complaints:
-        return None
     said = "; ".join(complaints[:_MOST_SHOWN])
-    if all(_WRONG_INDEX.match(complaint) for complaint in complaints):
+    if complaints and all(map(_WRONG_INDEX.match, complaints)):
         repair = f"builds all indexes anew; if this is found again, {DAMAGE}"
-        return repairable("integrity", f"indexes of the file do not match its tables: {said}", repair)
-    return Finding("integrity", f"the file is damaged: {said}", Hint(Action.RECOVER, DAMAGE))
+        yield repairable("integrity", f"indexes of the file do not match its tables: {said}", repair)
+    elif complaints:
+        yield Finding("integrity", f"the file is damaged: {said}", Hint(Action.RECOVER, DAMAGE))
 
 
 def _complaints(connection: Connection) -> list[str]:
@@ -90,49 +86,38 @@ def _complaints(connection: Connection) -> list[str]:
     return [line for line in said if line != "ok" and "fts5" not in line.lower()]
 
 
-def _orphan_chunks(connection: Connection) -> Finding | None:
-    count = _count(connection, _NO_DOCUMENT)
-    said = f"{count:,} chunks that belong to no document"
-    return repairable("chunks", said, "deletes them") if count else None
+def _tables(connection: Connection) -> Iterator[Finding]:
+    """Look for chunks without a document, for words that are not those of the chunks, and count chunks."""
+    orphans, missing, extra = (
+        connection.value(f"SELECT count(*) {which}")
+        for which in (_NO_DOCUMENT, _NOT_IN_WORDS, _ONLY_IN_WORDS)
+    )
+    if orphans:
+        yield repairable("chunks", f"{orphans:,} chunks that belong to no document", "deletes them")
+    if missing or extra:
+        said = f"the word index lacks {missing:,} chunks and holds {extra:,} that do not exist"
+        yield repairable("words", said, "builds it anew")
+    if not connection.value(_COUNTED):
+        yield repairable("counter", "the stored number of chunks is wrong", "counts them anew")
 
 
-def _words(connection: Connection) -> Finding | None:
-    missing, extra = _count(connection, _NOT_IN_WORDS), _count(connection, _ONLY_IN_WORDS)
-    if not missing and not extra:
-        return None
-    said = f"the word index lacks {missing:,} chunks and holds {extra:,} that do not exist"
-    return repairable("words", said, "builds it anew")
-
-
-def _words_compared(writer: Writer) -> Finding | None:
+def _words_compared(writer: Writer) -> Iterator[Finding]:
     """Compare the word index with the texts; FTS5 does that as a write, though nothing is written."""
     with writer.transaction() as connection:
         try:
             connection.execute(_COMPARE_WORDS)
         except apsw.CorruptError:
-            return repairable("words", "the word index does not match the chunks", "builds it anew")
-    return None
+            yield repairable("words", "the word index does not match the chunks", "builds it anew")
 
 
-def _counter(connection: Connection) -> Finding | None:
-    if connection.value(_COUNTED):
-        return None
-    return repairable("counter", "the stored number of chunks is wrong", "counts them anew")
-
-
-def _free(connection: Connection) -> Finding | None:
-    """Pages that are empty by now; new texts will use them, but only `--fix` gives them back to the disk."""
+def _free(connection: Connection) -> Iterator[Finding]:
+    """Look for pages that are empty by now; new texts will use them, but only a repair gives them back."""
     page, free = connection.pragma("page_size"), connection.pragma("freelist_count")
     whole = connection.pragma("page_count")
-    if free * page < LEAST_FREE_BYTES or free * 2 < whole:
-        return None
-    room, size = (f"{pages * page / 1e6:,.0f}" for pages in (free, whole))
-    said = f"{room} of the file's {size} MB are free, because much was removed"
-    return repairable("space", said, "gives them back to the disk; otherwise new texts fill them")
-
-
-def _count(connection: Connection, condition: str) -> int:
-    return int(connection.value(f"SELECT count(*) {condition}"))
+    if free * page >= LEAST_FREE_BYTES and free * 2 >= whole:
+        room, size = (f"{pages * page / 1e6:,.0f}" for pages in (free, whole))
+        said = f"{room} of the file's {size} MB are free, because much was removed"
+        yield repairable("space", said, "gives them back to the disk; otherwise new texts fill them")
 
 
 # Documents stored one by one leave FTS5 with several segments, and every look-up asks each of them. Merged
@@ -146,12 +131,6 @@ _STEPS = 1_000_000  # of SQLite between two signs of life, a fraction of a secon
 _MERGE = "INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('merge', ?)"
 _REBUILD_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts) VALUES ('rebuild')"
 _COUNT_ANEW = "UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunks) WHERE key = 'chunks'"
-
-
-def put_right(findings: Sequence[Finding], database: Database, path: str) -> None:
-    """Repair everything that was found, in one transaction."""
-    repairs = {**_REPAIRS, "notes": lambda session, tables: note_log.mend(session, path)}
-    upkeep.put_right(findings, database, SQLiteVectorTables(), repairs)
 
 
 def is_worth_merging(changes: int, documents: int) -> bool:
@@ -223,3 +202,8 @@ _REPAIRS: Mapping[FaultName, upkeep.Repair] = {
     "counter": lambda session, tables: session.run(_COUNT_ANEW),
     "lost-vectors": _await_lost_vectors,
 }
+
+
+def repairs(path: str) -> Mapping[FaultName, upkeep.Repair]:
+    """Return what SQLite has of its own to repair in the file at a path."""
+    return {**_REPAIRS, "notes": lambda session, tables: note_log.mend(session, path)}

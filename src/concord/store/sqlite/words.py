@@ -13,7 +13,7 @@ from typing import Any
 from concord.store.rows import LAST_CHARACTER, WEIGHTS, condition
 from concord.store.sql import Session, WordTables, override
 from concord.store.sqlite.dialect import DELETED_TRIGGER, DIALECT
-from concord.store.words import SqlWords, kept_and_dropped, wanted
+from concord.store.words import SqlWords, levelled
 from concord.text.similar import ALIKE, SPELLINGS, Typed
 from concord.text.tokens import separated, tokenize
 from concord.types import AllOf, ChunkId, Filter, Match, Phrase, Scored, Without, Word
@@ -53,8 +53,6 @@ CREATE VIRTUAL TABLE IF NOT EXISTS temp.kb_places USING fts5vocab(main, kb_chunk
 _PLACES = 'SELECT doc, col, "offset" FROM temp.kb_places WHERE term = :token LIMIT :most'
 
 _MANY = 1000  # chunks; fewer are taken out of the full-text index in a fraction of a second
-# FTS5's parser gives up at about 30 nested brackets. Nothing that a person types comes near.
-_MAX_DEPTH = 16
 
 
 class SQLiteWords(SqlWords):
@@ -149,17 +147,18 @@ def _count_phrase(session: Session, word: str) -> int:
 
 def to_match(match: Match) -> str | None:
     """Return a MATCH string that FTS5 can parse, whatever the words; None when there is nothing to find."""
-    return _render(match, _MAX_DEPTH)
+    return _render(levelled(match))
 
 
-def _render(match: Match, depth: int) -> str | None:
+def _render(match: Match) -> str | None:
     if isinstance(match, Word | Phrase):
         return _quoted(match)
-    if depth == 0:
-        return _joined(wanted(match), " OR ", 1)
     if isinstance(match, Without):
-        return _without(match, depth)
-    return _joined(match.parts, " AND " if isinstance(match, AllOf) else " OR ", depth)
+        kept, dropped = _render(match.keep), _render(match.drop)
+        return f"({kept} NOT {dropped})" if kept and dropped else kept
+    rendered = [text for part in match.parts if (text := _render(part)) is not None]
+    operator = " AND " if isinstance(match, AllOf) else " OR "
+    return f"({operator.join(rendered)})" if len(rendered) > 1 else rendered[0] if rendered else None
 
 
 def _quoted(leaf: Word | Phrase) -> str | None:
@@ -168,14 +167,3 @@ def _quoted(leaf: Word | Phrase) -> str | None:
         return None
     text = leaf.text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8").replace('"', '""')
     return f'"{text}"*' if isinstance(leaf, Word) and leaf.prefix else f'"{text}"'
-
-
-def _joined(parts: tuple[Match, ...], operator: str, depth: int) -> str | None:
-    rendered = [text for part in parts if (text := _render(part, depth - 1)) is not None]
-    return f"({operator.join(rendered)})" if len(rendered) > 1 else rendered[0] if rendered else None
-
-
-def _without(match: Without, depth: int) -> str | None:
-    keep, dropped = kept_and_dropped(match)
-    kept, drop = _render(keep, depth - 1), _joined(dropped, " OR ", depth)
-    return f"({kept} NOT {drop})" if kept and drop else kept
