@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
@@ -326,12 +325,3 @@ def test_vectors_go_first_then_chunks_with_their_words_then_documents_then_the_s
     with closing(SQLiteStore.open(f"sqlite://{Path(file_of(store)).parent}", "default")) as again:
         remove(again, source("docs"), 1)
     assert order == ["kb_vectors_1", "kb_chunks", "kb_documents", "kb_sources"]
-
-
-def plan(store: SQLiteStore, statement: str, values: dict[str, Any] | tuple[Any, ...]) -> str:
-    put(store, "docs/a.md", "text")  # which makes the file
-    connection = beside(store)
-    connection.create_scalar_function("kb_glob", lambda *_: True, 2)
-    found = " | ".join(str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values))
-    connection.close()
-    return found

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from itertools import starmap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from concord.store.contract import EVERY, Catalog, Select, Snapshot
-from concord.store.models import spaces
-from concord.store.outbox import home_of
+from concord.store.changes import Changes
+from concord.store.contract import EVERY, Select, Snapshot
+from concord.store.models import SPACES, space_of
+from concord.store.outbox import TEXTS, home_of
 from concord.store.rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -19,11 +19,8 @@ from concord.store.rows import (
     document_of,
     source_of,
 )
-from concord.store.sql import Database, WordTables, override
-from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Piece, Source
-
-if TYPE_CHECKING:
-    from concord.store.changes import Changes
+from concord.store.sql import override
+from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter
 
 _SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources AS s ORDER BY s.name"
 _GENERATION = "SELECT value FROM kb_meta WHERE key = 'generation'"
@@ -55,46 +52,31 @@ LEFT JOIN kb_chunks AS c ON c.document = d.key
 LEFT JOIN kb_chunk_vectors AS v
     ON v.chunk = c.id AND v.model = (SELECT value FROM kb_meta WHERE key = 'active_model')
 WHERE s.id = :source"""
+_COUNT_TYPES = "SELECT type, count(*) FROM kb_documents GROUP BY type ORDER BY type"
 _SYNC_STATE = "SELECT sync_state FROM kb_sources WHERE id = :source"
 
 
-class SqlCatalog(Catalog):
+class SqlCatalog(Changes):
     """The catalog of one store."""
-
-    def __init__(self, database: Database, words: WordTables) -> None:
-        self._database = database
-        self._words = words
-
-    @cached_property
-    def _changes(self) -> Changes:
-        from concord.store.changes import Changes  # late: a search changes nothing
-
-        return Changes(self._database, self._words)
 
     @override
     def snapshot(self) -> Snapshot:
         with self._database.read() as session:
-            return Snapshot(
-                session.value(_GENERATION),
-                [source_of(row) for row in session.rows(_SOURCES)],
-                spaces(session),
-                bool(session.value(_HAS_SUPERSEDED)),
-                home_of(session, self._database.origin),
+            generation, sources, models, superseded, texts = session.several(
+                _GENERATION, _SOURCES, SPACES, _HAS_SUPERSEDED, TEXTS
             )
-
-    @override
-    def put_source(self, source: Source) -> None:
-        self._changes.put_source(source)
-
-    @override
-    def remove_source(self, source_id: str) -> int:
-        return self._changes.remove_source(source_id)
+        return Snapshot(
+            generation[0][0],
+            [source_of(row) for row in sources],
+            [space_of(*row) for row in models],
+            bool(superseded[0][0]),
+            home_of(dict(texts), self._database.origin),
+        )
 
     @override
     def file_states(self, source_id: str) -> dict[str, FileState]:
-        with self._database.read() as session:
-            rows = session.iterate(_FILE_STATES, {"source": source_id})
-            return {state.path: state for state in starmap(FileState, rows)}
+        rows = self._database.rows(_FILE_STATES, {"source": source_id})
+        return {state.path: state for state in starmap(FileState, rows)}
 
     @override
     def documents(self, select: Select = EVERY) -> Iterator[Document]:
@@ -102,22 +84,6 @@ class SqlCatalog(Catalog):
         with self._database.read() as session:
             rows = session.iterate(f"{_DOCUMENTS} {where} ORDER BY d.path", values)
             yield from map(document_of, rows)
-
-    @override
-    def put_documents(self, batch: Iterable[tuple[Document, Sequence[Piece]]]) -> list[list[ChunkId]]:
-        return self._changes.put_documents(batch)
-
-    @override
-    def update_documents(self, documents: Sequence[Document]) -> None:
-        self._changes.update_documents(documents)
-
-    @override
-    def delete_documents(self, document_ids: Sequence[str]) -> int:
-        return self._changes.delete_documents(document_ids)
-
-    @override
-    def reindex_words(self, document_ids: Sequence[str]) -> int:
-        return self._changes.reindex_words(document_ids)
 
     @override
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
@@ -130,59 +96,48 @@ class SqlCatalog(Catalog):
 
     @override
     def chunks(self, document_id: str) -> list[Chunk]:
-        with self._database.read() as session:
-            return [chunk_of(row) for row in session.rows(_CHUNKS_OF, {"document": document_id})]
+        return [chunk_of(row) for row in self._database.rows(_CHUNKS_OF, {"document": document_id})]
 
     @override
     def document_types(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
-        with self._database.read() as session:
-            return dict(session.rows(f"SELECT c.id, d.type {_OF_CHUNKS}", {"chunks": list(chunk_ids)}))
+        return dict(self._database.rows(f"SELECT c.id, d.type {_OF_CHUNKS}", {"chunks": list(chunk_ids)}))
 
     @override
     def siblings(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, str]:
-        with self._database.read() as session:
-            return dict(session.rows(_SIBLINGS, {"chunks": list(chunk_ids)}))
+        return dict(self._database.rows(_SIBLINGS, {"chunks": list(chunk_ids)}))
 
     @override
     def count_types(self) -> dict[DocumentType, int]:
-        with self._database.read() as session:
-            return dict(session.rows("SELECT type, count(*) FROM kb_documents GROUP BY type ORDER BY type"))
+        return dict(self._database.rows(_COUNT_TYPES))
 
     @override
     def allowed(self, filter: Filter, chunk_ids: Sequence[ChunkId]) -> set[ChunkId]:
         sql, values = condition(filter, self._database.dialect)
-        with self._database.read() as session:
-            rows = session.rows(f"SELECT c.id {_OF_CHUNKS} AND {sql}", {**values, "chunks": list(chunk_ids)})
-            return {chunk_id for (chunk_id,) in rows}
+        values["chunks"] = list(chunk_ids)
+        rows = self._database.rows(f"SELECT c.id {_OF_CHUNKS} AND {sql}", values)
+        return {chunk_id for (chunk_id,) in rows}
 
     @override
     def matching(self, filter: Filter, most: int) -> list[str] | None:
         sql, values = condition(filter, self._database.dialect)
         statement = f"SELECT d.id FROM kb_documents AS d WHERE {sql} LIMIT :most"
-        with self._database.read() as session:
-            ids = [document_id for (document_id,) in session.rows(statement, {**values, "most": most + 1})]
+        ids = [id for (id,) in self._database.rows(statement, {**values, "most": most + 1})]
         return ids if len(ids) <= most else None
 
     @override
     def count(self, source_id: str | None = None) -> Counts:
-        statement = _COUNTS if source_id is None else _COUNTS_OF_SOURCE
-        with self._database.read() as session:
-            return Counts(*session.rows(statement, {"source": source_id} if source_id is not None else {})[0])
+        if source_id is None:
+            return Counts(*self._database.rows(_COUNTS)[0])
+        return Counts(*self._database.rows(_COUNTS_OF_SOURCE, {"source": source_id})[0])
 
     @override
     def count_documents(self, filter: Filter) -> int:
         sql, values = condition(filter, self._database.dialect)
-        with self._database.read() as session:
-            return int(session.value(f"SELECT count(*) FROM kb_documents AS d WHERE {sql}", values))
+        return int(self._database.value(f"SELECT count(*) FROM kb_documents AS d WHERE {sql}", values))
 
     @override
     def sync_state(self, source_id: str) -> str:
-        with self._database.read() as session:
-            return str(session.value(_SYNC_STATE, {"source": source_id}) or "")
-
-    @override
-    def put_sync_state(self, source_id: str, state: str) -> None:
-        self._changes.put_sync_state(source_id, state)
+        return str(self._database.value(_SYNC_STATE, {"source": source_id}) or "")
 
 
 def _selected(select: Select) -> tuple[str, dict[str, Any]]:

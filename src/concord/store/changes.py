@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from concord.core.errors import Action, BadValue, Hint, NotFound
+from concord.store.contract import Catalog
 from concord.store.links import names_of_documents, put_links, relink, rename
 from concord.store.rows import (
     TAGS,
@@ -19,7 +20,7 @@ from concord.store.rows import (
     list_of,
     source_values,
 )
-from concord.store.sql import Database, Duplicate, Session, WordTables
+from concord.store.sql import Database, Duplicate, Session, WordTables, override
 from concord.store.words import put_names
 from concord.text.document import embedded_tags
 from concord.text.names import names_of
@@ -85,15 +86,15 @@ _Stored = tuple[str, str, str, tuple[str, ...]]  # type, path, title and tags
 _Kept = dict[tuple[str, str], deque[ChunkId]]  # heading and text → chunks that have them, in order
 
 
-class Changes:
-    """The changes that a catalog can be asked for."""
+class Changes(Catalog):
+    """The half of a catalog that changes it."""
 
     def __init__(self, database: Database, words: WordTables) -> None:
         self._database = database
         self._words = words
 
+    @override
     def put_source(self, source: Source) -> None:
-        """Insert or replace a source."""
         with self._database.transaction() as session:
             try:
                 session.run(PUT_SOURCE, source_values(source))
@@ -104,8 +105,8 @@ class Changes:
                 ) from fault
             session.run(COUNT_CHANGE)
 
+    @override
     def remove_source(self, source_id: str) -> int:
-        """Delete a source and all that came from it; return how many documents."""
         with self._database.transaction() as session:
             key = session.value(_KEY_OF_SOURCE, {"source_id": source_id})
             if key is None:
@@ -115,13 +116,13 @@ class Changes:
             session.run(COUNT_CHANGE)
             return deleted
 
+    @override
     def put_sync_state(self, source_id: str, state: str) -> None:
-        """Keep what a sync wants to know the next time."""
         with self._database.transaction() as session:
             session.run(PUT_SYNC_STATE, {"source": source_id, "state": state})
 
+    @override
     def put_documents(self, batch: Iterable[tuple[Document, Sequence[Piece]]]) -> list[list[ChunkId]]:
-        """Store documents and their chunks, keeping those that did not change; return the ids of each."""
         with self._database.transaction() as session:
             names: dict[ChunkId, Sequence[str]] = {}
             given = list(batch)
@@ -134,14 +135,14 @@ class Changes:
                 session.run(COUNT_CHANGE)
             return ids
 
+    @override
     def update_documents(self, documents: Sequence[Document]) -> None:
-        """Store documents' own fields, and in their chunks what is indexed of them."""
         with self._database.transaction() as session:
             for document in documents:
                 self._update(session, document)
 
+    @override
     def reindex_words(self, document_ids: Sequence[str]) -> int:
-        """Write what is indexed of chunks as it is extracted now; return how many were indexed otherwise."""
         with self._database.transaction() as session:
             labels, names = {}, {}
             for id, type, path, title, tags, heading, text, *before in session.rows(
@@ -157,8 +158,8 @@ class Changes:
                 session.run(COUNT_CHANGE)
             return len(changed)
 
+    @override
     def delete_documents(self, document_ids: Sequence[str]) -> int:
-        """Delete documents and all that belongs to them; return how many there were."""
         with self._database.transaction() as session:
             deleted = self._delete(session, "id IN (:ids...)", {"ids": list(document_ids)})
             if deleted:

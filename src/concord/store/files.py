@@ -45,13 +45,7 @@ _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 @contextmanager
 def file_lock(store: str, name: str, doing: str, wait_s: float) -> Iterator[None]:
-    """Hold the lock of this name beside a store; whoever is refused is told what its holder is doing.
-
-    Raises:
-        StoreBusy: somebody else holds it for longer than `wait_s`.
-        ReadOnlyStore: nothing may be written there.
-        BackendDown: no file can be made there.
-    """
+    """Hold the lock of this name beside a store; whoever is refused is told what its holder is doing."""
     import hashlib  # 3 ms, which a search need not pay
 
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()

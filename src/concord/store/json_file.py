@@ -248,11 +248,7 @@ class JsonStore(MemoryStore):
 
 
 def locate(url: str, org: str) -> str:
-    """Return the file that holds an organisation.
-
-    Raises:
-        BadValue: the URL or the organisation's name is not of the form it must have.
-    """
+    """Return the file that holds an organisation."""
     folder = url.removeprefix(SCHEME)
     if not url.startswith(SCHEME) or not folder.startswith("/") or "\0" in folder:
         raise BadValue(f"{url!r} names no JSON store", hint="write json:///absolute/folder")
@@ -261,11 +257,7 @@ def locate(url: str, org: str) -> str:
 
 
 def _encoded(connection: Connection) -> bytes:
-    """Return what the file is to hold.
-
-    Raises:
-        BadValue: JSON cannot say it.
-    """
+    """Return what the file is to hold."""
     saved = saved_in(connection)
     try:
         return msgspec.json.encode(saved)

@@ -17,7 +17,7 @@ from concord.types import Filter, Identity, Json, Scored, Vector
 _MODELS = """
 SELECT key, identity, version, is_added, (SELECT value FROM kb_vec_meta WHERE key = 'home') FROM kb_models"""
 _ACTIVE = f"{_MODELS} WHERE key = (SELECT value FROM kb_meta WHERE key = 'active_model')"
-_SPACES = """
+SPACES = """
 SELECT identity, recipe, key = (SELECT value FROM kb_meta WHERE key = 'active_model'), was_active
 FROM kb_models WHERE is_added = 1 ORDER BY key"""
 _NEW = "INSERT INTO kb_models (identity, is_added) VALUES (:identity, :is_added) RETURNING key"
@@ -125,13 +125,8 @@ def active_model(session: Session) -> Model | None:
     return _model(rows[0]) if rows else None
 
 
-def spaces(session: Session) -> list[types.Model]:
-    """Return the models that have been added, in that order."""
-    return [space_of(*row) for row in session.rows(_SPACES)]
-
-
 def space_of(identity: str, recipe: str, is_active: int | None, was_active: int) -> types.Model:
-    """Return a model from its columns."""
+    """Return a model in a row of SPACES."""
     return types.Model(identity_of(identity), details_of(recipe), bool(is_active), bool(was_active))
 
 

@@ -7,7 +7,7 @@ triggers exist only while vectors are kept outside: nobody else pays for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import astuple, replace
 
@@ -19,12 +19,13 @@ from concord.store.sql import Database, Dialect, Session, override
 from concord.store.store_errors import kept_elsewhere
 from concord.types import ChunkId, Home, Identity
 
-_META = "SELECT value FROM kb_vec_meta WHERE key = :key"
+TEXTS = "SELECT key, value FROM kb_vec_meta"
 _REMEMBER = """
 INSERT INTO kb_vec_meta (key, value) VALUES (:key, :value)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
 _IS_EMPTY = "SELECT NOT EXISTS (SELECT 1 FROM kb_chunk_vectors)"
 _IS_SETTLED = "SELECT NOT EXISTS (SELECT 1 FROM kb_outbox)"
+_CHANGES = "SELECT turn, chunk FROM kb_outbox ORDER BY turn LIMIT :limit"
 _ALIVE = "SELECT id FROM kb_chunks WHERE id IN (:chunks...)"
 _ACKNOWLEDGE = """
 INSERT INTO kb_chunk_vectors (chunk, model, embedding) VALUES (:chunk, :model, NULL)
@@ -44,25 +45,23 @@ class SqlOutbox(Outbox):
 
     @override
     def home(self) -> Home:
-        with self._database.read() as session:
-            return home_of(session, self._database.origin)
+        return home_of(dict(self._database.rows(TEXTS)), self._database.origin)
 
     @override
     def own(self) -> Home:
-        with self._database.read() as session:
-            home, is_known = home_of(session, self._database.origin), _meta(session, "birthplace")
-        if not home.url or (is_known and not home.is_anothers):
+        texts = dict(self._database.rows(TEXTS))
+        home = home_of(texts, self._database.origin)
+        if not home.url or (texts.get("birthplace") and not home.is_anothers):
             return home
         with self._database.transaction() as session:
-            if home_of(session, self._database.origin).is_anothers:
+            if home_of(_texts(session), self._database.origin).is_anothers:
                 self._move(session, home.url)
             _remember(session, "birthplace", self._database.origin())
         return self.home()
 
     @override
     def is_empty(self) -> bool:
-        with self._database.read() as session:
-            return bool(session.value(_IS_EMPTY))
+        return bool(self._database.value(_IS_EMPTY))
 
     @override
     def move(self, url: str) -> None:
@@ -85,10 +84,7 @@ class SqlOutbox(Outbox):
 
     @override
     def changes(self, limit: int) -> list[tuple[int, ChunkId]]:
-        with self._database.read() as session:
-            return session.rows(
-                "SELECT turn, chunk FROM kb_outbox ORDER BY turn LIMIT :limit", {"limit": limit}
-            )
+        return self._database.rows(_CHANGES, {"limit": limit})
 
     @override
     def settle(self, turns: Sequence[int]) -> None:
@@ -97,42 +93,33 @@ class SqlOutbox(Outbox):
 
     @override
     def left(self) -> list[Home]:
-        with self._database.read() as session:
-            return _left(session)
+        return _left(dict(self._database.rows(TEXTS)))
 
     @override
     def forget(self, home: Home) -> None:
         with self._database.transaction() as session:
-            _remember_left(session, [other for other in _left(session) if other != home])
+            _remember_left(session, [other for other in _left(_texts(session)) if other != home])
 
     def _move(self, session: Session, url: str) -> None:
         move_home(session, url, self._database.origin(), self._database.dialect)
 
 
-def home_of(session: Session, origin: Callable[[], str]) -> Home:
-    """Return where vectors are kept; an empty URL is the store itself."""
-    url = _meta(session, "home")
-    is_anothers = bool(url) and is_copied(_meta(session, "birthplace"), origin())
-    return Home(url, _meta(session, "key"), is_anothers)
+def home_of(texts: Mapping[str, str], origin: Callable[[], str]) -> Home:
+    """Return where vectors are kept, by the rows of TEXTS; an empty URL is the store itself."""
+    url = texts.get("home", "")
+    is_anothers = bool(url) and is_copied(texts.get("birthplace", ""), origin())
+    return Home(url, texts.get("key", ""), is_anothers)
 
 
 def check_here(home: str) -> None:
-    """Refuse to use vectors of this store when they are kept outside.
-
-    Raises:
-        VectorsElsewhere: they are.
-    """
+    """Refuse to use vectors of this store when they are kept outside."""
     if home:
         raise kept_elsewhere(home, "")
 
 
 def claim(session: Session, database: Database) -> None:
-    """Keep vectors in this store, unless there are some elsewhere.
-
-    Raises:
-        VectorsElsewhere: there are.
-    """
-    if home := _meta(session, "home"):
+    """Keep vectors in this store, unless there are some elsewhere."""
+    if home := _texts(session).get("home"):
         if not session.value(_IS_EMPTY):
             check_here(home)
         move_home(session, "", database.origin(), database.dialect)
@@ -140,7 +127,7 @@ def claim(session: Session, database: Database) -> None:
 
 def part_from_original(session: Session, origin: str, dialect: Dialect) -> None:
     """Give a copy of a store a key of its own; the vectors outside are the original's, so all are pending."""
-    if url := _meta(session, "home"):
+    if url := _texts(session).get("home"):
         _remember(session, "birthplace", COPY)
         move_home(session, url, origin, dialect)
         _remember(session, "birthplace", COPY)
@@ -148,12 +135,12 @@ def part_from_original(session: Session, origin: str, dialect: Dialect) -> None:
 
 def move_home(session: Session, url: str, origin: str, dialect: Dialect) -> None:
     """Make all chunks pending for all models, and keep vectors that come at `url`; empty is this store."""
-    old = home_of(session, lambda: origin)
+    old = home_of(_texts(session), lambda: origin)
     is_left = old.url and (old.url != url or old.is_anothers)
     if is_left and not (session.value(_IS_EMPTY) and session.value(_IS_SETTLED)):
-        _remember_left(session, [*_left(session), old])
+        _remember_left(session, [*_left(_texts(session)), old])
     if old.is_anothers:
-        _remember_left(session, [replace(home, is_anothers=True) for home in _left(session)])
+        _remember_left(session, [replace(home, is_anothers=True) for home in _left(_texts(session))])
     session.run(dialect.unwatch)
     for statement in ("kb_chunk_vectors", "kb_outbox", "kb_vec_meta WHERE key = 'home'"):
         session.run(f"DELETE FROM {statement}")
@@ -166,16 +153,16 @@ def move_home(session: Session, url: str, origin: str, dialect: Dialect) -> None
         session.run(dialect.watch)
 
 
-def _meta(session: Session, key: str) -> str:
-    return str(session.value(_META, {"key": key}) or "")
+def _texts(session: Session) -> dict[str, str]:
+    return dict(session.rows(TEXTS))
 
 
 def _remember(session: Session, key: str, value: str) -> None:
     session.run(_REMEMBER, {"key": key, "value": value})
 
 
-def _left(session: Session) -> list[Home]:
-    return [Home(*home) for home in list_of(_meta(session, "left") or "[]")]
+def _left(texts: Mapping[str, str]) -> list[Home]:
+    return [Home(*home) for home in list_of(texts.get("left", "[]"))]
 
 
 def _remember_left(session: Session, homes: Sequence[Home]) -> None:

@@ -43,6 +43,9 @@ class Session(Protocol):
     def rows(self, statement: str, values: Values = NOTHING) -> list[Any]:
         """Return all rows, each a tuple of its columns."""
 
+    def several(self, *statements: str) -> list[list[Any]]:
+        """Return the rows of several statements, which a server is asked for at once."""
+
     def iterate(self, statement: str, values: Values = NOTHING) -> Iterable[Any]:
         """Return the rows one by one, without holding them all."""
 
@@ -78,6 +81,16 @@ class Database(Protocol):
         To hold on to a moment would cost a server two trips more. So what one statement lists, another may
         no longer find.
         """
+
+    def rows(self, statement: str, values: Values = NOTHING) -> list[Any]:
+        """Return all rows of one statement."""
+        with self.read() as session:
+            return session.rows(statement, values)
+
+    def value(self, statement: str, values: Values = NOTHING) -> Any:
+        """Return the first column of the first row of one statement; None if there is no row."""
+        with self.read() as session:
+            return session.value(statement, values)
 
     def transaction(self) -> AbstractContextManager[Session]:
         """Run the block as one transaction, alone among those that write."""

@@ -89,9 +89,8 @@ class SqlJournal(Journal):
 
     @override
     def accesses(self, document_ids: Sequence[str]) -> dict[str, Access]:
-        with self._database.read() as session:
-            rows = session.rows(_ACCESSES, {"ids": list(document_ids)})
-            return {document_id: Access(count, last_at) for document_id, count, last_at in rows}
+        rows = self._database.rows(_ACCESSES, {"ids": list(document_ids)})
+        return {document_id: Access(count, last_at) for document_id, count, last_at in rows}
 
     @override
     def put_accesses(self, accesses: Mapping[str, Access]) -> None:
@@ -100,8 +99,7 @@ class SqlJournal(Journal):
 
     @override
     def feedback(self) -> list[Feedback]:
-        with self._database.read() as session:
-            return list(starmap(Feedback, session.rows(FEEDBACK)))
+        return list(starmap(Feedback, self._database.rows(FEEDBACK)))
 
     @override
     def record_feedback(self, feedback: Feedback) -> None:

@@ -77,11 +77,7 @@ _LENGTH_TOLERANCE = 1e-3  # a unit vector rounded to float32 is off by 1e-7; to 
 
 
 def check_vector(vector: Vector, dimension: int) -> None:
-    """Refuse a vector that is not finite, not of length 1 or not of this dimension.
-
-    Raises:
-        BadValue: it is one of these.
-    """
+    """Refuse a vector that is not finite, not of length 1 or not of this dimension."""
     if len(vector) != dimension * FLOAT_BYTES:
         found = len(vector) / FLOAT_BYTES
         raise BadValue(f"a vector has {found:g} dimensions where the index has {dimension}", hint=_HINT)

@@ -64,42 +64,6 @@ def put_right(
         session.run(COUNT_CHANGE)
 
 
-def await_lost(session: Session, tables: VectorTables) -> None:
-    """Let the chunks wait whose vectors are not there."""
-    for model in all_models(session):
-        _await(session, tables, model, _lost(session, tables, model))
-
-
-def _await_damaged(session: Session, tables: VectorTables) -> None:
-    for model in all_models(session):
-        _await(session, tables, model, _damaged(session, tables, model))
-
-
-def _await(session: Session, tables: VectorTables, model: Model, ids: list[int]) -> None:
-    """Let the chunks that use some vectors wait for others."""
-    session.run("DELETE FROM kb_chunk_vectors WHERE embedding IN (:ids...)", {"ids": ids})
-    delete_embeddings(session, tables, model, ids)
-
-
-def _delete_orphans(session: Session, tables: VectorTables) -> None:
-    session.run(f"DELETE {_NO_CHUNK}")
-    for model in all_models(session):
-        tables.remove(session, model, _unknown(session, tables, model))
-
-
-def _bring_back(session: Session, tables: VectorTables) -> None:
-    session.run(f"UPDATE kb_documents SET superseded_by = NULL WHERE key IN (SELECT key {_HIDDEN})")
-
-
-# In this order: what comes later is reckoned from what comes before.
-_REPAIRS: Mapping[FaultName, Repair] = {
-    "vectors": _delete_orphans,
-    "lost-vectors": await_lost,
-    "damaged-vectors": _await_damaged,
-    "superseded": _bring_back,
-}
-
-
 def _unknown(session: Session, tables: VectorTables, model: Model) -> list[int]:
     """Return vectors of which nothing is known."""
     rows = session.rows(f"{tables.stored(session, model)} EXCEPT {_KNOWN}", {"model": model.key})
@@ -123,3 +87,35 @@ def _damaged(session: Session, tables: VectorTables, model: Model) -> list[int]:
         damaged += [id for id, crc in rows if id in vectors and not is_intact(vectors[id], crc)]
         after = rows[-1][0]
     return damaged
+
+
+def _await_those(found: Callable[[Session, VectorTables, Model], list[int]]) -> Repair:
+    """Return what lets the chunks wait for other vectors that use some that are found."""
+
+    def repair(session: Session, tables: VectorTables) -> None:
+        for model in all_models(session):
+            ids = found(session, tables, model)
+            session.run("DELETE FROM kb_chunk_vectors WHERE embedding IN (:ids...)", {"ids": ids})
+            delete_embeddings(session, tables, model, ids)
+
+    return repair
+
+
+def _delete_orphans(session: Session, tables: VectorTables) -> None:
+    session.run(f"DELETE {_NO_CHUNK}")
+    for model in all_models(session):
+        tables.remove(session, model, _unknown(session, tables, model))
+
+
+def _bring_back(session: Session, tables: VectorTables) -> None:
+    session.run(f"UPDATE kb_documents SET superseded_by = NULL WHERE key IN (SELECT key {_HIDDEN})")
+
+
+await_lost = _await_those(_lost)  # the vectors that are not there
+# In this order: what comes later is reckoned from what comes before.
+_REPAIRS: Mapping[FaultName, Repair] = {
+    "vectors": _delete_orphans,
+    "lost-vectors": await_lost,
+    "damaged-vectors": _await_those(_damaged),
+    "superseded": _bring_back,
+}

@@ -73,16 +73,14 @@ class SqlWords(WordIndex):
         sql, values = condition(filter, self._database.dialect)
         asked, pairs = _asked(tokens)
         statement = _SEARCH.format(asked=asked, condition=sql)
-        with self._database.read() as session:
-            return list(starmap(Scored, session.rows(statement, {**values, **pairs, "limit": limit})))
+        return list(starmap(Scored, self._database.rows(statement, {**values, **pairs, "limit": limit})))
 
     @override
     def name_frequencies(self, tokens: Sequence[str]) -> dict[str, int]:
         if not tokens:
             return {}
         asked, pairs = _asked(tokens)
-        with self._database.read() as session:
-            rows = session.rows(_COUNT.format(asked=asked), pairs)
+        rows = self._database.rows(_COUNT.format(asked=asked), pairs)
         counts = {f"{owner} {token}".lstrip(): count for owner, token, count in rows}
         return {token: counts.get(token, 0) for token in tokens}
 

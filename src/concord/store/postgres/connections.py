@@ -76,11 +76,7 @@ class Location(NamedTuple):
 
 
 def locate(url: str, org: str) -> Location:
-    """Return where an organisation is kept: `postgresql://user:password@host:5432/database?option=value`.
-
-    Raises:
-        BadValue: the URL or the organisation's name is not of the form it must have.
-    """
+    """Return where an organisation is kept: `postgresql://user:password@host:5432/database?option=value`."""
     check_org(org)
     try:
         given = {key: value for key, value in conninfo_to_dict(url).items() if value is not None}
@@ -323,7 +319,7 @@ _LOST = (
 
 
 class Locks:
-    """The locks of one store, all on one connection, which the pool lends while any is held or waited for.
+    """The locks of one store, all on one connection, which the pool lends while any is held.
 
     The server gives a connection the same lock twice; who holds which in this process is therefore kept here.
     """
@@ -332,42 +328,23 @@ class Locks:
         self._connections = connections
         self._turn = threading.Lock()  # for everything below
         self._held: set[int] = set()
-        self._users = 0
         self._connection: Connection | None = None
         self._lent = ExitStack()
 
     @contextmanager
     def hold(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
-        """Hold an organisation's lock of this name; the error of a caller who is refused names `doing`.
-
-        Raises:
-            StoreBusy: somebody else holds it for longer than `wait_s`.
-        """
+        """Hold an organisation's lock of this name; the error of a caller who is refused names `doing`."""
         key = _key(self._connections.location.schema, name)
-        with self._using():
-            holder = self._acquired(key, wait_s)
-            if holder is None:
-                raise locked(doing)
-            try:
-                yield
-            except BaseException:
-                self._release(key, holder)
-                raise
-            if not self._release(key, holder):
-                _LOG.warning(_LOST)
-
-    @contextmanager
-    def _using(self) -> Iterator[None]:
-        """Let the connection stay until nobody needs it."""
-        with self._turn:
-            self._users += 1
+        holder = self._acquired(key, wait_s)
+        if holder is None:
+            raise locked(doing)
         try:
             yield
-        finally:
-            with self._turn:
-                self._users -= 1
-                if not self._users:
-                    self._give_back()
+        except BaseException:
+            self._release(key, holder)
+            raise
+        if not self._release(key, holder):
+            _LOG.warning(_LOST)
 
     def _acquired(self, key: int, wait_s: float) -> Connection | None:
         """Try until the wait is over; return the connection that has the lock.
@@ -385,31 +362,37 @@ class Locks:
         return holder
 
     def _try(self, key: int) -> Connection | None:
-        with self._turn:
+        with self._turn, self._in_use() as connection:
             if key in self._held:
                 return None
-            connection = self._borrowed()
             with self._connections.watching(connection):
                 taken, _ = connection.execute(_TRY, (key,)).fetchone() or (False, "")
-            if not taken:
-                return None
-            self._held.add(key)
-            return connection
+            if taken:
+                self._held.add(key)
+            return connection if taken else None
 
     def _release(self, key: int, holder: Connection) -> bool:
         """Let go of a lock; return whether it was ours until now."""
         with self._turn:
             self._held.discard(key)
+            is_ours = False
             with suppress(psycopg.Error):  # a connection that is lost has let go already
-                return holder.execute("SELECT pg_advisory_unlock(%s)", (key,)).fetchone() == (True,)
-            return False
+                is_ours = holder.execute("SELECT pg_advisory_unlock(%s)", (key,)).fetchone() == (True,)
+            if not self._held:
+                self._give_back()
+            return is_ours
 
-    def _borrowed(self) -> Connection:
-        """Return the connection of all locks: another one after it was lost, and its locks with it."""
+    @contextmanager
+    def _in_use(self) -> Iterator[Connection]:
+        """Lend the connection of all locks: another one after it was lost, and its locks with it."""
         if self._connection is None or self._connection.closed:
             self._give_back()
             self._connection = self._lent.enter_context(self._connections.session())
-        return self._connection
+        try:
+            yield self._connection
+        finally:
+            if not self._held:
+                self._give_back()
 
     def _give_back(self) -> None:
         if self._connection is not None:

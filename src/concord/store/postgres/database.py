@@ -149,6 +149,14 @@ class PostgresSession(Session):
         return self.execute(statement, values).fetchall()
 
     @override
+    def several(self, *statements: str) -> list[list[Any]]:
+        def ask(connection: Connection) -> list[Rows]:
+            with connection.pipeline():
+                return [connection.execute(_in_order(statement)) for statement in statements]
+
+        return [rows.fetchall() for rows in self.on(ask)]
+
+    @override
     def iterate(self, statement: str, values: Values = NOTHING) -> Iterator[Any]:
         self.on(lambda connection: connection.execute("SELECT"))  # so that it is one that lives
         with self.connection.transaction(), self.connection.cursor("kb_rows") as cursor:

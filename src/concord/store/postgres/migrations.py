@@ -52,14 +52,7 @@ class _State(NamedTuple):
 
 
 def bring_up_to_date(location: Location) -> bool:
-    """Make what is stored usable; return whether anything is.
-
-    Raises:
-        SchemaTooNew: a newer program wrote it.
-        CorruptStore: the schema holds another program's tables.
-        BackendDown: the server does not answer.
-        StoreError: the server lacks an extension, or the role may not make tables.
-    """
+    """Make what is stored usable; return whether anything is."""
     with translated(location.server), connect(location) as connection:
         if _look(connection, location).is_made:
             version = _checked_version(connection, location)

@@ -6,55 +6,20 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from msgspec import json
-
 from concord.core.errors import BadValue
-from concord.store.catalog import SqlCatalog
-from concord.store.contract import Catalog, Place, Snapshot, WordIndex
-from concord.store.models import space_of
-from concord.store.outbox import home_of
+from concord.store.contract import Place, WordIndex
 from concord.store.postgres.connections import Connections, Location, locate
 from concord.store.postgres.database import PostgresDatabase
 from concord.store.postgres.migrations import bring_up_to_date, make
 from concord.store.postgres.postings import BlockTables
 from concord.store.postgres.vectors import PostgresVectorTables, index_state
 from concord.store.postgres.words import BlockWords, Scopes
-from concord.store.rows import SOURCE_COLUMNS, source_of
 from concord.store.sql import override
 from concord.store.store import SqlStore
-from concord.types import Home
 
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
     from concord.core.reports import Finding, VectorIndexState
-
-
-_SNAPSHOT = f"""
-SELECT (SELECT value FROM kb_meta WHERE key = 'generation'),
-    (SELECT coalesce(json_agg(json_build_array({SOURCE_COLUMNS}) ORDER BY s.name), '[]')
-     FROM kb_sources AS s),
-    (SELECT coalesce(json_agg(json_build_array(identity, recipe,
-            key = (SELECT value FROM kb_meta WHERE key = 'active_model'), was_active) ORDER BY key), '[]')
-     FROM kb_models WHERE is_added = 1),
-    EXISTS (SELECT FROM kb_documents WHERE superseded_by IS NOT NULL),
-    EXISTS (SELECT FROM kb_vec_meta WHERE key IN ('home', 'key'))"""
-
-
-class PostgresCatalog(SqlCatalog):
-    """The catalog of one organisation."""
-
-    @override
-    def snapshot(self) -> Snapshot:
-        with self._database.read() as session:
-            ((generation, sources, models, has_superseded, has_home),) = session.rows(_SNAPSHOT)
-            home = home_of(session, self._database.origin) if has_home else Home("", "")
-        return Snapshot(
-            generation,
-            [source_of(row) for row in json.decode(sources)],
-            [space_of(*row) for row in json.decode(models)],
-            has_superseded,
-            home,
-        )
 
 
 def _words_class(options: Mapping[str, Any] | None) -> type[BlockWords]:
@@ -77,9 +42,7 @@ class PostgresStore(SqlStore):
         self._index_memory_mb: int | None = options["store.index_memory_mb"] if options else None
         scopes = Scopes()
         self._tables = PostgresVectorTables(scopes)
-        words = BlockTables()
-        super().__init__(database, words, self._tables)
-        self.catalog: Catalog = PostgresCatalog(database, words)
+        super().__init__(database, BlockTables(), self._tables)
         self.words: WordIndex = _words_class(options)(database, scopes)
 
     @classmethod

@@ -51,12 +51,7 @@ class Connection:
 
     @contextmanager
     def client(self) -> Iterator[QdrantClient]:
-        """Lend the client for the block.
-
-        Raises:
-            BackendDown: the server does not answer, refuses, or answers nonsense.
-            MissingExtra: the client is not installed.
-        """
+        """Lend the client for the block; whatever the server answers but what it should is BackendDown."""
         client = self.opened()
         from qdrant_client.http.exceptions import ApiException  # loaded with the client
 
@@ -142,9 +137,6 @@ class Collections:
 
         Where Qdrant refuses what is asked of it, another collection may have that name by now, and ours
         another: it is looked for anew the next time.
-
-        Raises:
-            BackendDown: Qdrant does not answer, or has no such collection.
         """
         if not self.has(dimension):
             self._refuse_others(dimension)  # else Qdrant says that it is not there
@@ -157,11 +149,7 @@ class Collections:
             raise
 
     def has(self, dimension: int) -> bool:
-        """Whether there is a collection for vectors of a dimension, as far as this process knows, or asks.
-
-        Raises:
-            BackendDown: Qdrant does not answer.
-        """
+        """Whether there is a collection for vectors of a dimension, as far as this process knows, or asks."""
         return dimension in self._names or self._find(dimension)
 
     def ensure(self, dimension: int) -> None:
@@ -241,11 +229,7 @@ class Collections:
 
 
 def without_secrets(url: str) -> str:
-    """Return a URL as it may be shown: without a password in it.
-
-    Raises:
-        BadValue: it is none that vectors can be kept at.
-    """
+    """Return a URL as it may be shown: without a password in it."""
     if url.startswith(LOCAL):
         return url
     parts = urlsplit(url)

@@ -44,25 +44,14 @@ class QdrantModels:
         return QdrantVectors(self._outside, identity)
 
     def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
-        """Add a model, or replace the recipe of one, and make its collection.
-
-        Raises:
-            VectorsElsewhere: this store's vectors are kept in another place.
-            BackendDown: Qdrant does not answer.
-        """
+        """Add a model, or replace the recipe of one, and make its collection."""
         home = self._outside.claim()
         self._known.add(identity, recipe)
         if self._outside.collections.make(identity.dimension) and not self._outside.outbox.is_empty():
             self._outside.outbox.move(home.url)  # somebody dropped the collection: all are sent again
 
     def drop(self, identity: Identity) -> int:
-        """Take a model away with its points; return how many there were.
-
-        Raises:
-            NotFound: it has not been added.
-            BadValue: it is the active one.
-            BackendDown: Qdrant does not answer; nothing has been deleted.
-        """
+        """Take a model away with its points; return how many there were."""
         models = self._outside.catalog.snapshot().models
         if any(model.identity == identity and not model.is_active for model in models):
             self.index(identity).delete_everything()
@@ -115,11 +104,7 @@ class QdrantStore:
             self.connection.opened()
 
     def reach(self, dimension: int) -> None:
-        """Make the collection for vectors of a dimension.
-
-        Raises:
-            BackendDown: Qdrant does not answer.
-        """
+        """Make the collection for vectors of a dimension."""
         self.collections.make(dimension)
 
     def check_vectors(self) -> list[Finding]:
@@ -138,11 +123,7 @@ class QdrantStore:
             return [Finding("outside", fault.message, fault.hint or "")]
 
     def sweep(self) -> None:
-        """Send changes, then delete the points of chunks that the store does not know, though it sent them.
-
-        Raises:
-            BackendDown: Qdrant does not answer.
-        """
+        """Send changes, then delete the points of chunks that the store does not know."""
         if (home := self.own_home()) is None:
             return
         self.send_changes(home)
@@ -154,11 +135,7 @@ class QdrantStore:
 
     @classmethod
     def clear(cls, store: Store, home: Home, org: str, options: Mapping[str, Any]) -> None:
-        """Delete all points that a store has sent to a place, which the settings may name no more.
-
-        Raises:
-            BackendDown: Qdrant does not answer.
-        """
+        """Delete all points that a store has sent to a place, which the settings may name no more."""
         from concord.store.qdrant.points import Owner
 
         url, _, collection = home.url.rpartition("/")
@@ -184,11 +161,7 @@ class QdrantStore:
         return Owner(self._org, home.key, identity)
 
     def claim(self) -> Home:
-        """Keep the store's vectors here, unless there are some elsewhere.
-
-        Raises:
-            VectorsElsewhere: there are.
-        """
+        """Keep the store's vectors here; that is refused where there are some elsewhere."""
         home = self.outbox.own()
         if home.url != self.home:
             if not self.outbox.is_empty():
@@ -198,11 +171,7 @@ class QdrantStore:
         return home
 
     def own_home(self) -> Home | None:
-        """Return where vectors are if that is here, None while there are none anywhere.
-
-        Raises:
-            VectorsElsewhere: the store has vectors in another place, or none of its own, being a copy.
-        """
+        """Return where vectors are if that is here, None while there are none; another place is refused."""
         home = self.outbox.home()
         if self._is_here(home):
             return home
@@ -211,11 +180,7 @@ class QdrantStore:
         return None
 
     def writing(self, wait_s: float | None = None) -> AbstractContextManager[None]:
-        """Hold the right to change what is kept in Qdrant, across processes.
-
-        Raises:
-            StoreBusy: another process holds it for too long.
-        """
+        """Hold the right to change what is kept in Qdrant, across processes."""
         wait_s = WRITE_WAIT_S if wait_s is None else wait_s
         return self.lock("vectors kept elsewhere", "changing the vectors", wait_s=wait_s)
 
@@ -229,12 +194,7 @@ class QdrantStore:
         return not self.outbox.changes(1)
 
     def send_changes(self, home: Home) -> None:
-        """Tell Qdrant all changes; others may write between two requests.
-
-        Raises:
-            StoreBusy: another process does, for too long.
-            BackendDown: Qdrant does not answer.
-        """
+        """Tell Qdrant all changes; others may write between two requests."""
         while self.outbox.changes(1):
             with self.writing():
                 self._send_request(home)

@@ -62,13 +62,7 @@ class QdrantVectors:
     def search(
         self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
     ) -> list[Scored]:
-        """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id.
-
-        Raises:
-            ModelMismatch: the model has not been added, or no longer is.
-            VectorsElsewhere: they are to be kept in another place than this.
-            BackendDown: Qdrant does not answer.
-        """
+        """Return the nearest chunks by cosine similarity, nearest first; ties by chunk id."""
         if limit < 1:
             return []
         if not self._is_added():
@@ -93,11 +87,7 @@ class QdrantVectors:
         return fetched
 
     def delete_source(self, source_id: str) -> int:
-        """Delete the vectors of a source's chunks; return how many chunks had one.
-
-        Raises:
-            BackendDown: Qdrant does not answer; nothing has been deleted, and it can be tried again.
-        """
+        """Delete the vectors of a source's chunks; return how many chunks had one."""
         self._outbox.own()  # of a copy, nothing is there
         if self.count_pending(source_id) == self._catalog.count(source_id).chunks:
             return 0
@@ -108,11 +98,7 @@ class QdrantVectors:
             return self._outbox.retract(self._identity, source_id)
 
     def delete_everything(self) -> None:
-        """Delete all points of this model; the store still counts them.
-
-        Raises:
-            BackendDown: Qdrant does not answer.
-        """
+        """Delete all points of this model; the store still counts them."""
         self._outbox.own()  # of a copy, nothing is there
         home = self._outside.own_home()
         if home and self.count_pending() < self._catalog.count().chunks:
@@ -152,9 +138,6 @@ class QdrantVectors:
 
         Documents that come back from being superseded are few: all are asked for, and the catalog takes the
         others out. What tags, paths and dates let through may be anything, so all is sent before.
-
-        Raises:
-            BackendDown: that cannot be done now.
         """
         if self._outside.send_some_changes(home):
             return filter

@@ -28,13 +28,7 @@ _HEADER_BYTES, _ID_AT = 100, 68
 
 
 def write_backup(readers: Readers, path: str, progress: Progress) -> None:
-    """Copy what a store holds now to a file, in place of an older copy that may be there.
-
-    Raises:
-        BadValue: something else is there, or a store that is in use.
-        CorruptStore: the store is damaged; the older copy stays.
-        BackendDown: the disk refuses.
-    """
+    """Copy what a store holds now to a file, in place of an older copy that may be there."""
     _check_target(path)
     with _unfinished(path) as copy, readers.connection() as source, translated(path):
         # A snapshot begins with the first look. Without one, every write of others would begin the copy anew.

@@ -39,16 +39,20 @@ class Connection(apsw.Connection):
     has_vec0 = False
     is_frozen = False  # opened as immutable: it will not see what others write later
 
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.create_scalar_function("kb_glob", _kb_glob, 2, deterministic=True)
+
     def rows(self, statement: str, values: Values = NOTHING) -> list[Any]:
         """Return all rows."""
         return list(self.iterate(statement, values))
 
-    def iterate(self, statement: str, values: Values = NOTHING) -> apsw.Cursor:
-        """Return the rows one by one.
+    def several(self, *statements: str) -> list[list[Any]]:
+        """Return the rows of several statements."""
+        return [*map(self.rows, statements)]
 
-        Raises:
-            Duplicate: a value that must be unique is there already.
-        """
+    def iterate(self, statement: str, values: Values = NOTHING) -> apsw.Cursor:
+        """Return the rows one by one."""
         try:
             return self.execute(dialect.translated(statement), bound(values))
         except apsw.ConstraintError as fault:
@@ -168,12 +172,7 @@ class Writer:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Run the block in one transaction, which holds the write lock from its start.
-
-        Raises:
-            StoreBusy: another process holds the lock for too long.
-            BackendDown: the file is gone.
-        """
+        """Run the block in one transaction, which holds the write lock from its start."""
         with self._turn, translated(self._location.path):
             connection = self._opened()
             changed: Sequence[str] = ()
@@ -193,10 +192,6 @@ class Writer:
         """Lend the connection without a transaction, for what cannot be done within one."""
         with self._turn, translated(self._location.path):
             yield self._opened()
-
-    def make_file(self) -> None:
-        """Make the file where there is none yet: whoever takes a lock, which lies beside it, will write."""
-        self._file.made()
 
     @contextmanager
     def patience(self) -> Iterator[None]:
@@ -254,14 +249,11 @@ def open_to_write(location: Location, *, create: bool = False) -> Connection:
 def open_to_read(location: Location) -> Connection:
     """Return a connection that can only read, also where nothing may be written beside the file."""
     try:
-        connection = _open_shared(location)
-    except (apsw.CantOpenError, apsw.ReadOnlyError):
-        connection = _open_frozen(location)
-    except apsw.IOError as fault:
-        if not lacks_room(fault):
+        return _open_shared(location)
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as fault:
+        if isinstance(fault, apsw.IOError) and not lacks_room(fault):
             raise
-        connection = _open_frozen(location)
-    return _with_functions(connection)
+        return _open_frozen(location)
 
 
 def open_nothing() -> Connection:
@@ -271,11 +263,6 @@ def open_nothing() -> Connection:
     connection = Connection(":memory:")
     with closed_on_failure(connection):
         make_empty(connection)
-    return _with_functions(connection)
-
-
-def _with_functions(connection: Connection) -> Connection:
-    connection.create_scalar_function("kb_glob", _kb_glob, 2, deterministic=True)
     return connection
 
 

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, suppress
 
 import apsw
 from msgspec import Struct
+from msgspec.structs import replace
 
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, KBError, StoreBusy
 from concord.core.values import check_org
@@ -38,11 +39,7 @@ class Location(Struct, frozen=True):
 
 
 def locate(url: str, org: str) -> Location:
-    """Return the file that holds an organisation.
-
-    Raises:
-        BadValue: the URL or the organisation's name is not of the form it must have.
-    """
+    """Return the file that holds an organisation."""
     written, _, options = url.removeprefix(SCHEME).partition("?")
     if not url.startswith(SCHEME) or not written.startswith("/") or "\0" in written:
         raise BadValue(f"{url!r} names no SQLite store", hint="write sqlite:///absolute/folder")
@@ -54,18 +51,17 @@ def locate(url: str, org: str) -> Location:
 
 
 def _with_options(location: Location, options: str) -> Location:
-    busy_timeout_ms, vfs = location.busy_timeout_ms, location.vfs
     for option in filter(None, options.split("&")):
         name, _, value = option.partition("=")
         if name == "busy_timeout_ms" and value.isdecimal():
-            busy_timeout_ms = int(value)
+            location = replace(location, busy_timeout_ms=int(value))
         elif name == "vfs" and value:
-            vfs = value
+            location = replace(location, vfs=value)
         else:
             raise BadValue(
                 f"{option!r} is no option of a SQLite store", hint="known: busy_timeout_ms=N, vfs=NAME"
             )
-    return Location(location.path, location.org, busy_timeout_ms, vfs, location.is_one_of_many)
+    return location
 
 
 _MARK = "-begun"
@@ -131,11 +127,7 @@ class OpenedFile:
         return now
 
     def made(self) -> FileId | None:
-        """Return which file is there now, made when there has never been one.
-
-        Raises:
-            KBError: it cannot be made, or what is there cannot be used.
-        """
+        """Return which file is there now, made when there has never been one."""
         if self.current() is None:
             with self._making_ready:
                 self._make_ready()

@@ -37,14 +37,7 @@ PAGE_BYTES = 16384
 
 
 def bring_up_to_date(location: Location, readers: Readers) -> None:
-    """Make the file usable; a file that is up to date is only read.
-
-    Raises:
-        SchemaTooNew: a newer program wrote it.
-        CorruptStore: it is damaged, or is another program's database.
-        BadValue: it belongs to another organisation.
-        BackendDown: it cannot be opened.
-    """
+    """Make the file usable; a file that is up to date is only read."""
     with readers.connection() as connection:  # another process may be making it now
         version = _checked_version(_state(connection), location)
         is_cosine = version < VERSION or bool(connection.value(_IS_COSINE))
@@ -55,11 +48,7 @@ def bring_up_to_date(location: Location, readers: Readers) -> None:
 
 
 def make_if_missing(location: Location) -> None:
-    """Make the file, and its folder, where there is none.
-
-    Raises:
-        BackendDown: it cannot be made.
-    """
+    """Make the file, and its folder, where there is none."""
     if not os.path.exists(location.path):
         forget_begun(location.path)
         _make_folder(location)

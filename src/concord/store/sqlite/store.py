@@ -46,7 +46,7 @@ class SQLiteDatabase(Database):
     def lock(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
         from concord.store.files import file_lock  # late: no search needs it
 
-        self.writer.make_file()
+        self.file.made()  # the lock lies beside it, and whoever takes one will write
         with file_lock(self.location.path, name, doing, wait_s), self.writer.patience():
             yield
 
