@@ -63,7 +63,8 @@ class PostgresStore(SqlStore):
     def check(self) -> list[Finding]:
         from concord.store.postgres.upkeep import find_faults  # no search needs to load it
 
-        return find_faults(self._database, self._tables)
+        with self._database.read() as session:
+            return list(find_faults(session, self._tables))
 
     @override
     def repair(self, findings: Sequence[Finding]) -> None:

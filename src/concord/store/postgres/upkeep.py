@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from concord.core.reports import FaultName, Finding
 from concord.store import upkeep
 from concord.store.models import VectorTables, all_models
-from concord.store.postgres.database import PostgresDatabase, PostgresSession
+from concord.store.postgres.database import PostgresSession
 from concord.store.postgres.postings import POSTING_BYTES, index_words
 from concord.store.postgres.shared_tables import drop_left, find_left
 from concord.store.postgres.vectors import MOST_DIMENSIONS, PostgresVectorTables, hnsw_state
@@ -39,13 +39,8 @@ _KNOWN_SIZE = "SELECT reltuples FROM pg_class WHERE oid = 'kb_chunks'::regclass"
 _ANALYZE = "ANALYZE kb_documents, kb_chunks, kb_chunk_words, kb_postings, kb_chunk_vectors, kb_embeddings"
 
 
-def find_faults(database: PostgresDatabase, tables: PostgresVectorTables) -> list[Finding]:
+def find_faults(session: PostgresSession, tables: PostgresVectorTables) -> Iterator[Finding]:
     """Run every check; nothing is changed."""
-    with database.read() as session:
-        return list(_faults(session, tables))
-
-
-def _faults(session: PostgresSession, tables: PostgresVectorTables) -> Iterator[Finding]:
     if not session.value(_WORDS_IN_STEP):
         yield repairable("words", "the word index does not match the chunks", "builds it anew")
     elif not session.value(_COUNTED):
