@@ -469,6 +469,18 @@ class Span(Struct, frozen=True):
     page: int | None = None
 
 
+class Linked(Struct, frozen=True):
+    """A passage that a hit points to, beside the hits."""
+
+    citation: str
+    via: str  # citation of the hit
+    kind: LinkKind
+    title: str
+    snippet: str
+    document_id: str
+    warnings: tuple[str, ...] = ()
+
+
 class Degraded(Struct, frozen=True):
     """A strategy that failed or was late, and why."""
 
@@ -491,6 +503,7 @@ class Answer(Struct, frozen=True):
     confidence_score: float | None = None
     answerable: bool | None = None
     answer: Span | None = None  # None where no words are surely the answer
+    linked: tuple[Linked, ...] = ()  # what the hits point to, best first
     calibrated: bool | None = None
     strategies_matched: tuple[str, ...] = ()
     degraded: tuple[Degraded, ...] = ()

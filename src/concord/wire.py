@@ -6,7 +6,7 @@ given in full, so that one read here can be used as a threshold there; a duratio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -172,6 +172,7 @@ def _answer(answer: Answer, results: Sequence[JsonObject]) -> JsonObject:
         "timings_ms": {stage: round(took, 3) for stage, took in answer.timings_ms.items()},
         "sources_about": {hit.source.name: hit.source.about for hit in answer.hits if hit.source.about},
         "results": results,
+        "linked": [asdict(row) for row in answer.linked],
         "agreement_scores": agreement_scores(results),
     }
 
@@ -208,9 +209,18 @@ def agreement_scores(results: Iterable[JsonObject]) -> dict[str, float]:
     return {hit["chunk_id"]: hit["agreement"] for hit in results if hit["agreement"] is not None}
 
 
+def fit_linked(wire: JsonObject, fits: Callable[[JsonObject], bool]) -> None:
+    """Keep of the links beside the results that are sent what fits when everything else has its room."""
+    sent = {result["citation"] for result in wire["results"]}
+    rows, wire["linked"] = wire["linked"], []
+    for row in rows:
+        if row["via"] in sent and fits({**wire, "linked": [*wire["linked"], row]}):
+            wire["linked"].append(row)
+
+
 def frame_of(wire: JsonObject) -> JsonObject:
     """Return all of an answer that is sent when there are no results."""
-    return {**wire, "results": [], "agreement_scores": {}}
+    return {**wire, "results": [], "linked": [], "agreement_scores": {}}
 
 
 def with_left_out(note: str | None, sentence: str, left_out: int) -> str | None:
@@ -246,6 +256,7 @@ def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
         "note": with_left_out(wire["note"], LEFT_OUT, len(results) - len(kept)),
         "agreement_scores": agreement_scores(kept),
     }
+    fit_linked(wire, lambda wire: _size(wire) <= max_bytes)
 
 
 def _size(value: Any) -> int:

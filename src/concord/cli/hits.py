@@ -39,7 +39,7 @@ def show(answer: Answer, *, explain: bool = False) -> None:
         light_up = _highlighter(answer.request.text, dress, answer.searched)
         scale = " (uncalibrated)" if answer.calibrated is False else ""
         hits = [_hit(hit, dress, light_up, scale, explain=explain) for hit in answer.hits]
-        output.emit("\n\n".join([*_answer(answer, dress), *hits]))
+        output.emit("\n\n".join([*_answer(answer, dress), *hits, *_linked(answer, dress)]))
     for line in _remarks(answer, explain=explain):
         output.talk(line)
 
@@ -65,6 +65,15 @@ def _answer(answer: Answer, dress: Dress) -> Iterator[str]:
     if span := answer.answer:
         words = "\n".join(dress.match(line) for line in _wrapped(span.text, dress.width))
         yield f"{words}\n{INDENT}{dress.faint(one_line(span.citation))}"
+
+
+def _linked(answer: Answer, dress: Dress) -> Iterator[str]:
+    """Yield what the hits point to."""
+    for row in answer.linked:
+        where = f"{dress.strong(one_line(row.citation))}  {one_line(row.title)}"
+        lines = [f" →  {where}", INDENT + dress.faint(f"{row.kind} in {one_line(row.via)}")]
+        lines += [INDENT + line for line in _snippet(row.snippet, dress.width)]
+        yield "\n".join(lines + [INDENT + dress.faint(f"warning: {warning}") for warning in row.warnings])
 
 
 def _hit(hit: Hit, dress: Dress, light_up: Callable[[str], str], scale: str, *, explain: bool) -> str:

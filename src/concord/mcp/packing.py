@@ -24,7 +24,7 @@ from concord.reading.budget import (
 from concord.text.json_safe import JsonObject
 from concord.text.visible import one_line
 from concord.types import Answer
-from concord.wire import answer_in_words, answer_to_json, frame_of, with_left_out
+from concord.wire import answer_in_words, answer_to_json, fit_linked, frame_of, with_left_out
 
 LEFT_OUT = "{} did not fit into the token budget: raise max_tokens, or narrow the query"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 29  # the sentence, its number, and what joins it to another note
@@ -76,7 +76,7 @@ def pack_answer(answer: Answer, max_tokens: int, *, is_brief: bool = False) -> R
         packed = _shortened_best(wire, results, texts, max_bytes)
     if is_guess:
         results, packed = results[: packed.kept], packed._replace(whole=frozenset())
-    return _filled(wire, results, texts, packed)
+    return _filled(wire, results, texts, packed, max_bytes)
 
 
 def _is_guess(answer: Answer) -> bool:
@@ -187,7 +187,9 @@ def _bare(result: JsonObject) -> JsonObject:
     }
 
 
-def _filled(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str], packed: Packed) -> Reply:
+def _filled(
+    wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str], packed: Packed, max_bytes: int
+) -> Reply:
     kept = [
         {**result, "text": texts[i]} if i in packed.whole else result
         for i, result in enumerate(results[: packed.kept])
@@ -198,7 +200,15 @@ def _filled(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str
         "note": with_left_out(wire["note"], LEFT_OUT, len(results) - len(kept)),
     }
     bodies = [render.result(result, result["text"] or result["snippet"]) for result in kept]
-    return Reply(wire, "\n".join([render.answer_head(wire, len(results)), *bodies]))
+    said = "\n".join([render.answer_head(wire, len(results)), *bodies])
+    fit_linked(
+        wire,
+        lambda wire: (
+            json_length(wire) <= max_bytes
+            and utf8_length(f"{said}\n{render.linked(wire['linked'])}") <= max_bytes
+        ),
+    )
+    return Reply(wire, f"{said}\n{render.linked(wire['linked'])}" if wire["linked"] else said)
 
 
 def _slim_frame(wire: JsonObject, max_bytes: int) -> None:

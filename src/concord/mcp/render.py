@@ -67,6 +67,16 @@ def result(hit: Wire, body: str) -> str:
     return f"{_text(lines)}\n{quoted(body)}"
 
 
+def linked(rows: Sequence[Wire]) -> str:
+    """Return what the results point to."""
+    lines = ["", "Linked from these, not found by the search:"]
+    for row in rows:
+        lines.append(f"{row['citation']} | {row['title']} | {row['kind']} in {row['via']}")
+        lines += [f"! {warning}" for warning in row["warnings"]]
+        lines.append(quoted(row["snippet"]))
+    return _text(lines)
+
+
 def quoted(text: str) -> str:
     """Return a text with a bar before each line."""
     return "\n".join(f"| {line}" if line else "|" for line in text.splitlines()) or "|"

@@ -101,8 +101,13 @@ def _without_excluded(passages: Sequence[Passage], query: Query) -> list[Passage
     """Drop passages whose text, title, tags or headings hold an excluded word: vectors know no NOT."""
     if not query.excluded:
         return list(passages)
-    texts = ((passage, indexed(passage.chunk, passage.document)) for passage in passages)
-    return [passage for passage, text in texts if not any(contains(text, term) for term in query.excluded)]
+    return [passage for passage in passages if not is_excluded(passage.chunk, passage.document, query)]
+
+
+def is_excluded(chunk: Chunk, document: Document, query: Query) -> bool:
+    """Whether a passage holds an excluded word."""
+    text = indexed(chunk, document) if query.excluded else ""
+    return any(contains(text, term) for term in query.excluded)
 
 
 def indexed(chunk: Chunk, document: Document) -> str:

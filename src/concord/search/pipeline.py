@@ -23,6 +23,7 @@ from concord.search.deadline import Deadline, Stages
 from concord.search.fallback import suggestions, with_fallback
 from concord.search.fuse import Candidates, above_floor, fuse, rrf_scores
 from concord.search.judge import PRELIMINARY, Verdict, judge
+from concord.search.linked import linked
 from concord.search.notes import Said, notes
 from concord.search.passages import UNSEEN, Read, collapse, diversify, read_passages
 from concord.search.present import answer_of, present, with_freshness, with_warnings
@@ -116,6 +117,8 @@ def examine(request: Request, tools: Tools) -> Examined:
         hits = present(chosen, query, fallback.searched, rrf, more, snapshot.sources, tools)
         hits = with_warnings(with_freshness(hits, files) if read.deleted is not None else hits)
         span = answer_of(chosen, calibration.reader)
+    with stages("links"):
+        beside = linked(hits, enough.judged, query, files, snapshot.sources, tools)
     answer = Answer(
         request=request,
         mode=options.mode,
@@ -129,6 +132,7 @@ def examine(request: Request, tools: Tools) -> Examined:
         confidence_score=chosen.confidence_score,
         answerable=chosen.answerable,
         answer=span,
+        linked=beside,
         calibrated=chosen.head is not None,
         strategies_matched=_matched(hits, tools),
         degraded=_degraded(candidates, [*late, *unread], read, query, tools),
