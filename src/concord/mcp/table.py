@@ -90,6 +90,15 @@ SPAN = record(
     end_column=maybe(COUNT),
     page=maybe(COUNT),
 )
+LINKED = record(
+    citation=TEXT,
+    via=TEXT,
+    kind=TEXT,
+    title=TEXT,
+    snippet=TEXT,
+    document_id=TEXT,
+    warnings=several(TEXT),
+)
 ANSWER = or_absent(
     record(
         query=TEXT,
@@ -114,6 +123,7 @@ ANSWER = or_absent(
         timings_ms=by_name(NUMBER),
         sources_about=by_name(TEXT),
         results=several(RESULT),
+        linked=several(LINKED),
         agreement_scores=by_name(NUMBER),
     ),
     notice=TEXT,
