@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.text.chunk import ChunkSize, chunk
+from concord.text.citations import OF_LINES
 from concord.text.cuts import sentence_starts
 from concord.text.document import MAX_HEADER_BYTES, embeddable_text
 from concord.types import DocumentType, Extracted, Piece
@@ -46,7 +47,7 @@ def assert_valid(extracted: Extracted, size: ChunkSize = SMALL) -> list[Piece]:
         if not extracted.file_lines:
             assert piece.start_line == text.count("\n", 0, piece.start) + 1
             assert piece.end_line == text.count("\n", 0, piece.end) + 1
-        if extracted.file_lines or extracted.page_starts or extracted.type in ("html", "office", "pdf"):
+        if extracted.file_lines or extracted.page_starts or extracted.type not in OF_LINES:
             assert piece.start_column is piece.end_column is None
         else:
             assert cited(text, piece).strip() == piece.text.strip()

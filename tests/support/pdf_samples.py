@@ -16,12 +16,15 @@ def make_pdf(
     info: Mapping[str, str] | None = None,
     sizes: Sequence[int] = (),
     password: str | None = None,
+    outline: Sequence[tuple[str, int]] = (),
 ) -> bytes:
     """Return a PDF with these lines on its pages, for None a picture.
 
-    `sizes` are the font sizes of a page's first lines.
+    `sizes` are the font sizes of a page's first lines; `outline` has titles, and their pages from 0.
     """
-    objects: list[bytes] = [b"<< /Type /Catalog /Pages 2 0 R >>"]
+    first = 4 + 2 * len(pages)  # object of the outline
+    catalog = f"<< /Type /Catalog /Pages 2 0 R {f'/Outlines {first} 0 R ' if outline else ''}>>"
+    objects: list[bytes] = [catalog.encode()]
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
     objects.append(f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode())
     objects.append(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
@@ -29,6 +32,7 @@ def make_pdf(
         page = f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {5 + 2 * n} 0 R "
         objects.append((page + "/Resources << /Font << /F1 3 0 R >> >> >>").encode())
         objects.append(_stream(_locked(_content(lines, sizes), password, len(objects) + 1)))
+    objects += _outline(outline, first) if outline else ()
     trailer = f"/Root 1 0 R /ID [<{_FILE_ID.hex()}> <{_FILE_ID.hex()}>]"
     if info:
         objects.append(("<< " + " ".join(f"/{k} ({v})" for k, v in info.items()) + " >>").encode("latin-1"))
@@ -64,6 +68,17 @@ def _content(lines: Sequence[str] | None, sizes: Sequence[int]) -> bytes:
         text = line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
         parts.append(f"/F1 {size} Tf ({text}) Tj T*")
     return "\n".join([*parts, "ET"]).encode("cp1252")
+
+
+def _outline(entries: Sequence[tuple[str, int]], first: int) -> list[bytes]:
+    """Return an outline of one level: itself, then its entries, each of which names the next."""
+    last = first + len(entries)
+    objects = [f"<< /Type /Outlines /First {first + 1} 0 R /Last {last} 0 R /Count {len(entries)} >>"]
+    for number, (title, page) in enumerate(entries, first + 1):
+        following = f"/Next {number + 1} 0 R " if number < last else ""
+        target = f"/Dest [{4 + 2 * page} 0 R /Fit]"
+        objects.append(f"<< /Title ({title}) /Parent {first} 0 R {following}{target} >>")
+    return [entry.encode("latin-1") for entry in objects]
 
 
 def _stream(data: bytes) -> bytes:

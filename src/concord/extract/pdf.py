@@ -17,8 +17,10 @@ from concord.core.errors import Damaged, Encrypted, NotIndexable, TooLarge
 from concord.core.overriding import override
 from concord.core.protocols import Extractor
 from concord.extract.decode import with_plain_newlines
+from concord.extract.pdf_headings import find_headings
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean_pages
+from concord.text.plain import under_headings
 from concord.types import Extracted, Json
 
 MAX_IMAGE_HEIGHT = 4_000  # pixels: a page may be a strip
@@ -53,10 +55,12 @@ class PdfExtractor(Extractor):
             pages = _pages(document)
             details = _details(document, pages)
             title = _title(document)
-        if not any(page.text.strip() for page in pages):
-            return Extracted("", "pdf", title=title, details={**details, "no_text_layer": True})
-        text, starts = clean_pages([page.text for page in pages])
-        return Extracted(text, "pdf", title=title, details=details, page_starts=starts)
+            if not any(page.text.strip() for page in pages):
+                return Extracted("", "pdf", title=title, details={**details, "no_text_layer": True})
+            text, starts = clean_pages([page.text for page in pages])
+            headings = find_headings(document, text, starts)
+        sections = under_headings(text, headings) if headings else None
+        return Extracted(text, "pdf", title=title, details=details, page_starts=starts, sections=sections)
 
     def image(self, data: bytes, page: int, width: int, marked: str = "") -> bytes:
         """Return a page as PNG; the lines of a text are marked where they stand on it.

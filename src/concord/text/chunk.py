@@ -70,8 +70,8 @@ def chunk(
 
 
 def outlined(extracted: Extracted) -> Extracted:
-    """Return a document with its sections."""
-    return replace(extracted, sections=_sections(extracted))
+    """Return a document with its sections, which its extractor may have found."""
+    return replace(extracted, sections=_sections(extracted)) if extracted.sections is None else extracted
 
 
 def _sections(extracted: Extracted) -> list[Section]:

@@ -7,7 +7,7 @@ that clearly is a changelog. AsciiDoc, Org and LaTeX mark their headings on a li
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from concord.text.cuts import Range, append_block, open_section
@@ -70,7 +70,11 @@ class _Title(NamedTuple):
 
 def read_plain(text: str, markup: str | None = None) -> list[Section]:
     """Return the paragraphs of a text under its headings, if it has any; a light markup has its own."""
-    headings = list(headings_of(text, markup))
+    return under_headings(text, list(headings_of(text, markup)))
+
+
+def under_headings(text: str, headings: Sequence[PlainHeading]) -> list[Section]:
+    """Return the paragraphs of a text under headings whose places are known."""
     sections = [Section((), [])]
     path: list[PlainHeading] = []
     starts = [*(heading.start for heading in headings), len(text)]
