@@ -11,6 +11,7 @@ import html
 import quopri
 import re
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import NamedTuple
 
 from concord.core.overriding import override
@@ -19,43 +20,25 @@ from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.markdown_writer import escaped
 from concord.extract.text import readable
 from concord.text.clean import clean
+from concord.text.word_lists import paired
 from concord.types import Extracted
 
 _PROPERTY = re.compile(r"(?:[\w-]+\.)?([\w-]+)((?:;[^:;\"]*(?:\"[^\"]*\"[^:;\"]*)*)*):(.*)", re.DOTALL)
 _CARDS = frozenset({"VEVENT", "VTODO", "VJOURNAL", "VCARD"})
 _MOMENT = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?\d\d)?(Z?))?$")
 _ZONE = re.compile(r";TZID=\"?([^;:\"]+)", re.IGNORECASE)
-_CHARSET = re.compile(r";CHARSET=\"?([^;:\"]+)", re.IGNORECASE)
 _PERSON = re.compile(r";CN=(?:\"([^\"]+)\"|([^;:\"]+))", re.IGNORECASE)
 _IN_HEX = "QUOTED-PRINTABLE"  # as telephones write whatever is not ASCII
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _TITLES = ("SUMMARY", "FN", "N")  # the first that a card has
 _MOMENTS = frozenset({"DTSTART", "DTEND", "DUE", "COMPLETED", "BDAY", "ANNIVERSARY"})
-_NAMES = {  # property → what it says, in words
-    "DTSTART": "Starts",
-    "DTEND": "Ends",
-    "DURATION": "Lasts",
-    "DUE": "Due",
-    "COMPLETED": "Completed",
-    "RRULE": "Repeats",
-    "LOCATION": "Where",
-    "ORGANIZER": "Organizer",
-    "ATTENDEE": "Attendee",
-    "STATUS": "Status",
-    "CATEGORIES": "Categories",
-    "URL": "Link",
-    "DESCRIPTION": "",
-    "NOTE": "",
-    "NICKNAME": "Nickname",
-    "ORG": "Organisation",
-    "TITLE": "Title",
-    "ROLE": "Role",
-    "TEL": "Phone",
-    "EMAIL": "E-mail",
-    "ADR": "Address",
-    "BDAY": "Birthday",
-    "ANNIVERSARY": "Anniversary",
-}
+# What is shown of a card, and what it is called; a description and a note have no name before them.
+_NAMES = paired("""
+DTSTART Starts DTEND Ends DURATION Lasts DUE Due COMPLETED Completed RRULE Repeats LOCATION Where
+ORGANIZER Organizer ATTENDEE Attendee STATUS Status CATEGORIES Categories URL Link NICKNAME Nickname
+ORG Organisation TITLE Title ROLE Role TEL Phone EMAIL E-mail ADR Address BDAY Birthday
+ANNIVERSARY Anniversary
+""") | {"DESCRIPTION": "", "NOTE": ""}
 _PARTED = frozenset({"ADR", "ORG"})  # their values have parts, with semicolons between them
 _SCHEME = re.compile(r"(?:mailto|tel):", re.IGNORECASE)
 
@@ -100,8 +83,7 @@ def _unfolded(text: str) -> Iterator[_Property]:
 def _value(parameters: str, written: str) -> str:
     if _IN_HEX not in parameters.upper():
         return written
-    charset = _CHARSET.search(parameters)
-    return with_plain_newlines(decode(quopri.decodestring(written.encode()), charset[1] if charset else None))
+    return with_plain_newlines(decode(quopri.decodestring(written.encode())))
 
 
 def _cards(properties: Iterator[_Property]) -> Iterator[list[_Property]]:
@@ -188,6 +170,7 @@ def _spoken(lines: list[str], *, is_vtt: bool) -> Iterator[tuple[int, str, int]]
     In WebVTT a blank line ends a cue, and remarks may follow. Elsewhere people leave lines blank.
     """
     second: int | None = None
+    last = ""
     for number, line in enumerate(map(str.strip, lines), 1):
         if found := _TIMES.match(line):
             hours, minutes, seconds = (int(part or 0) for part in found.groups())
@@ -195,28 +178,19 @@ def _spoken(lines: list[str], *, is_vtt: bool) -> Iterator[tuple[int, str, int]]
         elif not line:
             second = None if is_vtt else second
         elif second is not None and not line.isdecimal():  # a number of a cue
-            spoken = html.unescape(_TAG.sub("", _VOICE.sub(r"\1: ", line)))
-            yield second, " ".join(spoken.split()), number
+            spoken = " ".join(html.unescape(_TAG.sub("", _VOICE.sub(r"\1: ", line))).split())
+            if spoken not in ("", last):  # what rolls up is repeated
+                yield second, spoken, number
+            last = spoken or last
 
 
 def _paragraphs(spoken: Iterator[tuple[int, str, int]]) -> Iterator[tuple[str, int]]:
-    """Yield lines of text, with those of the file; what rolls up and is repeated is said once."""
-    begun: int | None = None
-    last = ""
-    for second, text, number in spoken:
-        if text in ("", last):
-            continue
-        if begun is None or not 0 <= second - begun < PARAGRAPH_S:
-            if begun is not None:
-                yield "", number
-            begun = second
-            yield f"[{_clock(begun)}] {text}", number
-        else:
+    """Yield lines of text, with those of the file; each minute begins with its time."""
+    begun = -PARAGRAPH_S
+    for count, (second, text, number) in enumerate(spoken):
+        if 0 <= second - begun < PARAGRAPH_S:
             yield text, number
-        last = text
-
-
-def _clock(second: int) -> str:
-    minutes, seconds = divmod(second, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}"
+            continue
+        begun = second
+        yield from [("", number)] * (count > 0)
+        yield f"[{timedelta(seconds=second)}] {text}", number

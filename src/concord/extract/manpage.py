@@ -16,7 +16,7 @@ from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.markdown_writer import escaped, fence_around
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean, without_encoded
-from concord.text.word_lists import listed
+from concord.text.word_lists import listed, paired
 from concord.types import Extracted
 
 _JOINED = "\x01"  # stands for \c and the like: what is on both sides of it belongs together
@@ -47,15 +47,9 @@ _SHOWN = {**dict.fromkeys(" ~0", " "), "t": "\t", **dict.fromkeys("e\\E", "\\"),
 _SILENT = frozenset("&)/,|^%:{}!adruzp?@")  # any other letter after a backslash is that letter
 
 
-def _pairs(table: str) -> dict[str, str]:
-    """Return every second word of a table by the one before it."""
-    words = table.split()
-    return dict(zip(words[::2], words[1::2], strict=True))
-
-
 # The characters that pages use, by their names in groff_char(7), and strings that programs define which write
 # pages; a minus is a dash, as people type it.
-_CHARACTERS = _pairs(r"""
+_CHARACTERS = paired(r"""
 em — en – hy - mi - bu • lq “ rq ” oq ‘ cq ’ aq ' dq " rs \ sl / ba | or | ul _ at @ sh # Do $ Eu € co © rg ®
 tm ™ ha ^ ti ~ ga ` lB [ rB ] lC { rC } la ⟨ ra ⟩ de ° mu × +- ± ** ∗ eq = != ≠ <= ≤ >= ≥ pl + -> → <- ← ss ß
 'e é `e è :a ä :o ö :u ü ,c ç *W - Tm ™ R ® Aq ' Lt < Gt > Le ≤ Ge ≥ Am & Ba | C` " C' " L" “ R" ” -- -
@@ -309,10 +303,10 @@ _REQUESTS: Mapping[str, Callable[[_Page, Sequence[str]], None]] = {
 
 # What a line of mdoc shows: words, with the brackets and signs that the macros between them add.
 _PUNCTUATION = frozenset(".,:;)]?!")
-_AROUND = _pairs('Op [] Bq [] Pq () Brq {} Aq <> Dq “” Sq ‘’ Ql ‘’ Qq ""')
+_AROUND = paired('Op [] Bq [] Pq () Brq {} Aq <> Dq “” Sq ‘’ Ql ‘’ Qq ""')
 _SIGNS = {
-    **{name: sign + _JOINED for name, sign in _pairs("Oo [ Bo [ Po ( Ao < Do “ So ‘").items()},
-    **{name: _JOINED + sign for name, sign in _pairs("Oc ] Bc ] Pc ) Ac > Dc ” Sc ’").items()},
+    **{name: sign + _JOINED for name, sign in paired("Oo [ Bo [ Po ( Ao < Do “ So ‘").items()},
+    **{name: _JOINED + sign for name, sign in paired("Oc ] Bc ] Pc ) Ac > Dc ” Sc ’").items()},
     **{"Ns": _JOINED, "Nd": "-", "Fl": f"-{_JOINED}"},
 }
 _WORDS = listed(

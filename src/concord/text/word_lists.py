@@ -29,6 +29,12 @@ def listed(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+def paired(table: str) -> dict[str, str]:
+    """Return every second word of a table by the one before it."""
+    words = table.split()
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
 @cache
 def word_list(name: str) -> frozenset[str]:
     """Return a list of `data/words.json`, in lower case."""
