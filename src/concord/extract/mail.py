@@ -1,17 +1,12 @@
-"""E-mail as it is read: who wrote to whom and when, the message, and the names of what was attached.
-
-Messages are taken apart by the library's older interface, which forgives more, and which part is the message
-itself is decided here.
-"""
+"""E-mail as it is read: who wrote to whom and when, the message, and the names of what was attached."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from email.errors import HeaderParseError
-from email.header import decode_header
-from email.message import Message
-from email.parser import BytesParser
+from collections.abc import Iterator
+from contextlib import suppress
+from email import message_from_bytes, policy
+from email.message import EmailMessage, MIMEPart
 
 from concord.core.overriding import override
 from concord.core.protocols import Extractor
@@ -23,8 +18,9 @@ from concord.text.clean import clean, without_encoded
 from concord.types import Extracted
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
-_READABLE = ("text/plain", "text/html")
-_MAX_DEPTH = 20  # levels of parts within parts
+_FORMS = ("plain", "html")  # of a message, the better one first
+_LONGEST_HEADER = 20_000  # characters: the library takes their square
+_MISREAD = (LookupError, ValueError, TypeError, AttributeError)  # by the library, of headers that are none
 # What Markdown would take for a heading: the line above a signature, a line of a table drawn with dashes.
 _UNDERLINE = re.compile(r"^[ \t]*[-=]{2,}[ \t]*$", re.MULTILINE)
 _HEADING = re.compile(r"^(?=#{1,6}[ \t])", re.MULTILINE)
@@ -35,30 +31,43 @@ class MailExtractor(Extractor):
 
     @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        message = BytesParser().parsebytes(data)
-        headers = _headers(message)
-        text = clean(f"{_head(headers, message)}\n\n{_body(message)}").strip()
+        message = message_from_bytes(data, EmailMessage, policy=policy.default)
+        raw = {key.title(): str(value) for key, value in reversed([*message.raw_items()])}
+        headers = {key: value for key in _HEADERS if (value := _header(key, raw.get(key, "")))}
+        attached = ", ".join(_attached(message))
+        lines = {**headers, "Attached": attached} if attached else headers
+        head = "\n".join(f"{key}: {value}" for key, value in lines.items())
+        text = clean(f"{head}\n\n{_body(message)}").strip()
         return Extracted(checked(text), "mail", title=headers.get("Subject", "")[:MAX_TITLE] or None)
 
 
-def _headers(message: Message) -> dict[str, str]:
-    """Return the headers that people read, in words."""
-    raw = {key.title(): value for key, value in reversed(list(message.raw_items()))}
-    return {key: value for key in _HEADERS if key in raw and (value := _header(str(raw[key])))}
+def _header(key: str, raw: str) -> str:
+    with suppress(*_MISREAD):
+        return " ".join(str(policy.default.header_fetch_parse(key, raw[:_LONGEST_HEADER])).split())
+    return ""
 
 
-def _head(headers: dict[str, str], message: Message) -> str:
-    """Return headers, a line each, and what is attached."""
-    parts = (part for part in message.walk() if part.get_filename() or _is_attached(part))
-    attached = ", ".join(_header(part.get_filename() or "") or part.get_content_type() for part in parts)
-    lines = [f"{key}: {value}" for key, value in headers.items()]
-    return "\n".join([*lines, f"Attached: {attached}"] if attached else lines)
+def _attached(message: EmailMessage) -> Iterator[str]:
+    """Yield the names of what is attached, or what it is."""
+    for part in message.walk():
+        with suppress(*_MISREAD):
+            name = " ".join((part.get_filename() or "").split())
+            if name or part.get_content_disposition() == "attachment":
+                yield name or part.get_content_type()
 
 
-def _body(message: Message) -> str:
+def _main_part(message: MIMEPart) -> MIMEPart | None:
+    """Return the part that is the message itself: the first, and of its forms the plain one."""
+    if message.get_content_type() != "multipart/mixed":
+        return message.get_body(_FORMS)
+    parts = (part for part in message.iter_parts() if isinstance(part, MIMEPart))
+    return next(filter(None, map(_main_part, parts)), None)
+
+
+def _body(message: EmailMessage) -> str:
     """Return a message as Markdown, from its plain form where it has one."""
-    part = next(_readable(message), None)
-    if part is None and _is_multipart(message) and not message.is_multipart():
+    part = _main_part(message)
+    if part is None and not message.is_multipart() and message.get_content_maintype() == "multipart":
         part = message  # its parts cannot be told apart
     payload = part.get_payload(decode=True) if part is not None else None
     if part is None or not isinstance(payload, bytes):
@@ -67,49 +76,3 @@ def _body(message: Message) -> str:
     if part.get_content_type() == "text/html":
         return markdown_of(text)
     return _HEADING.sub(r"\\", _UNDERLINE.sub("", without_encoded(text)))
-
-
-def _header(raw: str) -> str:
-    try:
-        parts: Sequence[tuple[bytes | str, str | None]] = decode_header(raw) if "=?" in raw else [(raw, None)]
-    except (HeaderParseError, ValueError):  # base64 that is none
-        parts = [(raw, None)]
-    return " ".join("".join(_text(part, charset) for part, charset in parts).split())
-
-
-def _text(part: bytes | str, charset: str | None) -> str:
-    if isinstance(part, str):
-        if part.isascii():
-            return part
-        part = part.encode("utf-8", "surrogateescape")  # which is against the rules, and common
-    return decode(part, charset)
-
-
-def _readable(message: Message, depth: int = 0) -> Iterator[Message]:
-    """Yield the parts that may be the message itself: of its forms the plain one, of a page no pictures."""
-    kind = message.get_content_subtype()
-    if _is_attached(message) or depth > _MAX_DEPTH:
-        return
-    if not message.is_multipart():
-        if message.get_content_type() in _READABLE:
-            yield message
-    elif _is_multipart(message):
-        parts = [part for part in message.get_payload() if isinstance(part, Message)]
-        found = (
-            message
-            for part in parts[: 1 if kind == "related" else None]
-            for message in _readable(part, depth + 1)
-        )
-        yield from sorted(found, key=_preference)[:1] if kind == "alternative" else found
-
-
-def _preference(part: Message) -> int:
-    return _READABLE.index(part.get_content_type())
-
-
-def _is_attached(part: Message) -> bool:
-    return part.get_content_disposition() == "attachment"
-
-
-def _is_multipart(message: Message) -> bool:
-    return message.get_content_maintype() == "multipart"
