@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from concord.extract.decode import looks_binary
+from concord.text.word_lists import listed, paired
 from concord.types import DocumentType
 
 
@@ -73,6 +74,7 @@ _BY_FORMAT = {
     DRAWING: "svg",
 }
 
+# Languages whose structure is read, or what they import.
 _BY_LANGUAGE = {
     "python": "py pyi pyw pyx",
     "javascript": "js mjs cjs jsx",
@@ -83,47 +85,24 @@ _BY_LANGUAGE = {
     "java": "java",
     "kotlin": "kt kts",
     "scala": "scala sc sbt",
-    "groovy": "groovy gradle",
     "c": "c h",
     "cpp": "cc cpp cxx c++ hh hpp hxx h++ ipp inl cu cuh",
-    "objc": "m mm",
     "c_sharp": "cs csx",
-    "fsharp": "fs fsi fsx",
     "ruby": "rb rake gemspec ru",
     "php": "php phtml",
-    "perl": "pl pm",
-    "lua": "lua",
-    "r": "r",
-    "julia": "jl",
-    "swift": "swift",
-    "dart": "dart",
-    "elixir": "ex exs",
-    "erlang": "erl hrl",
-    "haskell": "hs lhs",
-    "ocaml": "ml mli",
-    "clojure": "clj cljs cljc edn",
-    "elisp": "el",
-    "scheme": "scm ss",
-    "zig": "zig",
-    "nim": "nim",
     "bash": "sh bash zsh ksh bats",
-    "fish": "fish",
-    "powershell": "ps1 psm1 psd1",
-    "batch": "bat cmd",
-    "sql": "sql ddl",
-    "graphql": "graphql gql",
-    "proto": "proto thrift",
-    "hcl": "tf tfvars hcl",
-    "nix": "nix",
-    "cmake": "cmake",
-    "make": "mk mak",
-    "css": "css",
-    "scss": "scss sass less",
-    "vue": "vue",
-    "svelte": "svelte",
-    "asm": "asm s",
-    "fortran": "f f90 f95 f03 for",
-    "vim": "vim",
+}
+_OTHER_CODE = listed(
+    "groovy gradle m mm fs fsi fsx pl pm lua r jl swift dart ex exs erl hrl hs lhs ml mli clj cljs cljc edn"
+    " el scm ss zig nim fish ps1 psm1 psd1 bat cmd sql ddl graphql gql proto thrift tf tfvars hcl nix cmake"
+    " mk mak css scss sass less vue svelte asm s f f90 f95 f03 for vim"
+)
+_CODE_NAMES: dict[str, str | None] = {
+    **dict.fromkeys(
+        listed("dockerfile containerfile makefile gnumakefile justfile cmakelists.txt jenkinsfile")
+    ),
+    **dict.fromkeys(listed("rakefile gemfile vagrantfile"), "ruby"),
+    **dict.fromkeys(listed("build.bazel sconstruct"), "python"),
 }
 
 # Known, and without an extractor of ours: an installed one whose name is the extension reads them.
@@ -132,41 +111,20 @@ _UNSUPPORTED = frozenset(("doc", "ppt", "mobi", "azw3", "msg", "pages", "numbers
 LOG = frozenset(("log", "out", "err"))  # what programs print: text without end
 _SETTINGS = frozenset(("sshd_config", "ssh_config", "gitconfig"))
 
-_BY_NAME = {
-    "dockerfile": "dockerfile containerfile",
-    "make": "makefile gnumakefile justfile",
-    "cmake": "cmakelists.txt",
-    "ruby": "rakefile gemfile vagrantfile",
-    "groovy": "jenkinsfile",
-    "python": "build.bazel sconstruct",
-}
-
-_BY_INTERPRETER = {
-    "python": "python pypy",
-    "javascript": "node",
-    "typescript": "deno bun",
-    "bash": "sh bash zsh ksh dash",
-    "fish": "fish",
-    "ruby": "ruby",
-    "perl": "perl",
-    "php": "php",
-    "lua": "lua",
-    "r": "rscript",
-    "make": "make",
+_INTERPRETERS: dict[str, str | None] = {
+    **paired("python python pypy python node javascript deno typescript bun typescript ruby ruby php php"),
+    **dict.fromkeys(listed("sh bash zsh ksh dash"), "bash"),
+    **dict.fromkeys(listed("fish perl lua rscript make")),
 }
 
 
-def _code(language: str) -> Format:
+def _code(language: str | None) -> Format:
     return Format("code", "code", language)
 
 
-def _languages(table: dict[str, str]) -> dict[str, str]:
-    return {name: language for language, row in table.items() for name in row.split()}
-
-
-_NAMES, _INTERPRETERS = _languages(_BY_NAME), _languages(_BY_INTERPRETER)
 _EXTENSIONS: dict[str, Format] = {
-    **{e: _code(language) for e, language in _languages(_BY_LANGUAGE).items()},
+    **dict.fromkeys(_OTHER_CODE, _code(None)),
+    **{e: _code(language) for language, row in _BY_LANGUAGE.items() for e in row.split()},
     **{e: form for form, row in _BY_FORMAT.items() for e in row.split()},
 }
 
@@ -225,17 +183,15 @@ def by_name(name: str) -> Format | None:
     base = name.rpartition("/")[2].lower()
     if base in _SETTINGS:
         return DATA
-    if base in _NAMES:
-        return _code(_NAMES[base])
-    if base.startswith("dockerfile."):
-        return _code("dockerfile")
+    if base in _CODE_NAMES or base.startswith("dockerfile."):
+        return _code(_CODE_NAMES.get(base))
     return _EXTENSIONS.get(extension(base))
 
 
 def _by_content(head: bytes) -> Format:
     if head.startswith(b"#!"):
-        language = _interpreted(head.partition(b"\n")[0][:200].decode("latin-1"))
-        return _code(language) if language else TEXT
+        program = _interpreter(head.partition(b"\n")[0][:200].decode("latin-1"))
+        return _code(_INTERPRETERS[program]) if program else TEXT
     if _PDF_HEAD in head[:_PDF_HEAD_WITHIN]:
         return PDF
     if _HTML_HEAD.match(head):
@@ -250,7 +206,7 @@ def _is_manual(head: bytes) -> bool:
     return bool(_MANUAL_MACRO.search(head) or _ALL_COMMENTS.fullmatch(whole_lines))
 
 
-def _interpreted(shebang: str) -> str | None:
-    """Return the language of `#!/usr/bin/env -S python3.11 -u`: the first word that names an interpreter."""
+def _interpreter(shebang: str) -> str | None:
+    """Return the interpreter of `#!/usr/bin/env -S python3.11 -u`: the first word that names one."""
     names = (word.rpartition("/")[2].rstrip("0123456789.").lower() for word in shebang[2:].split())
-    return next((_INTERPRETERS[name] for name in names if name in _INTERPRETERS), None)
+    return next(filter(_INTERPRETERS.__contains__, names), None)
