@@ -340,6 +340,7 @@ class Request(Struct, frozen=True):
     explain: bool = False
     min_score: float | None = None
     rerank: bool = False  # the reader reads the first ten, and has a say in their order
+    reader: bool = True  # whether it reads at all: while a question is typed, nobody waits for it
 
 
 class Query(Struct, frozen=True):

@@ -80,6 +80,7 @@ class Search(Arguments, frozen=True):
     ef_search: int | None = None
     explain: bool = False
     rerank: bool = False
+    reader: bool = True
 
 
 class Explain(Search, frozen=True, kw_only=True):
