@@ -76,6 +76,8 @@ RESULT = or_absent(
     **each(TEXT, "confidence freshness superseded_by"),
     **each(several(TEXT), "also_at warnings"),
     more_in_document=COUNT,
+    section=record(start_line=COUNT, end_line=COUNT, tokens=COUNT),
+    more=several(record(citation=TEXT, score=NUMBER)),
 )
 SPAN = record(
     text=TEXT,
