@@ -20,7 +20,7 @@ from concord.reading.budget import cut_to_bytes, utf8_length
 from concord.reading.locate import Located, gap, joined, locate, slice_of
 from concord.reading.outline import outline_slice
 from concord.store.contract import Catalog
-from concord.text.citations import citation_of
+from concord.text.citations import citation_of, reach_of
 from concord.types import Level
 
 
@@ -103,25 +103,17 @@ def _shown(read: DocumentSlice, offset: int, text: str) -> DocumentSlice:
     if read.pages or read.end_line - read.start_line != whole.count("\n"):
         return replace(read, text=text)
     begin, end = offset + len(text) - len(text.lstrip("\n")), offset + len(text.rstrip("\n"))
-    first, last = (read.start_line + whole.count("\n", 0, place) for place in (begin, end))
-    columns: tuple[int | None, int | None] = (None, None)
-    if read.start_column is not None:
-        columns = _column(read, begin), _column(read, min(end, len(whole)) - 1)
+    lines, inside = reach_of(whole, begin, min(end, len(whole)), read.start_line, read.start_column)
+    columns = (None, None) if read.start_column is None else inside
     return replace(
         read,
         text=text,
-        citation=citation_of(read.document.path, None, (first, last), columns),
-        start_line=first,
-        end_line=last,
+        citation=citation_of(read.document.path, None, lines, columns),
+        start_line=lines[0],
+        end_line=lines[1],
         start_column=columns[0],
         end_column=columns[1],
     )
-
-
-def _column(read: DocumentSlice, offset: int) -> int:
-    """Return the column of a character of a text that begins inside a line."""
-    line = read.text.rfind("\n", 0, offset)
-    return offset - line if line >= 0 else offset + (read.start_column or 1)
 
 
 def _seam(located: Located, end: int, max_bytes: int) -> str:

@@ -29,8 +29,9 @@ from concord.search.scores import merge
 from concord.search.tools import Tools
 from concord.search.understand import prune_limit
 from concord.text.citations import cite
+from concord.text.globs import glob_matches
 from concord.text.held import contains, token_set
-from concord.text.terms import phrase_match, written
+from concord.text.terms import written
 from concord.types import (
     Answer,
     Candidate,
@@ -47,7 +48,6 @@ from concord.types import (
 )
 
 DEPTH = 1000  # how far down each strategy's list is read
-PROBE_WORDS = 12  # of a passage, to ask the engine whether a filter lets just this passage through
 EVERYTHING = Filter(include_superseded=True)
 SEMANTIC = STRATEGIES[-1]  # the one strategy whose scores are cosines
 
@@ -136,7 +136,7 @@ def explain(request: Request, reference: str, tools: Tools) -> Explanation:
     answer, query = examined.answer, examined.query
     fusion = options_of(request, tools.settings).fusion
     meant = located.chunks[located.first : located.last + 1]
-    filtered = tuple(_objections(meant[0], located, query.filter, tools))
+    filtered = tuple(_objections(located, query.filter))
     deep = _asked_deeply(query, EVERYTHING if filtered else query.filter, answer.mode, tools)
     chunk = _nearest(meant, answer, deep)
     ranks = tuple(_strategy_ranks(chunk, query, deep, tools))
@@ -240,33 +240,26 @@ def _asked_deeply(query: Query, filter: Filter, mode: Mode, tools: Tools) -> Ret
     return ask(asked, deep, Deadline(tools.settings["search.deadline_ms"]))
 
 
-def _objections(chunk: Chunk, located: Located, filter: Filter, tools: Tools) -> Iterator[str]:
-    """Yield why a filter leaves a document out: each of its conditions is tried alone."""
-    probe = phrase_match(" ".join(chunk.text.split()[:PROBE_WORDS]))
-
-    def passes(condition: Filter) -> bool:
-        found = tools.store.words.search(probe, condition, DEPTH) if probe else ()
-        return any(scored.chunk_id == chunk.id for scored in found)
-
-    if not passes(EVERYTHING):  # a text without words, or one that thousands share: nothing can be said
-        return
-    document = located.document
+def _objections(located: Located, filter: Filter) -> Iterator[str]:
+    """Yield why a filter leaves a document out."""
+    document, modified_ns = located.document, located.document.mtime_ns
+    since, until = (None if moment is None else moment * 1e9 for moment in (filter.since, filter.until))
     if located.files.is_deleted(document):
         yield Hint(Action.SYNC, "its file has been deleted, and {sync} has not been run since")
-    if not filter.include_superseded and not passes(Filter()):
+    if not filter.include_superseded and document.superseded_by is not None:
         yield f"it has been superseded by {document.superseded_by}"
-    against = {
-        "tags": f"its tags are {', '.join(document.tags) or 'none'}",
-        "type": f"its type is {document.type}",
-        "source_id": f"its source is {located.source.name}",
-        "path": f"its path does not fit {filter.path}",
-        "since": "its file is older than asked for",
-        "until": "its file is newer than asked for",
-    }
-    for field, sentence in against.items():
-        value = getattr(filter, field)
-        if value and not passes(replace(EVERYTHING, **{field: value})):
-            yield sentence
+    if not {*filter.tags} <= {*document.tags}:
+        yield f"its tags are {', '.join(document.tags) or 'none'}"
+    if filter.type not in (None, document.type):
+        yield f"its type is {document.type}"
+    if filter.source_id not in (None, document.source_id):
+        yield f"its source is {located.source.name}"
+    if filter.path is not None and not glob_matches(filter.path, document.path):
+        yield f"its path does not fit {filter.path}"
+    if since is not None and modified_ns < since:
+        yield "its file is older than asked for"
+    if until is not None and modified_ns > until:
+        yield "its file is newer than asked for"
 
 
 def _nearest(chunks: Sequence[Chunk], answer: Answer, deep: Retrieved) -> Chunk:

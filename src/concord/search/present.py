@@ -15,7 +15,7 @@ from concord.search.judge import Judged, Verdict
 from concord.search.legs import STRATEGIES
 from concord.search.passages import unless_disk_hangs
 from concord.search.tools import Tools
-from concord.text.citations import OF_LINES, citation_of, cite
+from concord.text.citations import OF_LINES, citation_of, cite, reach_of
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.injection import origin_warnings, warnings_about_each
 from concord.text.name_lines import symbol_at
@@ -78,15 +78,8 @@ def span_of(passage: Passage, start: int, end: int, rank: int) -> Span:
     if chunk.pages or document.type not in OF_LINES or lines != chunk.end_line - chunk.start_line:
         citation = cite(document, chunk)
         return Span(text, rank, citation, chunk.start_line, chunk.end_line, page=chunk.page)
-    first, last = (chunk.start_line + chunk.text.count("\n", 0, at) for at in (start, end - 1))
-    columns = _column(chunk, start), _column(chunk, end - 1)
-    citation = citation_of(document.path, None, (first, last), columns)
-    return Span(text, rank, citation, first, last, *columns)
-
-
-def _column(chunk: Chunk, offset: int) -> int:
-    line = chunk.text.rfind("\n", 0, offset)
-    return offset - line if line >= 0 else offset + (chunk.start_column or 1)
+    rows, columns = reach_of(chunk.text, start, end, chunk.start_line, chunk.start_column)
+    return Span(text, rank, citation_of(document.path, None, rows, columns), *rows, *columns)
 
 
 def _hit(rank: int, row: Judged, source: Source, rrf: float | None, shown: Snippet, more: int) -> Hit:

@@ -69,6 +69,20 @@ def cite(document: Document, chunk: Chunk) -> str:
     return citation_of(document.path, chunk.pages, lines, columns)
 
 
+Reach = tuple[int, int]  # the first and the last
+
+
+def reach_of(text: str, begin: int, end: int, line: int, column: int | None) -> tuple[Reach, Reach]:
+    """Return the first and last line of a part of a text, and its columns; the text begins at these."""
+    places = (begin, max(begin, end - 1))
+    breaks = [text.rfind("\n", 0, at) for at in places]
+    columns = [
+        at - last if last >= 0 else at + (column or 1) for at, last in zip(places, breaks, strict=True)
+    ]
+    lines = [line + text.count("\n", 0, at) for at in places]
+    return (lines[0], lines[1]), (columns[0], columns[1])
+
+
 def citation_of(
     path: str,
     pages: tuple[int, int] | None,
