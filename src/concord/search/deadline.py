@@ -195,18 +195,17 @@ class Breaker:
             Unavailable: it has failed too often of late to be tried now.
             Exception: whatever the work raises.
         """
-        call = object()
+        call, reason = object(), None
         with self._lock:
             self._admit(call)
         try:
-            value = work()
+            return work()
         except Exception as error:
-            with self._lock:
-                self._end(call, reason_of(error))
+            reason = reason_of(error)
             raise
-        with self._lock:
-            self._end(call, None)
-        return value
+        finally:
+            with self._lock:
+                self._end(call, reason)
 
     def close(self) -> None:
         """Count and log no more: a call that ends late finds everything closed, which is no outage."""

@@ -22,7 +22,7 @@ from concord.search.retrieve import Retrieved, ask
 from concord.search.tools import Tools
 from concord.text.tokens import idfs, latin_share
 from concord.text.word_lists import shows_english
-from concord.types import Candidate, ChunkId, Degraded, Leg, Query, RankedList, Scored
+from concord.types import Candidate, ChunkId, Degraded, Leg, Query, RankedList
 
 if TYPE_CHECKING:
     from concord.core.protocols import Comparison
@@ -147,22 +147,13 @@ def _search_harder(retrieved: Retrieved, query: Query, tools: Tools, deadline: D
     if (query.ef_search or 0) >= MAX_EF_SEARCH or not deadline.left_ms():
         return None
     known = {ranked.strategy: ranked for ranked in retrieved.lists}
-    meaning = [
-        strategy for strategy in tools.strategies if strategy.leg == "semantic" and strategy.name in known
-    ]
+    meaning = [asked for asked in tools.strategies if asked.leg == "semantic" and asked.name in known]
     second = ask(meaning, replace(query, ef_search=MAX_EF_SEARCH), deadline)
     if not second.lists:
         return None
-    for ranked in second.lists:
-        known[ranked.strategy] = _joined(known[ranked.strategy], ranked)
+    known |= {ranked.strategy: ranked for ranked in second.lists}
     took = {name: retrieved.timings_ms.get(name, 0.0) + ms for name, ms in second.timings_ms.items()}
     return replace(retrieved, lists=[*known.values()], timings_ms={**retrieved.timings_ms, **took})
-
-
-def _joined(first: RankedList, second: RankedList) -> RankedList:
-    best: dict[ChunkId, Scored] = {row.chunk_id: row for row in (*first.found, *second.found)}
-    found = sorted(best.values(), key=lambda row: (-row.score, row.chunk_id))
-    return replace(first, found=found[: max(len(first.found), len(second.found))])
 
 
 def _context(rows: Sequence[Candidate], query: Query, tools: Tools) -> Context:
