@@ -225,25 +225,24 @@ def test_the_answer_on_the_wire_is_null_where_there_is_none(ask: Ask):
     jsonschema.validate(wire, SCHEMA)
 
 
-def test_what_the_reader_prefers_comes_first_unless_an_order_was_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("files", [1, 2])
+def test_the_reader_has_a_say_within_a_document_and_among_documents_where_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int
 ):
     monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
     harbour = "The harbour of Norvik, the dredging of the harbour and those who led the harbour of Norvik"
-    (tmp_path / "a.md").write_text(f"{harbour} are the subject of this page.", encoding="utf-8")
-    (tmp_path / "b.md").write_text(f"{GUIDE.splitlines()[6]} Ships came from afar.", encoding="utf-8")
-    with KnowledgeBase.open() as knowledge:
-        knowledge.add(tmp_path / "a.md")
-        knowledge.add(tmp_path / "b.md")
-        auto = knowledge.search(ANSWERED)
-        plain, reranked = (
-            knowledge.search(ANSWERED, fusion="rrf", rerank=rerank) for rerank in (False, True)
-        )
-    assert [hit.document.path for hit in plain.hits] == ["a.md", "b.md"]
-    assert [hit.document.path for hit in auto.hits] == ["b.md", "a.md"]
-    assert [hit.document.path for hit in reranked.hits] == ["b.md", "a.md"]
-    scores = [hit.score for hit in auto.hits]
+    texts = [f"# About\n\n{harbour} are the subject.\n", f"# Then\n\n{GUIDE.splitlines()[6]} Ships came.\n"]
+    for at in range(files):
+        (tmp_path / f"{at}.md").write_text("\n".join(texts[at::files]), encoding="utf-8")
+    with KnowledgeBase.open(ingest__chunk_tokens=32) as knowledge:
+        for at in range(files):
+            knowledge.add(tmp_path / f"{at}.md")
+        asked: list[dict[str, Any]] = [{"fusion": "rrf"}, {}, {"rerank": True}]
+        answers = [knowledge.search(ANSWERED, **options) for options in asked]
+    first = [answer.hits[0].chunk.heading[-1] for answer in answers]
+    assert first == ["About", "Then" if files == 1 else "About", "Then"]
+    scores = [hit.score for hit in answers[1].hits]
     assert scores == sorted(scores, reverse=True)
 
 

@@ -104,7 +104,8 @@ def examine(request: Request, tools: Tools) -> Examined:
         visible = candidates.without(read.left_out)
         if (request.rerank or options.is_blended) and passages and passages[0].reading:
             bare = [replace(passage, reading=None) for passage in passages]
-            passages = by_reading(passages, judge(bare, visible, query, calibration, fallback.step))
+            bare_verdict = judge(bare, visible, query, calibration, fallback.step)
+            passages = by_reading(passages, bare_verdict, across_documents=request.rerank)
     with stages("judge"):
         verdict = judge(passages, visible, query, calibration, fallback.step, falls=options.is_blended)
         verdict = _without_noise(verdict, options, visible, tools)
