@@ -42,6 +42,8 @@ class MailExtractor(Extractor):
 
 
 def _header(key: str, raw: str) -> str:
+    if raw.isascii() and "=?" not in raw:  # as it was written: the library writes days its own way
+        return " ".join(raw.split())
     with suppress(*_MISREAD):
         return " ".join(str(policy.default.header_fetch_parse(key, raw[:_LONGEST_HEADER])).split())
     return ""

@@ -276,8 +276,8 @@ _TOKEN = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _KEY = 40  # characters, spaces left out: enough to be unmistakable
-_SHORT_KEY = 12  # tried when something hidden stands inside the long one
-_NEAR = 2_000  # how far ahead a key that is not unmistakable is looked for
+_SHORT_KEY = 12  # one as short as this is looked for nearby
+_NEAR = 2_000
 _MAX_MISSES = 2_000  # each costs a search to the end of the file
 
 
@@ -305,16 +305,11 @@ class SourceLines:
     def line_of(self, text: str) -> int:
         """Return the line on which this text begins, looking on from the last one; its line if not found."""
         key = "".join(text[: 4 * _KEY].split())[:_KEY]
-        at, length = self._find(key) if key and self._misses < _MAX_MISSES else (-1, 0)
-        if at >= 0:
-            self._cursor = at + length
+        end = len(self._text) if len(key) > _SHORT_KEY else self._cursor + _NEAR
+        at = self._text.find(key, self._cursor, end) if key and self._misses < _MAX_MISSES else -1
+        if at < 0:
+            self._misses += bool(key)
+        else:
+            self._cursor = at + len(key)
             self._line = self._lines[bisect_right(self._starts, at) - 1]
         return self._line
-
-    def _find(self, key: str) -> tuple[int, int]:
-        near = self._cursor + _NEAR
-        at = self._text.find(key, self._cursor, len(self._text) if len(key) > _SHORT_KEY else near)
-        if at >= 0:
-            return at, len(key)
-        self._misses += 1
-        return self._text.find(key[:_SHORT_KEY], self._cursor, near), min(len(key), _SHORT_KEY)

@@ -26,7 +26,8 @@ _ENDING = ".gz"
 _MAGIC = b"\x1f\x8b"
 _MEMBER = _MAGIC + b"\x08"  # how each of several files begins that were packed, then put together
 _MOST_MEMBERS = 10_000  # each takes as long as a page of text: of empty ones, 10 MB took 12 s
-_BROKEN = (EOFError, BadGzipFile, zlib.error)
+_GZIP = 31  # zlib's name for that form
+_CHECKSUM = 8  # bytes at its end
 _TIME = re.compile(rb"\b\d\d:\d\d:\d\d\b")
 _LOG_IN_NAME = re.compile(r"[._]log[._-]", re.IGNORECASE)
 
@@ -40,26 +41,22 @@ def unpacked(data: bytes, name: str) -> tuple[bytes, str] | None:
         return None
     if data.count(_MEMBER) > _MOST_MEMBERS:
         raise NotIndexable(f"too large: packed in more than {_MOST_MEMBERS:,} parts")
-    inside = name[: -len(_ENDING)]
-    with GzipFile(fileobj=BytesIO(data)) as file:
-        head = _head(file)
-        if not head or not _is_document(inside, head):
-            return None
-        try:
-            return head + _rest(file), inside
-        except _BROKEN as fault:
-            raise Damaged(
-                "is cut off or damaged: it cannot be unpacked to its end", hint="install or fetch it again"
-            ) from fault
-
-
-def _head(file: GzipFile) -> bytes:
-    """Return how a file begins, as far as it can be unpacked: that may tell that nobody needs the rest."""
-    head = b""
-    with suppress(*_BROKEN):
-        while len(head) < HEAD_BYTES and (more := file.read1(HEAD_BYTES - len(head))):
-            head += more
-    return head
+    inside, head, unpacker = name[: -len(_ENDING)], b"", zlib.decompressobj(_GZIP)
+    with suppress(zlib.error):  # as far as it can be unpacked: that may tell that nobody needs the rest
+        for part in (data[:-_CHECKSUM], data[-_CHECKSUM:]):
+            head += unpacker.decompress(part, HEAD_BYTES)
+    if not head or not _is_document(inside, head):
+        return None
+    try:
+        with GzipFile(fileobj=BytesIO(data)) as file:
+            whole = file.read(MAX_UNPACKED + 1)
+    except (EOFError, BadGzipFile, zlib.error) as fault:
+        raise Damaged(
+            "is cut off or damaged: it cannot be unpacked to its end", hint="install or fetch it again"
+        ) from fault
+    if len(whole) > MAX_UNPACKED:
+        raise NotIndexable(f"too large: unfolds into more than {MAX_UNPACKED // 1_000_000} MB")
+    return whole, inside
 
 
 def _is_document(name: str, head: bytes) -> bool:
@@ -76,14 +73,6 @@ def _is_log(name: str, head: bytes) -> bool:
     lines = [line for line in head.splitlines() if line.strip()]
     is_timed = 2 * sum(_TIME.search(line) is not None for line in lines) > len(lines)
     return by_name(name) is None and (is_timed or _LOG_IN_NAME.search(name) is not None)
-
-
-def _rest(file: GzipFile) -> bytes:
-    """Return what follows, which may be in several members."""
-    rest = file.read(MAX_UNPACKED)
-    if file.read(1):
-        raise NotIndexable(f"too large: unfolds into more than {MAX_UNPACKED // 1_000_000} MB")
-    return rest
 
 
 class SandboxedReader(FileReader):
