@@ -16,7 +16,7 @@ from concord.mcp import render
 from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.render import DATA_NOT_ORDERS
 from concord.reading.budget import BYTES_PER_TOKEN, tokens
-from concord.types import Answer, Chunk, Degraded, Document, Hit, Request, Source
+from concord.types import Answer, Chunk, Degraded, Document, Hit, Linked, Request, Source
 
 SCHEMA = json.loads(
     (Path(__file__).parent.parent / "docs" / "answer.schema.json").read_text(encoding="utf-8")
@@ -226,12 +226,14 @@ def stranger(text: str) -> Hit:
 @given(anything)
 def test_no_name_of_a_document_begins_a_line_of_an_answer(text: str):
     late = Degraded(text, f"late: {text}")
-    said = answer([stranger(text)], note=text, suggestions=(text,), degraded=(late,))
+    beside = Linked(text, stranger(text).citation, "link", text, "data", text, (text,))
+    said = answer([stranger(text)], note=text, suggestions=(text,), degraded=(late,), linked=(beside,))
     first, *others = pack_answer(said, 6000).text.splitlines()
     assert first.startswith("1 of 57 results | ")
-    strange = [line for line in others if line not in ("", "|", DATA_NOT_ORDERS)]
-    assert [line for line in strange if not line.startswith(HEADS)] == []
-    assert len(others) == len(strange) + 2 == 10
+    known = ("", "|", DATA_NOT_ORDERS, render.LINKED)
+    strange = [line for line in others if line not in known]
+    assert [line for line in strange if not line.startswith((*HEADS, "> "))] == []
+    assert len(others) == len(strange) + 4 == 15
 
 
 @settings(max_examples=100)
@@ -248,8 +250,9 @@ def test_a_row_of_a_listing_and_the_head_of_a_page_are_one_line_each(text: str):
     }
     assert len(render.listing(listed).splitlines()) == 1
     page = {"citation": text, "title": text, "freshness": None, "warnings": [text], "superseded_by": text}
-    read = {**page, "before": text, "after": text, "next_cursor": text, "text": "Two\nlines."}
-    assert len(render.page(read).splitlines()) == 9
+    around = {"links": [text], "backlinks": [text]}
+    read = {**page, **around, "before": text, "after": text, "next_cursor": text, "text": "Two\nlines."}
+    assert len(render.page(read).splitlines()) == 11
 
 
 def test_a_token_is_three_bytes_rounded_up():

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from concord.ops.models import Models
     from concord.ops.vector_move import VectorMove
     from concord.quality.measuring import Measuring
+    from concord.reading.links import DocumentLinks, Near
     from concord.reading.outline import Outline
     from concord.reading.pages import Page
     from concord.search.explain import Explanation
@@ -320,6 +321,7 @@ class KnowledgeBase:
         Raises:
             NotFound: nothing of that name is indexed.
         """
+        from concord.reading.links import MOST_LINKS, with_links
         from concord.reading.locate import locate, slice_of
         from concord.reading.outline import outline_slice
 
@@ -328,7 +330,7 @@ class KnowledgeBase:
         located = locate(reference, self.store.catalog, context=context, level="document" if whole else level)
         read = outline_slice(located) if level == "outline" else slice_of(located)
         self._count_reading(read.document)
-        return read
+        return with_links(read, self.store, MOST_LINKS)
 
     def matching(self, references: Iterable[str]) -> list[str]:
         """Return references in which a glob has given way to the paths that it matches, each once."""
@@ -358,7 +360,10 @@ class KnowledgeBase:
             NotFound: nothing of that name is indexed, or it has changed since the cursor was given.
             BadValue: the name fits several documents, or the cursor is none of ours.
         """
+        from msgspec.structs import replace
+
         from concord.reading import pages
+        from concord.reading.links import BYTES_A_LINK, MOST_LINKS, with_links
 
         if cursor is not None:
             return pages.next_page(cursor, self.store.catalog, max_bytes=max_bytes)
@@ -366,7 +371,8 @@ class KnowledgeBase:
             reference, self.store.catalog, max_bytes=max_bytes, context=context, level=level
         )
         self._count_reading(page.slice.document)
-        return page
+        most = min(MOST_LINKS, max_bytes // BYTES_A_LINK)
+        return replace(page, slice=with_links(page.slice, self.store, most))
 
     def outline(self, reference: str) -> Outline:
         """Return the headings of a document, with where each begins and how long it is.
@@ -378,6 +384,34 @@ class KnowledgeBase:
         from concord.reading.outline import outline_of
 
         return outline_of(locate(reference, self.store.catalog, level="document"))
+
+    def links(self, reference: str | None = None) -> DocumentLinks:
+        """Return what a document links to and what links to it; of all, the links that are broken.
+
+        Raises:
+            NotFound: nothing of that name is indexed.
+        """
+        from concord.reading.links import broken_links, links_of
+
+        if reference is None:
+            return broken_links(self.store)
+        return links_of(self.document_named(reference), self.store)
+
+    def related(self, reference: str, *, limit: int = 10) -> list[Near]:
+        """Return the documents nearest to one, by meaning and by links, with the reasons.
+
+        Raises:
+            NotFound: nothing of that name is indexed.
+        """
+        from concord.reading.links import related_to
+
+        return related_to(self.document_named(reference), self.store, limit)
+
+    def orphans(self, name: str | None = None) -> Iterator[Document]:
+        """Yield the documents that no other links to, of one source or of all, by path."""
+        named = [self._named(name)] if name is not None else self.store.catalog.snapshot().sources
+        ids = {id for source in named for id in self.store.links.orphans(source.id)}
+        return (document for document in self.documents(name) if document.id in ids)
 
     def page_image(self, reference: str, page: int, *, width: int = 900, mark: str | None = None) -> bytes:
         """Draw a page of a PDF, as PNG, from the file as it is now; the passage of a citation can be marked.

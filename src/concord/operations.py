@@ -26,12 +26,14 @@ from concord.core.arguments import (
     Explain,
     Feedback,
     Get,
+    Links,
     List,
     Migrate,
     Note,
     NoteFields,
     Nothing,
     Outline,
+    Related,
     Remove,
     RemoveNote,
     Search,
@@ -176,11 +178,27 @@ def _outline(kb: KnowledgeBase, args: Outline, progress: Progress) -> JsonObject
     return outline_to_json(kb.outline(args.document_id))
 
 
+def _links(kb: KnowledgeBase, args: Links, progress: Progress) -> JsonObject:
+    from concord.wire import links_to_json
+
+    return links_to_json(kb.links(args.document_id))
+
+
+def _related(kb: KnowledgeBase, args: Related, progress: Progress) -> JsonObject:
+    from concord.wire import related_to_json
+
+    return related_to_json(
+        kb.document_named(args.document_id), kb.related(args.document_id, limit=args.limit)
+    )
+
+
 def _list(kb: KnowledgeBase, args: List, progress: Progress) -> JsonObject:
-    """Return all sources, or a source and a page of its documents."""
+    """Return all sources, or a source and a page of its documents; or those that nothing links to."""
     from concord.wire import document_to_json
 
     after = args.cursor or ""
+    if args.orphans:
+        return _orphans(kb, args.source, after)
     if args.source is None:
         rows = [_wire(summary) for summary in kb.sources()]
         later = [row for row in rows if row["source"] > after]
@@ -192,6 +210,21 @@ def _list(kb: KnowledgeBase, args: List, progress: Progress) -> JsonObject:
         "sources": [_wire(summary)],
         "documents": [document_to_json(document, summary.source) for document in page[:MOST_LISTED]],
         "total": summary.counts.documents,
+        "next_cursor": page[MOST_LISTED - 1].path if len(page) > MOST_LISTED else None,
+    }
+
+
+def _orphans(kb: KnowledgeBase, source: str | None, after: str) -> JsonObject:
+    from concord.wire import document_to_json
+
+    sources = {summary.source.id: summary for summary in kb.sources()}
+    found = list(kb.orphans(source))
+    page = [document for document in found if document.path > after]
+    held = {document.source_id for document in found}
+    return {
+        "sources": [_wire(summary) for id, summary in sources.items() if id in held],
+        "documents": [document_to_json(d, sources[d.source_id].source) for d in page[:MOST_LISTED]],
+        "total": len(found),
         "next_cursor": page[MOST_LISTED - 1].path if len(page) > MOST_LISTED else None,
     }
 
@@ -308,6 +341,8 @@ def _rows() -> Iterator[Operation]:
     yield Operation("explain", Explain, _explain, "read", "Tell why a passage ranks where it does.")
     yield Operation("get", Get, _get, "read", "Read a passage or a document.", value=read)
     yield Operation("outline", Outline, _outline, "read", "List the headings of a document.")
+    yield Operation("links", Links, _links, "read", "List what a document links to, and what links to it.")
+    yield Operation("related", Related, _related, "read", "List the documents nearest to one, and why.")
     yield Operation("list", List, _list, "read", "List the sources, or the documents of one.")
     yield Operation("add", Add, _add, "write", "Index a folder or a file.", is_long=True)
     yield Operation("sync", Sync, _sync, "write", "Bring sources up to date.", is_long=True)

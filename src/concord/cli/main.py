@@ -31,6 +31,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("search:search", "Search by words and by meaning."),
     "explain": ("search:explain", "Tell why a passage ranks where it does, or does not."),
     "get": ("search:get", "Read a passage, its neighbours or a whole document."),
+    "links": ("links:links", "List what a document links to and what links to it, or all broken links."),
+    "related": ("links:related", "List the documents nearest to one, and why."),
     "note": ("notes:note", "Keep a note."),
     "list": ("sources:list_sources", "List the sources, or the documents of one."),
     "sync": ("sources:sync", "Bring sources up to date with their files."),

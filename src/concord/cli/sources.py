@@ -22,7 +22,7 @@ from concord.types import Trust
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
-    from concord.types import Source
+    from concord.types import Document, Source
 
 MOST_NAMED = 5  # files of one kind in a report; --json names all
 
@@ -138,10 +138,17 @@ def _one_line(report: JsonObject) -> str:
     return _first_line(report) + left + told
 
 
-@command("list", "kb list", "kb list docs", "kb list --json")
+@command("list", "kb list", "kb list docs", "kb list --orphans --json")
 @click.argument("source", required=False)
-def list_sources(flags: Flags, source: str | None, as_json: bool) -> None:
+@click.option("--orphans", is_flag=True, help="The documents that no other links to.")
+def list_sources(flags: Flags, source: str | None, orphans: bool, as_json: bool) -> None:
     """List the sources, or the documents of one."""
+    if orphans:
+        with opened(flags) as knowledge:
+            _show_documents(
+                list(knowledge.orphans(source)), knowledge, "every document is linked to", as_json
+            )
+        return
     if source is None:
         _list_sources(run(flags, "list", List()), as_json=as_json)
         return
@@ -257,14 +264,21 @@ def _list_sources(listed: JsonObject, *, as_json: bool) -> None:
 
 
 def _list_documents(knowledge: KnowledgeBase, name: str, *, as_json: bool) -> None:
+    knowledge.source(name)  # or there is none
+    _show_documents(list(knowledge.documents(name)), knowledge, f"{name} holds no documents", as_json)
+
+
+def _show_documents(
+    documents: Sequence[Document], knowledge: KnowledgeBase, none: str, as_json: bool
+) -> None:
     from concord.wire import document_to_json
 
-    source = knowledge.source(name).source
-    documents = list(knowledge.documents(name))
     if as_json:
-        output.emit_json({"documents": [document_to_json(document, source) for document in documents]})
+        sources = {summary.source.id: summary.source for summary in knowledge.sources()}
+        rows_of = [document_to_json(document, sources[document.source_id]) for document in documents]
+        output.emit_json({"documents": rows_of})
     elif not documents:
-        output.talk(f"{name} holds no documents")
+        output.talk(none)
     else:
         heads = ("type", "path", "title", "tags")
         rows: Sequence[Sequence[str]] = [(d.type, d.path, d.title, ",".join(d.tags)) for d in documents]

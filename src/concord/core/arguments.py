@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from concord.types import DocumentType, Group, Json, Level, Mode, Opinion, Trust
+from concord.types import DocumentType, Json, Level, Mode, Opinion, Trust
 
 MAX_TEXT = 10_000  # characters of a query or a name: whoever sends more has pasted a document
 MAX_NOTE = 1_000_000
@@ -80,8 +80,6 @@ class Search(Arguments, frozen=True):
     ef_search: int | None = None
     explain: bool = False
     rerank: bool = False
-    reader: bool = True
-    group: Group | None = None
 
 
 class Explain(Search, frozen=True, kw_only=True):
@@ -120,6 +118,19 @@ class Outline(Arguments, frozen=True):
     """Which document's headings to list."""
 
     document_id: Annotated[FilledText, doc("A document_id, a path or a citation.")]
+
+
+class Links(Arguments, frozen=True):
+    """Which document's links to list; of none, all that are broken."""
+
+    document_id: Annotated[FilledText | None, doc("A document_id, a path or a citation.")] = None
+
+
+class Related(Arguments, frozen=True):
+    """Which document's neighbours to list."""
+
+    document_id: Annotated[FilledText, doc("A document_id, a path or a citation.")]
+    limit: Annotated[int, Meta(ge=1, le=50), doc("At most so many.")] = 10
 
 
 class PageImage(Arguments, frozen=True):
@@ -166,6 +177,7 @@ class List(Arguments, frozen=True):
 
     source: Annotated[Text | None, doc("List this source's documents instead of the sources.")] = None
     cursor: Cursor = None
+    orphans: Annotated[bool, doc("List the documents that no other links to.")] = False
 
 
 class Sync(Arguments, frozen=True):

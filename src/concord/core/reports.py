@@ -26,6 +26,8 @@ class DocumentSlice(Struct, frozen=True):
     after: str | None = None
     start_column: int | None = None  # from 1, inclusive; None where it is whole lines
     end_column: int | None = None
+    links: tuple[str, ...] = ()  # paths of the documents that its document links to, the first few
+    backlinks: tuple[str, ...] = ()  # of those that link to it
 
 
 class Slices(Struct, frozen=True):

@@ -49,11 +49,6 @@ def record(**keys: Schema) -> Schema:
     return {"type": "object", "properties": keys, "required": list(keys)}
 
 
-def each(schema: Schema, names: str) -> dict[str, Schema]:
-    """Return several keys that have the same schema."""
-    return dict.fromkeys(names.split(), schema)
-
-
 def or_absent(schema: Schema, **keys: Schema) -> Schema:
     """Return the schema of an object with further keys, which are left out where there is nothing to say."""
     return {**schema, "properties": {**schema["properties"], **keys}}
@@ -62,29 +57,38 @@ def or_absent(schema: Schema, **keys: Schema) -> Schema:
 RESULT = or_absent(
     record(
         rank=COUNT,
-        **each(TEXT, "path title"),
+        path=TEXT,
+        title=TEXT,
         score=NUMBER,
-        **each(TEXT, "source type document_id citation"),
+        source=TEXT,
+        type=TEXT,
+        document_id=TEXT,
+        citation=TEXT,
         found_by=several(TEXT),
     ),
-    **each(TEXT, "snippet text"),
+    snippet=TEXT,
+    text=TEXT,
     passage_score=NUMBER,
     tags=several(TEXT),
     file=TEXT,
     page=COUNT,
     heading=several(TEXT),
-    **each(TEXT, "confidence freshness superseded_by"),
-    **each(several(TEXT), "also_at warnings"),
+    confidence=TEXT,
+    freshness=TEXT,
+    superseded_by=TEXT,
+    also_at=several(TEXT),
+    warnings=several(TEXT),
     more_in_document=COUNT,
-    section=record(start_line=COUNT, end_line=COUNT, tokens=COUNT),
-    more=several(record(citation=TEXT, score=NUMBER)),
 )
 SPAN = record(
     text=TEXT,
     rank=COUNT,
     citation=TEXT,
-    **each(COUNT, "start_line end_line"),
-    **each(maybe(COUNT), "start_column end_column page"),
+    start_line=COUNT,
+    end_line=COUNT,
+    start_column=maybe(COUNT),
+    end_column=maybe(COUNT),
+    page=maybe(COUNT),
 )
 LINKED = record(
     citation=TEXT,
@@ -97,8 +101,10 @@ LINKED = record(
 )
 ANSWER = or_absent(
     record(
-        **each(TEXT, "query mode"),
-        **each(maybe(TEXT), "query_type fusion"),
+        query=TEXT,
+        mode=TEXT,
+        query_type=maybe(TEXT),
+        fusion=maybe(TEXT),
         org=TEXT,
         confidence=maybe(TEXT),
         confidence_score=maybe(NUMBER),
@@ -106,10 +112,11 @@ ANSWER = or_absent(
         answer=maybe(SPAN),
         calibrated=maybe(YES_NO),
         strategies_matched=several(TEXT),
-        degraded=several(record(**each(TEXT, "strategy reason"))),
+        degraded=several(record(strategy=TEXT, reason=TEXT)),
         note=maybe(TEXT),
         suggestions=several(TEXT),
-        **each(COUNT, "returned total_hits"),
+        returned=COUNT,
+        total_hits=COUNT,
         omitted=by_name(COUNT),
         generation=COUNT,
         search_time_ms=NUMBER,
@@ -123,62 +130,95 @@ ANSWER = or_absent(
 )
 PAGE = or_absent(
     record(
-        **each(TEXT, "notice citation path"),
+        notice=TEXT,
+        citation=TEXT,
+        path=TEXT,
         file=maybe(TEXT),
-        **each(TEXT, "title source type"),
+        title=TEXT,
+        source=TEXT,
+        type=TEXT,
         tags=several(TEXT),
         document_id=TEXT,
-        **each(COUNT, "start_line end_line"),
-        **each(maybe(COUNT), "start_column end_column"),
+        start_line=COUNT,
+        end_line=COUNT,
+        start_column=maybe(COUNT),
+        end_column=maybe(COUNT),
         pages=maybe(several(COUNT)),
         heading=several(TEXT),
-        **each(maybe(TEXT), "freshness superseded_by before after"),
+        freshness=maybe(TEXT),
+        superseded_by=maybe(TEXT),
+        links=several(TEXT),
+        backlinks=several(TEXT),
+        before=maybe(TEXT),
+        after=maybe(TEXT),
         text=TEXT,
         warnings=several(TEXT),
         next_cursor=maybe(TEXT),
     ),
     further=several(record(citation=TEXT, text=TEXT, next_cursor=maybe(TEXT))),
-    unread=several(record(**each(TEXT, "citation reason"))),
+    unread=several(record(citation=TEXT, reason=TEXT)),
 )
 SYNC = record(
     state={"enum": ["done", "running"]},
     source=maybe(TEXT),
-    **each(COUNT, "added changed removed renamed unchanged"),
+    added=COUNT,
+    changed=COUNT,
+    removed=COUNT,
+    renamed=COUNT,
+    unchanged=COUNT,
     skipped=by_name(COUNT),
-    failed=several(record(**each(TEXT, "path reason"))),
-    **each(COUNT, "failed_total chunks embedded reused pending"),
+    failed=several(record(path=TEXT, reason=TEXT)),
+    failed_total=COUNT,
+    chunks=COUNT,
+    embedded=COUNT,
+    reused=COUNT,
+    pending=COUNT,
     degraded=maybe(TEXT),
     generation=maybe(COUNT),
     progress=maybe(record(stage=TEXT, done=COUNT, total=maybe(COUNT))),
     note=maybe(TEXT),
 )
-SOURCE = record(
-    **each(TEXT, "source source_id kind"), path=maybe(TEXT), **each(COUNT, "documents chunks"), about=TEXT
-)
 LISTING = record(
     notice=TEXT,
-    sources=several(SOURCE),
-    documents=maybe(several(record(**each(TEXT, "document_id path title type")))),
-    **each(COUNT, "returned total"),
+    sources=several(
+        record(
+            source=TEXT,
+            source_id=TEXT,
+            kind=TEXT,
+            path=maybe(TEXT),
+            documents=COUNT,
+            chunks=COUNT,
+            about=TEXT,
+        )
+    ),
+    documents=maybe(several(record(document_id=TEXT, path=TEXT, title=TEXT, type=TEXT))),
+    returned=COUNT,
+    total=COUNT,
     next_cursor=maybe(TEXT),
 )
 REMOVAL = record(
     state={"enum": ["done", "running"]},
     source=TEXT,
-    **each(COUNT, "documents_deleted vectors_deleted"),
+    documents_deleted=COUNT,
+    vectors_deleted=COUNT,
     note=maybe(TEXT),
 )
 STATS = record(
-    **each(TEXT, "org store"),
-    **each(COUNT, "sources documents chunks vectors pending"),
-    model=maybe(record(**each(TEXT, "provider model"), dimension=COUNT, metric=TEXT)),
+    org=TEXT,
+    store=TEXT,
+    sources=COUNT,
+    documents=COUNT,
+    chunks=COUNT,
+    vectors=COUNT,
+    pending=COUNT,
+    model=maybe(record(provider=TEXT, model=TEXT, dimension=COUNT, metric=TEXT)),
     generation=COUNT,
     types=by_name(COUNT),
     health=record(status=TEXT, problems=several(TEXT), model_warm=YES_NO),
-    latencies_ms=by_name(record(calls=COUNT, **each(NUMBER, "p50 p95"))),
-    jobs=several(record(**each(TEXT, "label stage"), done=COUNT, total=maybe(COUNT))),
+    latencies_ms=by_name(record(calls=COUNT, p50=NUMBER, p95=NUMBER)),
+    jobs=several(record(label=TEXT, stage=TEXT, done=COUNT, total=maybe(COUNT))),
 )
-NOTE = record(**each(TEXT, "document_id path title"), generation=COUNT)
+NOTE = record(document_id=TEXT, path=TEXT, title=TEXT, generation=COUNT)
 
 
 SEARCH_S = 10.0  # a search as a whole; the strategies have five seconds of it

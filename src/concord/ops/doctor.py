@@ -45,6 +45,7 @@ class Diagnosis(NamedTuple):
     checks: tuple[CheckName, ...]
     findings: tuple[Finding, ...]
     fixed: tuple[Finding, ...] = ()
+    broken_links: int = 0  # which are for the writers of documents to mend: nothing is wrong with the store
 
 
 def diagnose(tools: DoctorTools, *, fix: bool, progress: Progress) -> Diagnosis:
@@ -52,11 +53,19 @@ def diagnose(tools: DoctorTools, *, fix: bool, progress: Progress) -> Diagnosis:
     checks = ("open", *CHECKS)
     found = examine(tools)
     if not fix or not any(finding.is_repairable for finding in found):
-        return Diagnosis(checks, found)
+        return Diagnosis(checks, found, broken_links=_broken_links(tools))
     treat(found, tools, progress)
     left = examine(tools)
     still = {finding.fault for finding in left}
-    return Diagnosis(checks, left, tuple(finding for finding in found if finding.fault not in still))
+    fixed = tuple(finding for finding in found if finding.fault not in still)
+    return Diagnosis(checks, left, fixed, _broken_links(tools))
+
+
+def _broken_links(tools: DoctorTools) -> int:
+    """Return how many links lead to no document; of a store that cannot be read none are known."""
+    with suppress(KBError):
+        return len(tools.store().links.broken())
+    return 0
 
 
 def examine(tools: DoctorTools) -> tuple[Finding, ...]:

@@ -62,9 +62,12 @@ def _rows() -> Iterator[Row]:
     yield _row("GET /search", "search", searching, answers.search)
     yield _row("GET /explain", "explain", (*searching, "reference"))
     yield _row("POST /explain", "explain", (*searching, "reference"))
-    yield _row("GET /documents", "list", ("source", "cursor"))
+    yield _row("GET /documents", "list", ("source", "cursor", "orphans"))
     yield _row("GET /documents/{document_id}", "get", READING)
     yield _row("GET /documents/{document_id}/outline", "outline")
+    yield _row("GET /documents/{document_id}/links", "links")
+    yield _row("GET /documents/{document_id}/related", "related")
+    yield _row("GET /links", "links", ())
     yield Row(
         *("GET", "/documents/{document_id}/pages/{page}.png", "page_image", PageImage, ("width", "mark")),
         *(answers.page_image, "Draw a page of a PDF.", "image/png"),

@@ -1,8 +1,9 @@
 // A document, opened at a passage: outline at the left, what it says in the middle, what belongs to it at the right.
 
 import * as api from "./api.js";
-import { address, ago, button, count, h, link } from "./dom.js";
+import { ago, button, count, h, link } from "./dom.js";
 import { place } from "./hit.js";
+import { imported } from "./imported.js";
 import { marked, markIn } from "./marks.js";
 import { freshness } from "./trust.js";
 
@@ -10,8 +11,6 @@ export const NAME = "document";
 
 const MANY = 5; // related documents
 const PAGE_WIDTH = 1400;
-const ELEMENTS = "p,h1,h2,h3,h4,h5,h6,ul,ol,li,pre,code,span,em,strong,s,blockquote,table,thead,tbody,tr,th,td,hr,br,a";
-const ATTRIBUTES = ["class", "data-first", "data-last", "start"];
 
 export async function show(main, now, { signal }) {
   const ask = (start) => api.get("/rendered", { citation: now.at, raw: now.as === "raw" && "true", start }, signal);
@@ -40,22 +39,6 @@ function header(part, now) {
     crumbs && h("p.crumbs", crumbs),
     h("div.foot", place(part), freshness(part),
       h("span.switch", { role: "group", "aria-label": "Shown as" }, as("", isPdf ? "Pages" : "Rendered"), as("raw", isPdf ? "Text" : "Raw"))));
-}
-
-/** Return the nodes of a rendered part: the elements and attributes named above, and links that lead on. */
-function imported(html, path) {
-  const { body } = new DOMParser().parseFromString(html, "text/html"); // inert: nothing runs, nothing is loaded
-  for (const odd of body.querySelectorAll(`:not(${ELEMENTS})`)) odd.replaceWith(odd.textContent);
-  for (const element of body.querySelectorAll("*")) {
-    const href = element.getAttribute("href") ?? "";
-    for (const name of element.getAttributeNames()) if (!ATTRIBUTES.includes(name)) element.removeAttribute(name);
-    if (/^(https?|mailto):/i.test(href)) Object.assign(element, { href, target: "_blank", rel: "noreferrer" });
-    else if (!/^([a-z][a-z0-9+.-]*:|[\\/#]|$)/i.test(href)) {
-      const { pathname } = new URL(href, `http://base/${path.split("/").map(encodeURIComponent).join("/")}`);
-      element.href = address({ at: decodeURIComponent(pathname.slice(1)) });
-    }
-  }
-  return [...body.childNodes];
 }
 
 /** What is shown of a long document is a window that grows as one reads on. */
@@ -124,16 +107,25 @@ async function outlined(place, part, now, signal) {
   if (current) place.scrollTop = current.offsetTop - place.clientHeight / 2;
 }
 
-const facts = (part) =>
-  h("ul.plain.soft", [part.source, part.type, part.tags.join(", "), `${count(part.lines)} lines`, part.modified_at && `changed ${ago(part.modified_at)}`].filter(Boolean).map((told) => h("li", told)));
+function facts(part) {
+  const rows = {
+    Path: h("span.path", part.path), Source: part.source, Type: part.type, Tags: part.tags.join(", "),
+    Pages: part.pages_total, Lines: count(part.lines), Changed: part.modified_at && ago(part.modified_at), Indexed: part.indexed_at && ago(part.indexed_at),
+  };
+  return h("dl", Object.entries(rows).map(([name, value]) => value && h("div", h("dt", name), h("dd", value))));
+}
 
 async function related(about, body, part, signal) {
   const links = new Map([...body.querySelectorAll(".prose a[href]")].map((from) => [from.href, from.textContent.trim()]));
-  const outside = (href) => !href.startsWith(location.origin) && { target: "_blank", rel: "noreferrer" };
   const list = (title, items) => items.length && about.append(h("h2", title), h("ul.plain", items.slice(0, MANY).map((item) => h("li", item))));
-  list("Links", [...links].filter(([, told]) => told).map(([href, told]) => h("a", { href, ...outside(href) }, h("bdi", told))));
-  const query = [part.title, part.heading.at(-1)].filter(Boolean).join(" ").slice(0, 300);
-  const { results } = await api.get("/search", { query, limit: 20 }, signal);
-  const others = new Map(results.filter((hit) => hit.document_id !== part.document_id).toReversed().map((hit) => [hit.document_id, hit]));
-  list("Related", [...others.values()].toReversed().map((hit) => link({ at: hit.citation }, h("bdi", hit.title))));
+  const { out, back, broken } = await api.get(`/documents/${part.document_id}/links`, {}, signal);
+  const other = (end) => link({ at: end.path }, h("bdi", end.title || end.path));
+  const once = (ends) => [...new Map(ends.map((end) => [end.document_id, end])).values()].map(other);
+  list("Links to", once(out));
+  list("Linked from", once(back));
+  const outside = [...links].filter(([href, told]) => told && !href.startsWith(location.origin));
+  list("On the web", outside.map(([href, told]) => h("a", { href, target: "_blank", rel: "noreferrer" }, h("bdi", told))));
+  list("Broken links", broken.map((end) => h("bdi", end.target)));
+  const near = await api.get(`/documents/${part.document_id}/related`, { limit: MANY }, signal);
+  list("Related", near.related.map(other));
 }

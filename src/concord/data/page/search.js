@@ -12,7 +12,7 @@ import { explain } from "./why.js";
 export const NAME = "search";
 
 const WORDS_WAIT_MS = 30; // what words alone found is shown if the whole answer takes longer than this
-const PAUSE_MS = 300; // after the last key, the reader reads and the address follows
+const ADDRESS_WAIT_MS = 300; // after the last key, so that the history has searches and not letters
 const FEW = 10;
 const MANY = 50; // as many as one answer may have
 
@@ -30,20 +30,20 @@ export async function show(main, now, { signal, go }) {
 }
 
 function mount(main, go) {
-  parts = { filters: filters(go), summary: h("div.stack"), list: h("ol.stack.hits", { "aria-label": "Results" }), more: h("p.foot") };
-  parts.root = h("section.column", h("h1.hidden", "Search"), parts.filters.element, parts.summary, parts.list, parts.more);
+  parts = { filters: filters(go), summary: h("div.stack"), list: h("ol.stack.hits", { "aria-label": "Results" }), linked: h("div.stack"), more: h("p.foot") };
+  parts.root = h("section.column", h("h1.hidden", "Search"), parts.filters.element, parts.summary, parts.list, parts.linked, parts.more);
   main.replaceChildren(parts.root);
   last = "";
 }
 
-/** What was typed is looked for at once and without the reader; when the typing rests, with it. */
+/** What was typed is looked for at once; the address follows when the typing rests. */
 export function typed(text, now, go) {
   const next = { ...now, n: "", q: text.trim() && text };
-  if (!parts.root?.isConnected) return go(next);
+  if (!now.q || !parts.root?.isConnected) return go(next);
   settled();
   pending = next;
-  settling = setTimeout(() => go(next, { replace: Boolean(now.q) }), PAUSE_MS);
-  run(next, "false");
+  settling = setTimeout(() => go(next, { replace: true }), ADDRESS_WAIT_MS);
+  run(next);
 }
 
 /** Return what the address has not followed yet, for whoever goes on from there. */
@@ -54,11 +54,9 @@ export function settled() {
   return state;
 }
 
-async function run(now, reader) {
-  const question = JSON.stringify(asked(now));
-  const key = `${question}${reader ?? ""}`;
+async function run(now) {
+  const key = JSON.stringify(asked(now));
   if (key === last) return;
-  const isShown = last === `${question}false`;
   last = key;
   asking.abort();
   const { signal } = (asking = new AbortController());
@@ -71,10 +69,10 @@ async function run(now, reader) {
   parts.root.setAttribute("aria-busy", "true");
   let waiting = 0;
   try {
-    for await (const [event, data] of api.events("/search", { ...asked(now), reader }, signal)) {
+    for await (const [event, data] of api.events("/search", asked(now), signal)) {
       clearTimeout(waiting);
       if (event === "error") throw new api.Fault(400, data);
-      if (event === "words" && !isShown) waiting = setTimeout(() => signal.aborted || render(data, now, true), WORDS_WAIT_MS);
+      if (event === "words") waiting = setTimeout(() => signal.aborted || render(data, now, true), WORDS_WAIT_MS);
       if (event === "answer") render(data, now);
     }
   } catch (fault) {
@@ -89,7 +87,8 @@ async function run(now, reader) {
 const asked = ({ q: query, tag, n, source, type, path, since, until }) =>
   ({ query, limit: Number(n) || FEW, tags: tag?.split(/\s*,\s*/).filter(Boolean), source, type, path, since, until });
 
-function fill(summary = [], hits = [], more = []) {
+function fill(summary = [], hits = [], more = [], linked = []) {
+  parts.linked.replaceChildren(...linked);
   parts.summary.replaceChildren(...summary.flat(2).filter(Boolean));
   parts.list.replaceChildren(...hits);
   parts.more.replaceChildren(...more.filter(Boolean));
@@ -100,7 +99,7 @@ function render(answer, now, isPreliminary = false) {
   const focused = document.activeElement.closest("[data-hit]")?.dataset.hit;
   const why = (reference) => explain(asked(now), reference);
   const told = isPreliminary ? [] : [answering(answer, now), notes(answer, now)];
-  fill([element, told], answer.results.map((hit) => hitCard(hit, { now, answer, why })), more(answer, now));
+  fill([element, told], answer.results.map((hit) => hitCard(hit, { now, answer, why })), more(answer, now), answer.linked.map((row) => beside(row, now)));
   if (focused) parts.list.querySelector(`[data-hit="${focused}"] [data-step]`)?.focus({ preventScroll: true });
   if (!isPreliminary) announce(`${name}. ${plural(answer.returned, "result")}.`);
 }
@@ -109,6 +108,13 @@ function answering({ answer }, now) {
   if (!answer?.text) return null;
   return h("section.answer.card", { "aria-label": "The words that answer" },
     h("p.said", plain(answer.text)), h("p", link({ ...now, n: "", at: answer.citation }, h("code.citation", answer.citation))));
+}
+
+/** A passage that a result points to. */
+function beside(row, now) {
+  return h("aside.card", { "aria-label": "Linked from the results" },
+    h("p", "→ ", link({ ...now, n: "", at: row.citation }, h("bdi", row.title)), ` (${row.kind} in `, h("code.citation", row.via), ")"),
+    h("p.snippet", plain(row.snippet)), row.warnings.map((warning) => h("p.note.warned", warning)));
 }
 
 function notes(answer, now) {

@@ -108,6 +108,10 @@ class SQLiteWordTables(WordTables):
     """Triggers keep the full-text index in step."""
 
     @override
+    def forget(self, session: Session, chunk_ids: Sequence[ChunkId]) -> None:
+        pass
+
+    @override
     def index(self, session: Session, chunk_ids: Sequence[ChunkId]) -> None:
         pass
 

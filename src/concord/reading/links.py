@@ -1,0 +1,171 @@
+"""What is around a document? What it links to, what links to it, which links are broken, what is near it."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import mul
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from concord.core.reports import DocumentSlice
+from concord.store.contract import LinkRow, Select, Store
+from concord.text.citations import cite
+from concord.types import ChunkId, Document, Filter, LinkKind, Vector
+
+MOST_LINKS = 8  # on each side, of what is read
+BYTES_A_LINK = 500  # of a text for each of these: where there is little room, text comes first
+_NEAREST_CHUNKS = 60  # that lead to near documents
+_COMPARED = 30  # near documents whose mean vectors are compared
+_READ_OF_EACH = 64  # vectors of a document that make its mean
+_LINKED = 0.2  # what links add to a cosine, at most
+
+
+class LinkEnd(Struct, frozen=True):
+    """A link of a document, from either side."""
+
+    kind: LinkKind
+    text: str  # that stands for it, or the field or line that holds it
+    target: str  # as it is written
+    citation: str  # of the passage that holds it
+    document_id: str | None  # at the other end; None where there is none
+    path: str | None
+    title: str | None
+
+
+class DocumentLinks(Struct, frozen=True):
+    """What a document links to, each document once for each kind of link, and what links to it."""
+
+    document: Document | None
+    out: tuple[LinkEnd, ...]
+    back: tuple[LinkEnd, ...]
+    broken: tuple[LinkEnd, ...]
+
+
+class Near(Struct, frozen=True):
+    """A document near another, and why."""
+
+    document: Document
+    score: float
+    cosine: float | None  # of the means of their vectors; None where one has none
+    out: tuple[LinkKind, ...]  # how the other links to it
+    back: tuple[LinkKind, ...]
+
+
+def links_of(document: Document, store: Store) -> DocumentLinks:
+    """Return the links of a document, from both sides."""
+    rows = [row for row in store.links.outgoing(document.id) if row.document_id != document.id]
+    out = _ends((row for row in rows if row.document_id), store, lambda row: row.document_id)
+    back = _ends(store.links.incoming(document.id), store, lambda row: row.origin)
+    broken = _ends((row for row in rows if row.is_broken), store, lambda row: row.document_id)
+    return DocumentLinks(document, out, back, broken)
+
+
+def with_links(read: DocumentSlice, store: Store, most: int) -> DocumentSlice:
+    """Return what was read, with the paths of the first few documents around it."""
+    around = links_of(read.document, store)
+    out, back = (
+        tuple(dict.fromkeys(end.path for end in ends if end.path)) for ends in (around.out, around.back)
+    )
+    return replace(read, links=out[:most], backlinks=back[:most])
+
+
+def broken_links(store: Store) -> DocumentLinks:
+    """Return all links that lead to no document."""
+    return DocumentLinks(None, (), (), _ends(store.links.broken(), store, lambda row: row.document_id))
+
+
+def _ends(
+    rows: Iterable[LinkRow], store: Store, other: Callable[[LinkRow], str | None]
+) -> tuple[LinkEnd, ...]:
+    """Return links to or from other documents: of several of one kind with one document the first."""
+    unique: dict[tuple[str, str | None, str], LinkRow] = {}
+    for row in rows:
+        target = "" if other(row) else row.link.target
+        unique.setdefault((row.link.kind, other(row), f"{row.origin} {target}"), row)
+    places = store.catalog.read([row.chunk_id for row in unique.values()])
+    ids = [id for _, id, _ in unique if id]
+    documents = {document.id: document for document in store.catalog.documents(Select(ids=ids))}
+    ends = []
+    for (_, id, _), row in unique.items():
+        known = documents.get(id or "")
+        if row.chunk_id in places and (known or not id):
+            chunk, holder = places[row.chunk_id]
+            end = LinkEnd(
+                row.link.kind,
+                row.link.words,
+                row.link.target,
+                cite(holder, chunk),
+                id,
+                known.path if known else None,
+                known.title if known else None,
+            )
+            ends.append(end)
+    return tuple(ends)
+
+
+def related_to(document: Document, store: Store, limit: int) -> list[Near]:
+    """Return the nearest documents: by the means of their vectors, and by links."""
+    out = _kinds((row.document_id, row.link.kind) for row in store.links.outgoing(document.id))
+    back = _kinds((row.origin, row.link.kind) for row in store.links.incoming(document.id))
+    cosines = _cosines(document, {*out, *back}, store)
+    wanted = [*{*cosines, *out, *back} - {document.id}]
+    near = [
+        Near(
+            known,
+            _score(cosines.get(known.id), len(out.get(known.id, ())) + len(back.get(known.id, ()))),
+            cosines.get(known.id),
+            out.get(known.id, ()),
+            back.get(known.id, ()),
+        )
+        for known in store.catalog.documents(Select(ids=wanted))
+        if known.superseded_by is None
+    ]
+    return sorted(near, key=lambda row: (-row.score, row.document.path))[:limit]
+
+
+def _score(cosine: float | None, links: int) -> float:
+    return (cosine or 0.0) + _LINKED * (1 - 0.5**links)
+
+
+def _kinds(pairs: Iterable[tuple[str | None, LinkKind]]) -> dict[str, tuple[LinkKind, ...]]:
+    kinds: dict[str, dict[LinkKind, None]] = {}
+    for id, kind in pairs:
+        if id:
+            kinds.setdefault(id, {})[kind] = None
+    return {id: tuple(held) for id, held in kinds.items()}
+
+
+def _cosines(document: Document, linked: set[str], store: Store) -> dict[str, float]:
+    """Return how like others are to a document: those with the nearest chunks, and those that are linked."""
+    active = store.catalog.snapshot().active
+    if active is None:
+        return {}
+    index = store.models.index(active.identity)
+
+    def mean(id: str) -> Sequence[float] | None:
+        return _mean(index.fetch([chunk.id for chunk in store.catalog.chunks(id)[:_READ_OF_EACH]]))
+
+    own = mean(document.id)
+    if own is None:
+        return {}
+    found = index.search(_vector(own), Filter(), _NEAREST_CHUNKS)
+    near = Counter(of.id for _, of in store.catalog.read([scored.chunk_id for scored in found]).values())
+    chosen = [id for id, _ in near.most_common(_COMPARED)] + sorted(linked)[:_COMPARED]
+    means = {id: theirs for id in dict.fromkeys(chosen) if id != document.id and (theirs := mean(id))}
+    return {id: sum(map(mul, own, theirs)) for id, theirs in means.items()}
+
+
+def _mean(vectors: Mapping[ChunkId, Vector]) -> list[float] | None:
+    """Return the mean of vectors, of length 1; None of none."""
+    columns = [*zip(*(array("f", vector) for vector in vectors.values()), strict=True)]
+    sums = [math.fsum(column) for column in columns]
+    length = math.hypot(*sums)
+    return [number / length for number in sums] if length else None
+
+
+def _vector(numbers: Sequence[float]) -> Vector:
+    return array("f", numbers).tobytes()
