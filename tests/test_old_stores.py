@@ -62,6 +62,7 @@ IN_FILES = (
     Written("sqlite-4-a91fa9b.db.xz"),
     Written("sqlite-4-9482f1c.db.xz", deploy="1-11"),
     Written("sqlite-6-9bd04f29.db.xz", deploy="1-11"),
+    Written("sqlite-7-afdac254.db.xz", deploy="1-11"),
     Written("json-1-9e45a49.json.xz"),
     Written("json-1-03bb415.json.xz"),
     Written("json-1-9482f1c.json.xz", deploy="1-11"),
@@ -75,6 +76,7 @@ IN_POSTGRESQL = (
     Written("postgres-9-6313b0d.sql.xz", deploy="1-11"),
     Written("postgres-10-9482f1c.sql.xz", deploy="1-11"),
     Written("postgres-13-9bd04f29.sql.xz", deploy="1-11"),
+    Written("postgres-14-afdac254.sql.xz", deploy="1-11"),
 )
 MARKS = {
     "sqlite-1-bundled-bd9d604.db.xz": [pytest.mark.model],
