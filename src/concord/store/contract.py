@@ -364,6 +364,9 @@ class Links(Protocol):
     def titles_opening(self, openings: Sequence[str]) -> list[Named]:
         """Return the titles that begin with two such words, or are one of them."""
 
+    def add(self, found: Mapping[ChunkId, Sequence[Link]]) -> None:
+        """Store links of chunks beside those that they have; chunks that are gone are skipped."""
+
     def put_mentions(self, found: Mapping[ChunkId, Iterable[str]]) -> dict[str, int]:
         """Store which titles chunks mention; return in how many chunks each of these titles stands now."""
 

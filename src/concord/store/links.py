@@ -162,6 +162,11 @@ class SqlLinks(Links):
             return list(starmap(Named, rows))
 
     @override
+    def add(self, found: Mapping[ChunkId, Sequence[Link]]) -> None:
+        with self._database.transaction() as session:
+            put_stored(session, [(chunk, link) for chunk, links in found.items() for link in links])
+
+    @override
     def put_mentions(self, found: Mapping[ChunkId, Iterable[str]]) -> dict[str, int]:
         with self._database.transaction() as session:
             mentions = [(chunk, Link("mention", name)) for chunk, held in found.items() for name in held]
