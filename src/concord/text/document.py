@@ -170,17 +170,11 @@ def _header(path: list[str]) -> str:
     """Join a path within the limit: the title says what it is about and the last headings what in it."""
     if not path:
         return ""
-    title = _cut(path[0], _MAX_TITLE_BYTES)
-    room = MAX_HEADER_BYTES - _bytes(title)
-    inner: list[str] = []
-    for part in reversed(path[1:]):
-        room -= len(_SEPARATOR)
-        part = part if inner else _cut(part, room)
-        room -= _bytes(part)
-        if room < 0:
-            break
-        inner.append(part)
-    return _SEPARATOR.join((title, *reversed(inner)))
+    title, *inner = _cut(path[0], _MAX_TITLE_BYTES), *path[1:]
+    while _bytes(joined := _SEPARATOR.join((title, *inner))) > MAX_HEADER_BYTES:
+        room = MAX_HEADER_BYTES - _bytes(title) - len(_SEPARATOR)
+        inner = inner[1:] or [_cut(inner[0], room)]
+    return joined
 
 
 def _cut(text: str, limit: int) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from concord.text.scripts import has_unspaced, is_form
 from concord.text.tokens import folded, stem, tokenize
@@ -30,17 +29,9 @@ _LONGEST = 32  # longer words are data; nobody mistypes them
 _BLOCK = 64  # letters of other scripts stand in blocks of this many code points, small ones together
 
 
-class Near(Struct, frozen=True, order=True):
-    """A token of an index and how far it is from what was typed; sorts nearest first, then most frequent."""
-
-    edits: int
-    rarity: int  # minus how many chunks hold it
-    token: str
-
-    @property
-    def chunks(self) -> int:
-        """How many chunks hold it."""
-        return -self.rarity
+# How far a token of an index is from what was typed, minus how many chunks hold it, and the token itself: so
+# that the nearest comes first, and then the most frequent.
+Near = tuple[int, int, str]
 
 
 class Typed(Struct, frozen=True):
@@ -91,37 +82,27 @@ def similar(
 
     `vocabulary` holds tokens and how many chunks hold each, `spellings` says which words one stands for.
     """
-    found = nearest(asked, vocabulary)
-    sure = [near for near in found if near.edits < UNSURE][: limit + _SPARE]
-    if not sure or sure[0].edits > 1:
-        sure += [near for near in found if near.edits == UNSURE][:_MOST_UNSURE]
-    best = sorted(shown(asked, near, islice(spellings(near.token), SPELLINGS)) for near in sure)
-    return [(near.token, near.chunks) for near in best if near.edits < UNSURE][:limit]
+    edits = ((_edits_to(asked, token), -chunks, token) for token, chunks in vocabulary)
+    close = ((far, rarity, token) for far, rarity, token in edits if far is not None)
+    found = sorted(near for near in close if _is_comparable(asked.word, near[2]))
+    sure = [near for near in found if near[0] < UNSURE][: limit + _SPARE]
+    if not sure or sure[0][0] > 1:
+        sure += [near for near in found if near[0] == UNSURE][:_MOST_UNSURE]
+    best = sorted(_shown(asked, near, islice(spellings(near[2]), SPELLINGS)) for near in sure)
+    return [(word, -rarity) for far, rarity, word in best if far < UNSURE][:limit]
 
 
-def nearest(asked: Typed, vocabulary: Iterable[tuple[str, int]]) -> list[Near]:
-    """Return the tokens that are near, nearest first, and last those whose words have to be looked at."""
-    found: list[Near] = []
-    for token, chunks in vocabulary:
-        edits = _edits_to(asked, token)
-        if edits is not None and _is_comparable(asked.word, token):
-            found.append(Near(edits, -chunks, token))
-    return sorted(found)
-
-
-def shown(asked: Typed, near: Near, spellings: Iterable[str]) -> Near:
+def _shown(asked: Typed, near: Near, spellings: Iterable[str]) -> Near:
     """Return a token by the nearest of the words that it stands for in texts; they may be nearer than it."""
-    known = [word.lower() for word in spellings if stem("".join(folded(word))) == near.token]
+    far, rarity, token = near
+    known = [word.lower() for word in spellings if stem("".join(folded(word))) == token]
     if not known:
         return near
-    far = asked.allowed + 1
-    apart = {word: distance(asked.word, "".join(folded(word)), asked.allowed) for word in known}
-    best = min(known, key=lambda word: (far if apart[word] is None else apart[word], len(word), word))
-    edits = apart[best]
-    if edits is None:  # the word is a part of it, or two stems happen to be alike: capital, capath
-        is_alike = near.edits <= 1 or asked.word in f"{near.token}e"
-        edits = near.edits if is_alike else UNSURE
-    return replace(near, token=best, edits=edits)
+    apart = ((distance(asked.word, "".join(folded(word)), asked.allowed), word) for word in known)
+    edits, _, best = min((asked.allowed + 1 if off is None else off, len(word), word) for off, word in apart)
+    if edits > asked.allowed:  # the word is a part of it, or two stems happen to be alike: capital, capath
+        edits = far if far <= 1 or asked.word in f"{token}e" else UNSURE
+    return edits, rarity, best
 
 
 def distance(word: str, other: str, at_most: int) -> int | None:
@@ -163,7 +144,7 @@ def _last_row(word: str, other: str, at_most: int) -> list[int]:
 
 
 def _edits_to(asked: Typed, token: str) -> int | None:
-    """Return how far a token is from the word; the cheap questions come first, for most tokens are far."""
+    """Return how far a token is from the word, if it is near; the cheap questions come first."""
     if token in asked.one_off:
         return int(token != asked.root)
     most = asked.allowed
