@@ -433,7 +433,7 @@ def test_a_note_can_be_found_read_and_superseded(kb: Kb):
     assert kb("search", "vault", "--include-superseded", "--json").json["returned"] == 2
     assert f"superseded by {run.json['document_id']}" in kb("get", old).err
     late = kb("note", "the vault opens at noon", "--supersedes", old)
-    assert f"({old}) was superseded already" in late.err
+    assert f"{old}, was superseded already" in late.err
     assert run.json["document_id"] in late.err
 
 

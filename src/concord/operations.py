@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Struct
@@ -21,11 +22,14 @@ from concord.core.arguments import (
     Add,
     Arguments,
     Backup,
+    Calibrate,
     Doctor,
     EditNote,
+    Evaluate,
     Explain,
     Feedback,
     Get,
+    Judged,
     Links,
     List,
     Migrate,
@@ -45,6 +49,9 @@ if TYPE_CHECKING:
     from concord.core.protocols import Progress
     from concord.core.reports import DocumentSlice, Slices
     from concord.knowledge import KnowledgeBase
+    from concord.quality.evaluate import Evaluation
+    from concord.quality.own_evaluation import OwnEvaluation
+    from concord.quality.refit import Refit
     from concord.types import Answer, Document, Level, Request
 
 JsonObject = dict[str, Any]
@@ -253,6 +260,37 @@ def _eval_report(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonOb
     return {"report": report, "note": None if report else none}
 
 
+def evaluated(kb: KnowledgeBase, args: Evaluate, progress: Progress) -> Evaluation | OwnEvaluation:
+    """Evaluate search on a judged collection, on questions in a file, or on one's own documents."""
+    measuring = kb.measuring
+    if args.folder is None:
+        save = Path(args.save) if args.save else None
+        return measuring.evaluate_own(source=args.source, n=args.n, save=save, progress=progress)
+    if Path(args.folder).is_file():
+        return measuring.evaluate_fixture(Path(args.folder), progress=progress)
+    return measuring.evaluate(Path(args.folder), **_part(args), progress=progress)
+
+
+def _eval(kb: KnowledgeBase, args: Evaluate, progress: Progress) -> JsonObject:
+    return {**_wire(evaluated(kb, args, progress)), "feedback": _wire(kb.measuring.review())}
+
+
+def calibrated(kb: KnowledgeBase, args: Calibrate, progress: Progress) -> Refit:
+    """Fit confidence to judged queries, and to feedback."""
+    folder = Path(args.folder) if args.folder else None
+    near_misses = tuple(map(Path, args.near_misses))
+    return kb.measuring.calibrate(folder, **_part(args), near_misses=near_misses, progress=progress)
+
+
+def _calibrate(kb: KnowledgeBase, args: Calibrate, progress: Progress) -> JsonObject:
+    return _wire(calibrated(kb, args, progress))
+
+
+def _part(args: Judged) -> dict[str, Any]:
+    unanswerable = tuple(map(Path, args.unanswerable))
+    return {"unanswerable": unanswerable, "split": args.split, "limit": args.limit}
+
+
 def keep_note(kb: KnowledgeBase, args: Note) -> Document:
     """Keep a note."""
     from concord.index.notes import Note as NoteText  # with all that cuts text: late
@@ -266,7 +304,21 @@ def keep_note(kb: KnowledgeBase, args: Note) -> Document:
 def _note(kb: KnowledgeBase, args: Note, progress: Progress) -> JsonObject:
     from concord.wire import document_to_json
 
-    return {**document_to_json(keep_note(kb, args)), "generation": kb.generation}
+    old = kb.document_named(args.supersedes) if args.supersedes else None
+    document = keep_note(kb, args)
+    wire = {**document_to_json(document), "generation": kb.generation}
+    return {**wire, "remark": superseded_already(kb, document, old)}
+
+
+def superseded_already(kb: KnowledgeBase, kept: Document, old: Document | None) -> str | None:
+    """Return what to say of a note that supersedes another document than the one that was named."""
+    from concord.index.notes import superseded_instead
+
+    newer = superseded_instead(old, kb.history(kept.id)) if old else None
+    if old is None or newer is None:
+        return None
+    already = f"{old.path}, document_id {old.id}, was superseded already"
+    return f"{already}: this supersedes {newer.path}, document_id {newer.id}"
 
 
 def _edit_note(kb: KnowledgeBase, args: EditNote, progress: Progress) -> JsonObject:
@@ -349,6 +401,10 @@ def _rows() -> Iterator[Operation]:
     yield Operation("remove", Remove, _remove, "destroy", "Remove a source from the index.", is_long=True)
     yield Operation("stats", Nothing, _stats, "read", "Show how much is stored, and where.")
     yield Operation("eval_report", Nothing, _eval_report, "read", "Show what the last evaluation measured.")
+    yield Operation("eval", Evaluate, _eval, "read", "Evaluate search.", is_long=True, value=evaluated)
+    yield Operation(
+        "calibrate", Calibrate, _calibrate, "write", "Calibrate confidence.", is_long=True, value=calibrated
+    )
     yield Operation("note", Note, _note, "write", "Keep a note.")
     yield Operation("edit_note", EditNote, _edit_note, "write", "Change a note in place.")
     yield Operation("remove_note", RemoveNote, _remove_note, "destroy", "Delete a note for good.")

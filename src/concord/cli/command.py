@@ -157,10 +157,10 @@ def _progress(operation: Operation, args: Arguments) -> AbstractContextManager[P
     return progress_shown()
 
 
-def run_on(knowledge: KnowledgeBase, operation: Operation, args: Arguments) -> JsonObject:
-    """Run an operation; a long one shows its progress."""
+def run_on(knowledge: KnowledgeBase, operation: Operation, args: Arguments, *, value: bool = False) -> Any:
+    """Run an operation, for its JSON or its `value`; a long one shows its progress."""
     with _progress(operation, args) as progress:
-        return operation.run(knowledge, args, progress)
+        return ((value and operation.value) or operation.run)(knowledge, args, progress)
 
 
 def _split(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:

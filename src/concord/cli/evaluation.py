@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from functools import reduce
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from concord.cli import output, progress
-from concord.cli.command import Flags, command, opened, refuse
+from concord.cli import output
+from concord.cli.command import Flags, command, opened, refuse, run_on
+from concord.core.arguments import OWN_PAIRS, Calibrate, Evaluate
+from concord.operations import OPERATIONS
 
 if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation, Review
@@ -18,8 +21,8 @@ if TYPE_CHECKING:
     from concord.quality.refit import Refit
     from concord.quality.report import Part
 
-_folder = click.Path(path_type=Path)
-OWN_PAIRS = 300  # that --auto asks, unless told otherwise: enough for a difference of .05 to be seen
+_file = click.Path(path_type=Path)
+_folder = click.Path()
 
 
 def _on_a_collection(
@@ -51,21 +54,21 @@ def _on_a_collection(
     "--n", metavar="N", type=click.IntRange(min=1), help=f"With --auto: ask at most N ({OWN_PAIRS})."
 )
 @click.option("--save", metavar="OUT", type=_folder, help="With --auto: keep what is asked, as a DIR.")
-@click.option("--run", metavar="OUT", type=_folder, help="Write a TREC run file for each mode there.")
-@click.option("--report", metavar="FILE", type=_folder, help="Write a page of HTML with the plots.")
+@click.option("--run", metavar="OUT", type=_file, help="Write a TREC run file for each mode there.")
+@click.option("--report", metavar="FILE", type=_file, help="Write a page of HTML with the plots.")
 @_on_a_collection(
     "Ask the queries in OTHER too: DIR's documents cannot answer them; repeatable.", required=False
 )
 def evaluate(
     flags: Flags,
-    folder: Path | None,
+    folder: str | None,
     auto: bool,
     source: str | None,
     n: int | None,
-    save: Path | None,
+    save: str | None,
     run: Path | None,
     report: Path | None,
-    unanswerable: tuple[Path, ...],
+    unanswerable: tuple[str, ...],
     split: str | None,
     limit: int | None,
     as_json: bool,
@@ -77,20 +80,11 @@ def evaluate(
     as BEIR has them; it is indexed apart, in the cache directory, and only once. FILE.json holds questions
     and the files of yours that answer them, as qmd has it. A --limit always picks the same queries.
     """
-    is_file = folder is not None and folder.is_file()
     _check_flags(auto, folder, {"--source": source, "--n": n, "--save": save})
-    with opened(flags, must_exist=auto or is_file) as knowledge, progress.progress_shown() as meter:
-        measuring = knowledge.measuring
-        found: Evaluation | OwnEvaluation
-        if folder is None:
-            found = measuring.evaluate_own(source=source, n=n or OWN_PAIRS, save=save, progress=meter)
-        elif is_file:
-            found = measuring.evaluate_fixture(folder, progress=meter)
-        else:
-            found = measuring.evaluate(
-                folder, unanswerable=unanswerable, split=split, limit=limit, progress=meter
-            )
-        judged = measuring.review()
+    asked = Evaluate(folder, unanswerable, split, limit, source, n or OWN_PAIRS, save)
+    with opened(flags, must_exist=auto or os.path.isfile(folder or "")) as knowledge:
+        found: Evaluation | OwnEvaluation = run_on(knowledge, OPERATIONS["eval"], asked, value=True)
+        judged = knowledge.measuring.review()
     _write(found, run, report)
     if as_json:
         from concord.ops.reports import report_to_json
@@ -100,7 +94,7 @@ def evaluate(
         output.emit("\n\n".join([*_parts(found), *_feedback(judged)]))
 
 
-def _check_flags(auto: bool, folder: Path | None, of_auto: dict[str, Any]) -> None:
+def _check_flags(auto: bool, folder: str | None, of_auto: dict[str, Any]) -> None:
     given = [name for name, value in of_auto.items() if value is not None]
     if auto == (folder is not None):
         refuse("name a judged collection, or give --auto, and not both")
@@ -127,9 +121,9 @@ def _check_flags(auto: bool, folder: Path | None, of_auto: dict[str, Any]) -> No
 )
 def calibrate(
     flags: Flags,
-    folder: Path | None,
-    unanswerable: tuple[Path, ...],
-    near_misses: tuple[Path, ...],
+    folder: str | None,
+    unanswerable: tuple[str, ...],
+    near_misses: tuple[str, ...],
     split: str | None,
     limit: int | None,
     as_json: bool,
@@ -140,15 +134,9 @@ def calibrate(
     search with the same embedding model; remove the file that is named to go back to the fit that ships.
     Queries that `kb feedback` was given on count as judged queries too; without DIR they are all that counts.
     """
-    with opened(flags, must_exist=False) as knowledge, progress.progress_shown() as meter:
-        found = knowledge.measuring.calibrate(
-            folder,
-            unanswerable=unanswerable,
-            near_misses=near_misses,
-            split=split,
-            limit=limit,
-            progress=meter,
-        )
+    asked = Calibrate(folder, unanswerable, split, limit, near_misses)
+    with opened(flags, must_exist=False) as knowledge:
+        found: Refit = run_on(knowledge, OPERATIONS["calibrate"], asked, value=True)
     if as_json:
         output.emit_json(found)
     else:

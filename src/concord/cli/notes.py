@@ -11,16 +11,14 @@ import click
 from click.core import ParameterSource
 
 from concord.cli import output
-from concord.cli.command import Flags, command, opened, refuse, run_with, settings_of, tags_option
-from concord.core.arguments import Note, NoteFields, RemoveNote
+from concord.cli.command import Flags, command, opened, refuse, run, run_with, settings_of, tags_option
+from concord.core.arguments import EditNote, Note, NoteFields, RemoveNote
 from concord.core.errors import BadValue
-from concord.operations import OPERATIONS
+from concord.operations import JsonObject
 from concord.text.visible import one_line
-from concord.types import silent
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
-    from concord.types import Document
 
 _FIELDS = ("title", "tags", "details", *NoteFields.__struct_fields__)
 
@@ -69,55 +67,28 @@ def note(flags: Flags, text: tuple[str, ...], as_json: bool, no_embed: bool, **g
         refuse("--import, --export, --remove, --edit and --supersedes exclude each other")
     if (source or target or gone) and (text or _given()):
         refuse("--import, --export and --remove take no text and no fields")
-    if (source, target, gone, given["edit"], given["supersedes"]) == (None,) * 5:
-        _keep(flags, text, _fields(given), embed=not no_embed, as_json=as_json)
-        return
-    is_new = source is not None or given["supersedes"] is not None
-    with opened(flags, must_exist=not is_new) as knowledge:
-        if source is not None:
-            _import(knowledge, source, embed=not no_embed, as_json=as_json)
-        elif target is not None:
-            _export(knowledge, target, as_json=as_json)
-        elif gone is not None:
-            _remove(knowledge, gone, as_json=as_json)
-        else:
-            old = knowledge.document_named(given["supersedes"]) if given["supersedes"] is not None else None
-            kept = _kept(knowledge, text, given, old, embed=not no_embed)
-            _show(kept, as_json=as_json)
-            _tell_what_is_newer(knowledge, kept, old)
+    if source is not None or target is not None:
+        with opened(flags, must_exist=source is None) as knowledge:
+            if source is not None:
+                _import(knowledge, source, embed=not no_embed, as_json=as_json)
+            elif target is not None:
+                _export(knowledge, target, as_json=as_json)
+    elif gone is not None:
+        _show_removed(run(flags, "remove_note", RemoveNote(gone)), as_json=as_json)
+    else:
+        _show(_kept(flags, text, given, embed=not no_embed), as_json=as_json)
 
 
-def _keep(flags: Flags, text: tuple[str, ...], fields: dict[str, Any], *, embed: bool, as_json: bool) -> None:
-    """Keep a note that has nothing to do with those that there are."""
-    more = NoteFields(**{name: fields.pop(name) for name in NoteFields.__struct_fields__ if name in fields})
-    asked = Note(_content(text), **fields, fields=more, embed=embed)
-    kept = run_with(settings_of(flags), "note", asked, must_exist=False)
-    del kept["generation"]
-    if as_json:
-        output.emit_json(kept)
-        return
-    output.emit(kept["document_id"])
-    output.talk(f"kept as {kept['path']}")
-
-
-def _kept(
-    knowledge: KnowledgeBase,
-    text: tuple[str, ...],
-    given: dict[str, Any],
-    old: Document | None,
-    *,
-    embed: bool,
-) -> Document:
-    from concord.index.notes import Note as NoteText
-
+def _kept(flags: Flags, text: tuple[str, ...], given: dict[str, Any], *, embed: bool) -> JsonObject:
+    """Keep a note, or change the one that is named."""
     fields = _fields(given)
-    if given["edit"] is None:
-        supersedes = old.id if old else None
-        return knowledge.note(NoteText(_content(text), **fields), supersedes=supersedes, embed=embed)
-    changes = {**fields, "content": _content(text)} if text else fields
-    if not changes:
-        refuse("there is nothing to change: give a text or a field")
-    return knowledge.edit_note(given["edit"], embed=embed, **changes)
+    if given["edit"] is not None:
+        changes = {**fields, "content": _content(text)} if text else fields
+        return run(flags, "edit_note", EditNote(given["edit"], embed=embed, **changes))
+    more = NoteFields(**{name: fields.pop(name) for name in NoteFields.__struct_fields__ if name in fields})
+    asked = Note(_content(text), **fields, fields=more, supersedes=given["supersedes"], embed=embed)
+    kept: JsonObject = run_with(settings_of(flags), "note", asked, must_exist=False)
+    return kept
 
 
 def _fields(given: dict[str, Any]) -> dict[str, Any]:
@@ -132,22 +103,15 @@ def _given() -> list[str]:
     return [name for name in _FIELDS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
 
 
-def _show(document: Document, *, as_json: bool) -> None:
+def _show(kept: JsonObject, *, as_json: bool) -> None:
+    remark, _ = kept.pop("remark", None), kept.pop("generation")
     if as_json:
-        from concord.wire import document_to_json
-
-        output.emit_json(document_to_json(document))
+        output.emit_json(kept)
         return
-    output.emit(document.id)
-    output.talk(f"kept as {document.path}")
-
-
-def _tell_what_is_newer(knowledge: KnowledgeBase, kept: Document, old: Document | None) -> None:
-    from concord.index.notes import superseded_instead
-
-    if old and (newer := superseded_instead(old, knowledge.history(kept.id))):
-        told = f"{old.path} ({old.id}) was superseded already"
-        output.talk(f"{told}: this supersedes {newer.path} ({newer.id})")
+    output.emit(kept["document_id"])
+    output.talk(f"kept as {kept['path']}")
+    if remark:
+        output.talk(remark)
 
 
 def _import(knowledge: KnowledgeBase, source: str, *, embed: bool, as_json: bool) -> None:
@@ -172,8 +136,7 @@ def _export(knowledge: KnowledgeBase, target: str, *, as_json: bool) -> None:
         output.talk(f"{count:,} notes written to {target}")
 
 
-def _remove(knowledge: KnowledgeBase, reference: str, *, as_json: bool) -> None:
-    gone = OPERATIONS["remove_note"].run(knowledge, RemoveNote(reference), silent)
+def _show_removed(gone: JsonObject, *, as_json: bool) -> None:
     if as_json:
         output.emit_json(gone)
         return

@@ -16,6 +16,7 @@ MAX_NOTE = 1_000_000
 MAX_ABOUT = 300  # characters of what is said of a source: it goes along with every list and answer
 MIN_TOKENS = 500  # one result with its citation, in the frame that every answer has
 MAX_TOKENS = 25_000  # where clients cut what a tool says
+OWN_PAIRS = 300  # questions asked of one's own documents: enough for a difference of .05 to be seen
 MOST_READ = 50  # documents in one call
 DEFAULT_TOKENS = 2_400  # an answer that nobody asked to be longer stays under 2,500
 
@@ -30,6 +31,12 @@ Filled = Annotated[str, Meta(min_length=1)]
 FilledText = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 Tokens = Annotated[int, Meta(ge=MIN_TOKENS, le=MAX_TOKENS)]
 Cursor = Annotated[Text | None, doc("next_cursor of the last page, to read on.")]
+
+
+Details = Annotated[
+    dict[str, Json],
+    Meta(description="Further facts, as deep as needed.", extra_json_schema={"additionalProperties": True}),
+]
 
 
 class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -212,12 +219,7 @@ class Note(Arguments, frozen=True):
     ]
     title: Annotated[Annotated[str, Meta(max_length=500)] | None, doc("Default: its first words.")] = None
     tags: Annotated[tuple[str, ...], doc("Tags to find it by.")] = ()
-    details: Annotated[
-        dict[str, Json],
-        Meta(
-            description="Further facts, as deep as needed.", extra_json_schema={"additionalProperties": True}
-        ),
-    ] = {}
+    details: Details = {}
     fields: Annotated[NoteFields | None, doc("Summary, context, highlights and aliases.")] = None
     supersedes: Annotated[
         Text | None, doc("The note or document that this replaces: a citation, a path or a document_id.")
@@ -232,6 +234,11 @@ class EditNote(Arguments, frozen=True):
     content: Annotated[str, Meta(min_length=1, max_length=MAX_NOTE)] | None = None
     title: Annotated[str, Meta(max_length=500)] | None = None
     tags: tuple[str, ...] | None = None
+    details: Details | None = None
+    summary: Text | None = None
+    context: Text | None = None
+    highlights: tuple[str, ...] | None = None
+    aliases: tuple[str, ...] | None = None
     embed: bool = True
 
 
@@ -251,6 +258,29 @@ class Feedback(Arguments, frozen=True):
     reference: str
     opinion: Opinion
     query: str = ""
+
+
+class Judged(Arguments, frozen=True):
+    """Which judged collection to ask, and how much of it."""
+
+    folder: str | None = None
+    unanswerable: tuple[str, ...] = ()
+    split: str | None = None
+    limit: int | None = None
+
+
+class Evaluate(Judged, frozen=True):
+    """What to evaluate search on; without a folder or file, on one's own documents."""
+
+    source: str | None = None
+    n: int = OWN_PAIRS
+    save: str | None = None
+
+
+class Calibrate(Judged, frozen=True):
+    """What to fit confidence to; without a folder, to feedback alone."""
+
+    near_misses: tuple[str, ...] = ()
 
 
 class Doctor(Arguments, frozen=True):

@@ -18,7 +18,7 @@ from concord.mcp.packing import Reply, pack_answer
 from concord.mcp.resources import cited_by, cursor_after, name_before
 from concord.mcp.server_state import ServerState, permitted, roots_of
 from concord.mcp.words import in_words
-from concord.operations import OPERATIONS, JsonObject, answer, keep_note, page, references
+from concord.operations import OPERATIONS, JsonObject, answer, keep_note, page, references, superseded_already
 from concord.ops.reports import SUMMED
 from concord.reading.budget import BYTES_PER_TOKEN, json_length, read_in_turn, utf8_length
 from concord.text.visible import one_line
@@ -129,15 +129,10 @@ def _said(note: Document) -> tuple[str, str, tuple[str, ...], str | None]:
 
 
 def _kept(kb: KnowledgeBase, document: Document, old: Document | None) -> Reply:
-    from concord.index.notes import superseded_instead
-
     wire = {**_lean(document_to_json(document), OF_ANY_LENGTH), "generation": kb.generation}
     said = f"kept as {document.path}, document_id {document.id}"
-    if old and (newer := superseded_instead(old, kb.history(document.id))):
-        said += (
-            f"; {old.path}, document_id {old.id}, was superseded already, so this supersedes {newer.path}, "
-        )
-        said += f"document_id {newer.id}"
+    if remark := superseded_already(kb, document, old):
+        said += f"; {remark}"
     return Reply(wire, one_line(said))
 
 
