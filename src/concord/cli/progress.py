@@ -26,6 +26,7 @@ STAGES = {
     "verify": "comparing",
     "timing": "timing each mode",
     "replay": "trying queries",
+    "links": "finding links",
     "words": "indexing words",
     "vectors": "checking vectors",
     "shrink": "giving back free space",

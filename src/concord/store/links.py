@@ -183,10 +183,12 @@ class SqlLinks(Links):
 
     @override
     def revived(self, limit: int) -> list[Named]:
-        with self._database.transaction() as session:
+        with self._database.read() as session:
             rows = session.rows(_NO_LONGER_COMMON, {"limit": limit})
-            session.run_many(_MARK_COMMON, ({"name": name, "count": 0} for name, _ in rows))
-            return list(starmap(Named, rows))
+        if rows:
+            with self._database.transaction() as session:
+                session.run_many(_MARK_COMMON, ({"name": name, "count": 0} for name, _ in rows))
+        return list(starmap(Named, rows))
 
     def _rows(self, statement: str, values: Mapping[str, Any]) -> list[LinkRow]:
         with self._database.read() as session:

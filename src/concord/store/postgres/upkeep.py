@@ -36,7 +36,9 @@ _ROLE = "SELECT quote_ident(current_user) FROM pg_roles WHERE rolname = current_
 
 # The server looks at new rows by itself, but only after a minute; until then it plans for an empty table.
 _KNOWN_SIZE = "SELECT reltuples FROM pg_class WHERE oid = 'kb_chunks'::regclass"
-_ANALYZE = "ANALYZE kb_documents, kb_chunks, kb_chunk_words, kb_postings, kb_chunk_vectors, kb_embeddings"
+_ANALYZE = """
+ANALYZE kb_documents, kb_chunks, kb_chunk_words, kb_postings, kb_chunk_vectors, kb_embeddings, kb_links,
+    kb_titles"""
 
 
 def find_faults(session: PostgresSession, tables: PostgresVectorTables) -> Iterator[Finding]:
