@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from concord.core.config import Settings, load_settings
 from concord.core.errors import BadValue, KBError, NotFound
 from concord.parts import Parts, check_lasting
-from concord.store.contract import Select, document_by_id
+from concord.store.contract import Select, document_by_id, source_by_id
 from concord.types import Answer, Document, Feedback, Level, Opinion, Request, Source, Trust, silent
 
 if TYPE_CHECKING:
@@ -425,7 +426,7 @@ class KnowledgeBase:
         from concord.reading.locate import find_document, locate, slice_of
 
         document = find_document(reference, self.store.catalog)
-        source = next(s for s in self.store.catalog.snapshot().sources if s.id == document.source_id)
+        source = source_by_id(self.store.catalog, document.source_id)
         found = Found(source.file_of(document.path) or "", "", 0, 0, 0)
         data = read_unchanging(found, self.settings["ingest.max_bytes"]) if source.path else None
         if data is None:
@@ -605,6 +606,16 @@ class KnowledgeBase:
 
         return back_up(self.store, path, progress)
 
+    def _restore(self) -> None:
+        """Make what is indexed of notes and of names anew, after the store was damaged."""
+        from concord.core.errors import UnknownName
+        from concord.ops.backfill import renew
+        from concord.ops.recover import restore_notes
+
+        with suppress(UnknownName):  # a kind of store that keeps no notes beside it
+            restore_notes(self.parts.salvage(), self._note_tools())
+        renew(self._note_tools())
+
     def recover(self) -> Recovery:
         """Bring back what exists nowhere else: notes, and which folders were indexed.
 
@@ -645,6 +656,7 @@ class KnowledgeBase:
             store=lambda: self.store,
             embedder=lambda: self.embedder,
             sync=lambda source: self._syncing.sync_and_report(source, embed=False, progress=progress),
+            restore=self._restore,
             folder=self.settings.paths.data,
             max_bytes=self.settings["ingest.max_bytes"],
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -79,14 +80,18 @@ def answers(kb: KnowledgeBase) -> dict[str, Any]:
 
 def _found(kb: KnowledgeBase, text: str, given: dict[str, Any]) -> Any:
     def find() -> Any:
-        answer = kb.search(text, top=5, **given)
-        return [_shown(hit) for hit in answer.hits], answer.degraded
+        answer = kb.search(text, top=50, **given)
+        reasons = [each.reason for each in answer.degraded]
+        raw = [reason for reason in reasons if re.match(r"\w+(Error|Iteration): ", reason)]
+        assert not raw, f"no sentence for people: {raw}"
+        return sorted(map(_shown, answer.hits)), reasons
 
     return _or_error(find)
 
 
-def _shown(hit: Hit) -> tuple[str, str, str, float]:
-    return hit.citation, hit.chunk.text, hit.document.title, round(hit.score, 4)
+def _shown(hit: Hit) -> tuple[float, str, str, str]:
+    """Return what is shown of a hit, the best first: of those that are as good, the order is by age."""
+    return -round(hit.score, 4), hit.citation, hit.chunk.text, hit.document.title
 
 
 def _or_error(ask: Any) -> Any:

@@ -26,7 +26,7 @@ from concord.index.batch import WHOLE_DOCUMENTS
 from concord.index.links import find_mentions
 from concord.index.sources import notes_source
 from concord.reading.locate import find_document, joined
-from concord.store.contract import Catalog, Select, Store, document_by_id
+from concord.store.contract import Catalog, Select, Store, document_by_id, source_by_id
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean, without_lone_surrogates
 from concord.text.document import NoteText, note_text
@@ -113,7 +113,7 @@ def edit_note(document_id: str, changes: Mapping[str, Json], tools: NoteTools) -
     note = _with_lists(replace(_as_given(note_of(old, catalog)), **changes))
     text = text_of(note)
     kept = KeptNote(old.id, note, time.time(), old.superseded_by)
-    source = next(source for source in catalog.snapshot().sources if source.id == old.source_id)
+    source = source_by_id(catalog, old.source_id)
     document = replace(_described(kept, text, source), path=old.path)
     catalog.put_documents([(document, _pieces(text, tools))])
     find_mentions(tools.store)

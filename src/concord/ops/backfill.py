@@ -21,7 +21,7 @@ from concord.index.notes import NoteTools, kept_notes, store_notes
 from concord.store.contract import Catalog, Store, VectorIndex
 from concord.text.document import embeddable_text, embedded_tags
 from concord.text.links import links_in_chunk
-from concord.types import ChunkId, Document
+from concord.types import ChunkId, Document, silent
 
 
 class _Labels(NamedTuple):
@@ -66,6 +66,12 @@ def backfill(tools: NoteTools, embedder: Embedder | None, progress: Progress) ->
         done = _reindex_vectors(store, embedder, labels, done, progress)
     counts = store.catalog.count()
     return done._replace(pending=counts.chunks - counts.vectors, took_s=time.monotonic() - started)
+
+
+def renew(tools: NoteTools) -> None:
+    """Make notes from their fields again, and words and names of all chunks from their text."""
+    _renewed_notes(tools)
+    _reindex_words(tools.store.catalog, [document.id for document in tools.store.catalog.documents()], silent)
 
 
 def _renewed_notes(tools: NoteTools) -> int:

@@ -26,6 +26,7 @@ from concord.types import Document, Identity, Source
 
 LEAST_FREE_BYTES = 200_000_000  # plus the size of the store: rewriting it takes as much for a while
 _NAMED = 3  # examples in a sentence
+_SPOILED: frozenset[FaultName] = frozenset({"integrity", "texts", "notes"})  # what is read again where it is
 _UNFIT_EMBEDDER: frozenset[FaultName] = frozenset({"provider", "model"})  # if found, nothing can be embedded
 
 
@@ -35,6 +36,7 @@ class DoctorTools(NamedTuple):
     store: Callable[[], Store]
     embedder: Callable[[], Embedder | None]
     sync: Callable[[Source], SyncReport]  # embeds nothing
+    restore: Callable[[], object]  # puts notes into the store that it has lost
     folder: str  # our data directory, whose disk is looked at where the store is no file
     max_bytes: int
 
@@ -85,10 +87,13 @@ def treat(findings: Sequence[Finding], tools: DoctorTools, progress: Progress) -
     store = tools.store()
     faults = {finding.fault for finding in findings}
     store.repair(findings)
-    if "ghosts" in faults:
-        for source in {document.source_id: source for source, document in _ghosts(store)}.values():
-            with suppress(KBError):  # what it does not forget is found again
-                tools.sync(source)
+    if _SPOILED & faults:
+        tools.restore()
+    is_spoiled = bool(_SPOILED & faults)
+    sources = store.catalog.snapshot().sources if is_spoiled else [source for source, _ in _ghosts(store)]
+    for source in {source.id: source for source in sources if source.path}.values():
+        with suppress(KBError):  # what it does not forget, or read again, is found again
+            tools.sync(source)
     counts = store.catalog.count()
     if counts.chunks > counts.vectors and faults.isdisjoint(_UNFIT_EMBEDDER):
         embed_pending(store, tools.embedder(), progress)

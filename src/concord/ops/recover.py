@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, KBError, NotFound
 from concord.core.reports import Recovery
 from concord.index.notes import KeptNote, NoteTools, note_of, store_notes, text_of
-from concord.store.contract import Catalog, Salvage, Select, Store
+from concord.store.contract import Catalog, Salvage, Store
 from concord.types import Document, Source
 
 
@@ -44,19 +44,26 @@ def recover(tools: RecoverTools) -> Recovery:
     """
     started = time.monotonic()
     salvage, is_damaged = tools.salvage(), _is_damaged(tools.store)
+    if not is_damaged:
+        restored = restore_notes(salvage, tools.reopened())
+        return Recovery(restored, 0, [], None, time.monotonic() - started)
     copies = _best(salvage)
-    moved_to = None
-    if is_damaged:
-        _check_not_empty(salvage, copies)
-        moved_to = _moved_away(salvage.path)
+    _check_not_empty(salvage, copies)
+    moved_to = _moved_away(salvage.path)
     notes = tools.reopened()
-    catalog = notes.store.catalog
-    sources = _restored(salvage.sources, catalog) if is_damaged else []
-    known = {kept.id for kept in catalog.documents(Select(ids=[*copies]))}
-    lost = [copy for id, copy in copies.items() if id not in known]
-    store_notes([copy.kept for copy in lost], notes)
-    uncertain = sum(not copy.is_whole for copy in lost)
-    return Recovery(len(lost), uncertain, sources, moved_to, time.monotonic() - started)
+    sources = _restored(salvage.sources, notes.store.catalog)
+    store_notes([copy.kept for copy in copies.values()], notes)
+    uncertain = sum(not copy.is_whole for copy in copies.values())
+    return Recovery(len(copies), uncertain, sources, moved_to, time.monotonic() - started)
+
+
+def restore_notes(salvage: Salvage, tools: NoteTools) -> int:
+    """Put notes that are kept beside a store into it, unless it has newer ones; return how many."""
+    known = {kept.id: kept.mtime_ns for kept in tools.store.catalog.documents() if kept.type == "note"}
+    copies = (copy for note in salvage.logged if (copy := _copy(note, is_whole=True)))
+    newer = [copy.kept for copy in copies if copy.changed_at >= known.get(copy.kept.id, 0) / 1e9]
+    done = store_notes(newer, tools)
+    return done.added + done.changed
 
 
 def _is_damaged(store: Callable[[], Store]) -> bool:

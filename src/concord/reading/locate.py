@@ -12,7 +12,7 @@ from concord.core.reports import DocumentSlice
 from concord.core.working_folder import placed
 from concord.files.freshness import Files
 from concord.files.sources import holder
-from concord.store.contract import Catalog, document_by_id, documents_at
+from concord.store.contract import Catalog, document_by_id, documents_at, source_by_id
 from concord.text.citations import Citation, citation_of, cite, extent, parse_citation, readings
 from concord.text.clean import encodable
 from concord.types import Chunk, Document, Filter, Level, Source
@@ -55,7 +55,7 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, level: Level |
         raise _nothing_there(reference, citation, document, chunks)
     begin, end = section_around(chunks, meant[0], meant[-1]) if level == "section" else (meant[0], meant[-1])
     first, last = max(0, begin - context), min(len(chunks) - 1, end + context)
-    source = next(s for s in catalog.snapshot().sources if s.id == document.source_id)
+    source = source_by_id(catalog, document.source_id)
     return Located(document, source, chunks, first, last, Files([source], catalog.sync_state))
 
 

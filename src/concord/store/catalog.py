@@ -91,8 +91,8 @@ class SqlCatalog(Changes):
             rows = session.rows(_READ_CHUNKS, {"chunks": list(chunk_ids)})
             keys = {"keys": list({row[0] for row in rows})}
             documents = {row[0]: document_of(row[1:]) for row in session.rows(_READ_DOCUMENTS, keys)}
-        # A document may have gone in between, where an engine shows each statement the latest.
-        return {row[1]: (chunk_of(row[1:]), documents[row[0]]) for row in rows if row[0] in documents}
+            # A document may have gone in between, where an engine shows each statement the latest.
+            return {row[1]: (chunk_of(row[1:]), documents[row[0]]) for row in rows if row[0] in documents}
 
     @override
     def chunks(self, document_id: str) -> list[Chunk]:

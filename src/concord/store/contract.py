@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from concord.core.errors import Action, CorruptStore, Hint
 from concord.types import (
     Access,
     Chunk,
@@ -154,6 +155,19 @@ class Catalog(Protocol):
 
     def put_sync_state(self, source_id: str, state: str) -> None:
         """Keep that for as long as the source exists; the generation does not grow."""
+
+
+def source_by_id(catalog: Catalog, source_id: str) -> Source:
+    """Return the source of a document.
+
+    Raises:
+        CorruptStore: there is none.
+    """
+    for source in catalog.snapshot().sources:
+        if source.id == source_id:
+            return source
+    said = "the store is damaged: a document belongs to no source"
+    raise CorruptStore(said, hint=Hint(Action.DOCTOR, "{doctor} looks further into it"))
 
 
 def document_by_id(catalog: Catalog, document_id: str) -> Document | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from msgspec import json
+from msgspec import DecodeError, json
 from msgspec.structs import asdict, astuple
 
 from concord.store.sql import Dialect, Row
@@ -39,7 +39,10 @@ def details_column(details: Mapping[str, Any]) -> str:
 
 def details_of(stored: str) -> Mapping[str, Any]:
     """Return details from their column."""
-    found: dict[str, Any] = _standard_json().loads(stored) if stored != "{}" else {}
+    try:
+        found: dict[str, Any] = _standard_json().loads(stored) if stored != "{}" else {}
+    except (ValueError, TypeError) as fault:
+        raise DecodeError(str(fault)) from fault
     return found
 
 
@@ -62,7 +65,7 @@ def list_column(values: Collection[Any]) -> str:
 
 def list_of(stored: str) -> tuple[Any, ...]:
     """Return a list from its column."""
-    return tuple(json.decode(stored)) if stored != "[]" else ()
+    return tuple(json.decode(stored or "")) if stored != "[]" else ()
 
 
 def _standard_json() -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concord.core.errors import Action, Hint
 from concord.core.reports import FaultName, Finding
 from concord.store.changes import COUNT_CHANGE
-from concord.store.embeddings import delete_embeddings, is_intact
+from concord.store.embeddings import EMBEDDED, delete_embeddings, is_intact, pending_of, text_hash
 from concord.store.models import Model, VectorTables, all_models
 from concord.store.sql import Database, Session
 
@@ -22,6 +22,14 @@ _READ_AT_ONCE = 1000  # vectors
 _NO_CHUNK = "FROM kb_chunk_vectors WHERE chunk NOT IN (SELECT id FROM kb_chunks)"
 _HIDDEN = """
 FROM kb_documents WHERE superseded_by IS NOT NULL AND superseded_by NOT IN (SELECT id FROM kb_documents)"""
+_EMBEDDED = f"""
+SELECT {EMBEDDED}, e.text_hash FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document
+JOIN kb_chunk_vectors AS v ON v.chunk = c.id JOIN kb_embeddings AS e ON e.id = v.embedding
+WHERE d.type <> 'note' OR d.fields <> '{{}}'"""  # of early notes other texts were embedded
+UNREAD = """
+UPDATE kb_documents SET file_hash = '', content_hash = '',
+    mtime_ns = CASE type WHEN 'note' THEN mtime_ns ELSE -1 END"""
+_UNREAD_SOME = f"{UNREAD} WHERE key IN (SELECT document FROM kb_chunks WHERE id IN (:chunks...))"
 _KNOWN = "SELECT id FROM kb_embeddings WHERE model = :model"
 _USERS = "SELECT count(*) FROM kb_chunk_vectors WHERE embedding IN (:ids...)"
 _CRCS = "SELECT id, crc FROM kb_embeddings WHERE model = :model AND id > :after ORDER BY id LIMIT :most"
@@ -45,6 +53,9 @@ def find_faults(session: Session, tables: VectorTables) -> Iterator[Finding]:
     if count := sum(len(_damaged(session, tables, model)) for model in models):
         message = f"{count:,} vectors are not as they were written, and are left out of searches"
         yield repairable("damaged-vectors", message, "makes them again")
+    if count := len(_altered(session)):
+        message = f"{count:,} passages are not as they were written"
+        yield repairable("texts", message, "reads their files again")
     if hidden := session.value(f"SELECT count(*) {_HIDDEN}"):
         message = f"{hidden:,} documents superseded by one that is gone"
         yield repairable("superseded", message, "brings them back")
@@ -77,14 +88,15 @@ def _lost(session: Session, tables: VectorTables, model: Model) -> list[int]:
 
 
 def _damaged(session: Session, tables: VectorTables, model: Model) -> list[int]:
-    """Return the vectors of a model that are not as they were written."""
+    """Return the vectors of a model that are not as they were written, or cannot be read."""
     damaged: list[int] = []
-    if not session.rows(f"{tables.stored(session, model)} LIMIT 1"):
+    stored = {id for (id,) in session.rows(tables.stored(session, model))}
+    if not stored:
         return damaged
     after = 0
     while rows := session.rows(_CRCS, {"model": model.key, "after": after, "most": _READ_AT_ONCE}):
         vectors = tables.read(session, model, [id for id, _ in rows])
-        damaged += [id for id, crc in rows if id in vectors and not is_intact(vectors[id], crc)]
+        damaged += [id for id, crc in rows if id in stored and not is_intact(vectors.get(id), crc)]
         after = rows[-1][0]
     return damaged
 
@@ -107,6 +119,24 @@ def _delete_orphans(session: Session, tables: VectorTables) -> None:
         tables.remove(session, model, _unknown(session, tables, model))
 
 
+def _altered(session: Session) -> list[int]:
+    """Return the chunks whose text is not the one that was embedded.
+
+    Where that is so of most, another version has embedded other texts of them, and it tells nothing.
+    """
+    compared, altered = 0, []
+    for id, *text, key in session.iterate(_EMBEDDED):
+        compared += 1
+        if text_hash(pending_of((id, *text))) != bytes(key):
+            altered.append(id)
+    return altered if len(altered) * 2 < compared else []
+
+
+def _read_again(session: Session, tables: VectorTables) -> None:
+    """Have the next sync read the files of altered chunks; notes are made anew from their fields."""
+    session.run(_UNREAD_SOME, {"chunks": _altered(session)})
+
+
 def _bring_back(session: Session, tables: VectorTables) -> None:
     session.run(f"UPDATE kb_documents SET superseded_by = NULL WHERE key IN (SELECT key {_HIDDEN})")
 
@@ -117,5 +147,6 @@ _REPAIRS: Mapping[FaultName, Repair] = {
     "vectors": _delete_orphans,
     "lost-vectors": await_lost,
     "damaged-vectors": _await_those(_damaged),
+    "texts": _read_again,
     "superseded": _bring_back,
 }

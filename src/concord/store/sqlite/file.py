@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 
 import apsw
-from msgspec import Struct
+from msgspec import DecodeError, Struct
 from msgspec.structs import replace
 
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, KBError, StoreBusy
@@ -171,7 +171,7 @@ DAMAGE = "restore it from a backup, or bring its notes back with {recover}: all 
 
 def translated(path: str) -> AbstractContextManager[None]:
     """Turn what SQLite raises in the block into a KBError; what only a fault of ours can cause passes."""
-    return explained(apsw.Error, _EXPLANATIONS, path)
+    return explained((apsw.Error, UnicodeDecodeError, DecodeError), _EXPLANATIONS, path)
 
 
 def lacks_room(fault: Exception) -> bool:
@@ -228,10 +228,15 @@ def _cannot_open(fault: Exception, path: str) -> KBError:
     return _CLOSED(fault, path)
 
 
+_ALTERED = (
+    "no such table", "no such column", "no such fts5", "invalid fts5", "malformed",
+    "vtable constructor failed", "Internal sqlite-vec error",
+)  # fmt: skip
+
+
 def _statement(fault: Exception, path: str) -> KBError | None:
     """Tell tables that were taken away or replaced from a statement of ours that is wrong."""
-    altered = str(fault).startswith(("no such table", "no such column", "vtable constructor failed"))
-    return _CORRUPT(fault, path) if altered else None
+    return _CORRUPT(fault, path) if str(fault).startswith(_ALTERED) else None
 
 
 _EXPLANATIONS: Explanations[str] = (
@@ -246,4 +251,5 @@ _EXPLANATIONS: Explanations[str] = (
     (apsw.TooBigError, _TOO_BIG),
     (apsw.ExtensionLoadingError, _NO_EXTENSION),
     (apsw.SQLError, _statement),
+    ((UnicodeDecodeError, DecodeError), _CORRUPT),  # of text that this program wrote
 )

@@ -20,7 +20,6 @@ import apsw
 from msgspec import DecodeError, Struct, json
 from msgspec.structs import replace
 
-from concord.core.errors import Action, Hint
 from concord.core.filesystem import CLOSED_IN_CHILDREN, replace_file
 from concord.core.reports import Finding
 from concord.store.rows import DOCUMENT_COLUMNS, document_of
@@ -159,21 +158,30 @@ def _read(path: str) -> tuple[dict[str, Document], set[str]]:
 
 def find_faults(connection: Connection, store: str) -> Iterator[Finding]:
     """Yield what is wrong with the files beside a store; nothing is changed."""
-    kept = stored(connection)
-    if lost := len(read(store)[0].keys() - kept.keys()):
-        said = f"{lost:,} notes are in {store}{NOTES} and not in the store"
-        yield Finding("notes", said, Hint(Action.RECOVER, "{recover} brings them back"))
+    kept, logged = stored(connection), read(store)[0]
+    if lost := sum(_is_newer(note, kept.get(id)) for id, note in logged.items()):
+        said = f"{lost:,} notes are in {store}{NOTES} and not, or not so, in the store"
+        yield repairable("notes", said, "brings them back, and so does {recover}")
     copies = [_read(path)[0] for path in paths(store)]
-    if behind := sum(any(copy.get(id) != note for copy in copies) for id, note in kept.items()):
+    if behind := sum(any(_is_newer(note, copy.get(id)) for copy in copies) for id, note in kept.items()):
         said = f"{behind:,} notes are not as in {store}{NOTES}, which is to outlast damage to the store"
         yield repairable("notes", said, "writes them there")
 
 
+def _is_newer(note: Document, other: Document | None) -> bool:
+    """Whether a note is not like another, and not older."""
+    if other is None:
+        return True
+    place = {"path": note.path, "source_id": note.source_id, "indexed_at": note.indexed_at}
+    return note.mtime_ns >= other.mtime_ns and note != replace(other, **place)
+
+
 def mend(connection: Any, store: str) -> None:
-    """Write all notes anew, with those that only these files hold."""
+    """Write all notes anew: the newer version of each, with those that only these files hold."""
     logged, gone = read(store)
     kept = stored(connection)
-    entries: list[_Entry] = [*(_Gone(id) for id in sorted(gone - kept.keys())), *{**logged, **kept}.values()]
+    newer = {id: note for id, note in kept.items() if id not in logged or note.mtime_ns > logged[id].mtime_ns}
+    entries: list[_Entry] = [*(_Gone(id) for id in sorted(gone - kept.keys())), *{**logged, **newer}.values()]
     for path in paths(store):
         with suppress(OSError):  # it is found again
             replace_file(path, b"".join(map(_line, entries)), mode=os.stat(store).st_mode & 0o777)

@@ -12,13 +12,14 @@ from concord.core.errors import Action, Hint
 from concord.core.protocols import Progress
 from concord.core.reports import FaultName, Finding
 from concord.store import upkeep
+from concord.store.embeddings import is_intact
 from concord.store.models import VectorTables, all_models
 from concord.store.sql import Duplicate, Session
 from concord.store.sqlite import note_log
 from concord.store.sqlite.connections import Connection, Readers, Writer
 from concord.store.sqlite.dialect import DELETED_TRIGGER
 from concord.store.sqlite.file import DAMAGE
-from concord.store.sqlite.vectors import SQLiteVectorTables, has_table
+from concord.store.sqlite.vectors import SQLiteVectorTables, has_table, table_of
 from concord.store.upkeep import repairable
 
 # Until then, a write-ahead log with several writers could damage the file (sqlite.org/wal.html, "WAL-reset").
@@ -31,10 +32,12 @@ _WRONG_INDEX = re.compile(
     r"|rowid not at end-of-record for row \d+ of index "
 )
 
+_NO_SOURCE = "FROM kb_documents WHERE source NOT IN (SELECT key FROM kb_sources)"
 _NO_DOCUMENT = "FROM kb_chunks WHERE document NOT IN (SELECT key FROM kb_documents)"
 _NOT_IN_WORDS = "FROM kb_chunks WHERE id NOT IN (SELECT id FROM kb_chunks_fts_docsize)"
 _ONLY_IN_WORDS = "FROM kb_chunks_fts_docsize WHERE id NOT IN (SELECT id FROM kb_chunks)"
 _COMPARE_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)"
+_CRCS = "SELECT id, crc FROM kb_embeddings WHERE model = :model"
 _COUNTED = "SELECT (SELECT value FROM kb_meta WHERE key = 'chunks') IS (SELECT count(*) FROM kb_chunks)"
 
 
@@ -47,6 +50,7 @@ def find_faults(readers: Readers, writer: Writer) -> list[Finding]:
         findings += [
             *_tables(connection),
             *upkeep.find_faults(connection, SQLiteVectorTables()),
+            *_unscanned(connection),
             *_free(connection),
         ]
     if not any(finding.fault == "words" for finding in findings):
@@ -74,6 +78,9 @@ def _integrity(connection: Connection) -> Iterator[Finding]:
         yield repairable("integrity", f"indexes of the file do not match its tables: {said}", repair)
     elif complaints:
         yield Finding("integrity", f"the file is damaged: {said}", Hint(Action.RECOVER, DAMAGE))
+    elif strays := connection.value(f"SELECT count(*) {_NO_SOURCE}"):
+        said = f"the file is damaged: {strays:,} documents belong to no source"
+        yield Finding("integrity", said, Hint(Action.RECOVER, DAMAGE))
 
 
 def _complaints(connection: Connection) -> list[str]:
@@ -99,6 +106,18 @@ def _tables(connection: Connection) -> Iterator[Finding]:
         yield repairable("words", said, "builds it anew")
     if not connection.value(_COUNTED):
         yield repairable("counter", "the stored number of chunks is wrong", "counts them anew")
+
+
+def _unscanned(connection: Connection) -> Iterator[Finding]:
+    """Look for vectors that can be read one by one, and that a scan of all does not meet."""
+    for model in all_models(connection):
+        if has_table(connection, model):
+            table = table_of(model.key)
+            marks = connection.rows(f"SELECT validity FROM {table}_chunks")
+            scanned = sum(int.from_bytes(validity).bit_count() for (validity,) in marks)
+            if lost := abs(connection.value(f"SELECT count(*) FROM {table}_rowids") - scanned):
+                said = f"{lost:,} vectors are not where searches look for them"
+                yield repairable("damaged-vectors", said, "puts them there")
 
 
 def _words_compared(writer: Writer) -> Iterator[Finding]:
@@ -174,9 +193,10 @@ def shrink(writer: Writer, progress: Progress) -> None:
 
 
 def _rebuild_indexes(session: Session, tables: VectorTables) -> None:
-    """Build all indexes anew, unless two rows have a value that must be unique: then nothing is changed."""
+    """Build all indexes anew and have files read again; two rows with one unique value stop both."""
     with suppress(Duplicate):  # it is found again, with what else can be done
         session.run("REINDEX")
+        session.run(upkeep.UNREAD)  # which of the two was right, table or index, is not known
 
 
 def _delete_orphan_chunks(session: Session, tables: VectorTables) -> None:
@@ -195,12 +215,25 @@ def _await_lost_vectors(session: Session, tables: VectorTables) -> None:
     upkeep.await_lost(session, tables)
 
 
+def _rewrite_vectors(session: Session, tables: VectorTables) -> None:
+    """Write the vectors that are intact into a new table: of one that is damaged, rows cannot be deleted."""
+    for model in all_models(session):
+        crcs = dict(session.rows(_CRCS, {"model": model.key}))
+        read = tables.read(session, model, [*crcs])
+        vectors = {id: vector for id, vector in read.items() if is_intact(vector, crcs[id])}
+        tables.drop(session, model)
+        tables.create(session, model)
+        tables.write(session, model, vectors)
+    upkeep.await_lost(session, tables)
+
+
 _REPAIRS: Mapping[FaultName, upkeep.Repair] = {
     "integrity": _rebuild_indexes,
     "chunks": _delete_orphan_chunks,
     "words": lambda session, tables: session.run(_REBUILD_WORDS),
     "counter": lambda session, tables: session.run(_COUNT_ANEW),
     "lost-vectors": _await_lost_vectors,
+    "damaged-vectors": _rewrite_vectors,
 }
 
 
