@@ -525,4 +525,12 @@ PROMISES: dict[str, Promise] = {
         "docs/promises.md",
         "of 100 stores damaged beyond opening, `kb recover` brings all notes back from at least 90",
     ),
+    "torture.power": Promise(
+        "docs/promises.md",
+        "what was acknowledged is there after a power cut, whatever was written and not synced",
+    ),
+    "torture.disk-errors": Promise(
+        "docs/promises.md",
+        "a disk that fails for a moment is not damage: nothing is lost and no store is taken for new",
+    ),
 }
