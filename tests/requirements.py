@@ -533,4 +533,16 @@ PROMISES: dict[str, Promise] = {
         "docs/promises.md",
         "a disk that fails for a moment is not damage: nothing is lost and no store is taken for new",
     ),
+    "torture.histories": Promise(
+        "docs/promises.md",
+        "after any history of edits, moves and interruptions, the index is what a fresh one would be",
+    ),
+    "torture.versions": Promise(
+        "docs/promises.md",
+        "two versions of the program on one store at once corrupt nothing; a newer store is left alone",
+    ),
+    "torture.bystanders": Promise(
+        "docs/promises.md",
+        "a damaged vector, posting or row changes no other answer",
+    ),
 }
