@@ -175,16 +175,16 @@ class Writer:
         """Run the block in one transaction, which holds the write lock from its start."""
         with self._turn, translated(self._location.path):
             connection = self._opened()
-            changed: Sequence[str] = ()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
-                changed = self._log().keep(connection)
+                self._log().keep(connection)
                 connection.execute("COMMIT")
+                self._log().settle()
             except BaseException:
+                self._log().set_back()
                 if connection.in_transaction:  # SQLite has rolled back by itself when the disk failed
                     connection.execute("ROLLBACK")
-                self._log().set_back(connection, changed)
                 raise
 
     @contextmanager

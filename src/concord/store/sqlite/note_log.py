@@ -16,7 +16,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-import apsw
 from msgspec import DecodeError, Struct, json
 from msgspec.structs import replace
 
@@ -66,6 +65,7 @@ class NoteLog:
     def __init__(self, store: str) -> None:
         self._store = store
         self._changed: dict[str, None] = {}
+        self._before: dict[str, bytes | None] = {}  # the running transaction
         self._is_checked = False
 
     def watch(self, connection: Connection) -> None:
@@ -74,8 +74,8 @@ class NoteLog:
         connection.execute(_WATCH)
         self._is_checked = False
 
-    def keep(self, connection: Connection) -> Sequence[str]:
-        """Write down what the running transaction has changed; return the ids of those notes.
+    def keep(self, connection: Connection) -> None:
+        """Write down what the running transaction has changed.
 
         A disk that refuses does not stop the transaction: the store itself holds what is missing here.
         """
@@ -84,20 +84,25 @@ class NoteLog:
         self._is_checked = True
         if changed or (is_new and stored(connection)):
             self._write(connection, changed)
-        return changed
 
-    def set_back(self, connection: Connection, changed: Sequence[str]) -> None:
-        """Write down again how notes are, when a transaction that changed them has failed."""
+    def settle(self) -> None:
+        """Note that the transaction has been committed."""
+        self._before.clear()
+
+    def set_back(self) -> None:
+        """Make the files what they were before a transaction that has failed; the store is not asked."""
         self._changed.clear()
-        if changed:
-            with suppress(apsw.Error):
-                self._write(connection, changed)
+        while self._before:
+            path, content = self._before.popitem()
+            with suppress(OSError):
+                os.unlink(path) if content is None else replace_file(path, content)
 
     def _note_changed(self, *ids: Any) -> None:
         self._changed.update(dict.fromkeys(map(str, ids)))
 
     def _write(self, connection: Connection, changed: Sequence[str]) -> None:
         """Add lines for some notes, or all where there is no file yet, and blot out earlier ones."""
+        self._before = {path: _content(path) for path in paths(self._store)}
         kept = stored(connection, changed)
         entries: list[_Entry] = [*kept.values(), *(_Gone(id) for id in changed if id not in kept)]
         for path in paths(self._store):
@@ -205,13 +210,15 @@ def _line(entry: _Entry) -> bytes:
     return b"%08x %s\n" % (crc32(text), text)
 
 
+def _content(path: str) -> bytes | None:
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read()
+    return None
+
+
 def _lines(path: str) -> Iterator[bytes]:
     """Yield the lines that are as they were written, also where the end of another was damaged."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError:
-        return
+    data = _content(path) or b""
     starts = [match.start() for match in _START.finditer(data)]
     for start, end in pairwise([*starts, len(data) + 1]):
         line = data[start:end].split(b"\n", 1)[0] if b"\n" in data[start:end] else data[start : end - 1]
