@@ -407,6 +407,11 @@ PROMISES: dict[str, Promise] = {
     "design.eval.auto.figures": Promise(
         "DESIGN §6", "figures on one's own documents come with intervals, and the pairs can be kept"
     ),
+    "design.sections": Promise(
+        "DESIGN §5", "a hit tells of its section; hits of one come as one where tokens are limited"
+    ),
+    "design.documents": Promise("DESIGN §6", "a document can come once, with its passages under it"),
+    "design.level": Promise("DESIGN §6", "a citation is read as its passage, section, document or outline"),
     "design.eval.fixture": Promise("DESIGN §6", "questions and expected files in JSON are measured as well"),
     "B.calibration.fit": Promise(
         "B part 6",

@@ -333,6 +333,7 @@ def test_a_line_longer_than_a_passage_is_read_and_explained_by_the_part_that_is_
     assert own.explain("spare fuse under the toolbox", hit.citation).chunk.id == hit.chunk.id
 
 
+@pytest.mark.promise("design.level")
 def test_a_section_is_read_from_its_heading_to_its_end(own: KnowledgeBase, files: dict[str, str]):
     chunks = own.store.catalog.chunks(own.document_named("docs/guide.md").id)
     install = [chunk for chunk in chunks if chunk.heading == ("Guide", "Install")]

@@ -32,6 +32,8 @@ Freshness = Literal["fresh", "changed", "deleted"]
 Opinion = Literal["good", "bad"]
 Level = Literal["passage", "section", "document", "outline"]
 LEVELS: tuple[Level, ...] = get_args(Level)
+Group = Literal["passage", "section", "document"]
+GROUPS: tuple[Group, ...] = get_args(Group)
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
@@ -340,6 +342,8 @@ class Request(Struct, frozen=True):
     explain: bool = False
     min_score: float | None = None
     rerank: bool = False  # the reader reads the first ten, and has a say in their order
+    reader: bool = True  # whether it reads at all: while a question is typed, nobody waits for it
+    group: Group | None = None  # what comes as one hit; by default a section where tokens are limited
 
 
 class Query(Struct, frozen=True):
@@ -432,6 +436,25 @@ class Passage(Struct, frozen=True):
     reading: Reading | None = None  # None where the reader has not looked
 
 
+class Part(NamedTuple):
+    """Where a chunk is in its document."""
+
+    position: int  # from 0
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+
+
+class SectionSpan(Struct, frozen=True):
+    """All that stands under the heading of a passage, as it was indexed."""
+
+    heading: Heading
+    start_line: int
+    end_line: int
+    tokens: int  # about
+
+
 class Hit(Struct, frozen=True):
     """A result: the passage, who found it and how far to trust it."""
 
@@ -454,6 +477,8 @@ class Hit(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     more_in_document: int = 0  # further passages of its document that were found and are not shown
     explanation: Json = None
+    section: SectionSpan | None = None  # None where the passage is all of it
+    more: tuple[Hit, ...] | None = None  # under it, of its section or document; None if nothing comes as one
 
 
 class Span(Struct, frozen=True):

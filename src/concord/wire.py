@@ -14,7 +14,16 @@ from msgspec.structs import asdict, replace
 
 from concord.core.errors import Action, worded
 from concord.core.values import iso_time
-from concord.reading.budget import BYTES_PER_TOKEN, Costs, are_slight, choose
+from concord.reading.budget import (
+    BYTES_PER_TOKEN,
+    SLIGHT,
+    SLIGHT_SHARE,
+    Costs,
+    Packed,
+    Under,
+    are_slight,
+    choose,
+)
 from concord.text.json_safe import JsonObject, json_object, json_safe, to_text
 
 if TYPE_CHECKING:
@@ -230,8 +239,21 @@ def _result(hit: Hit, *, explain: bool) -> JsonObject:
         "freshness": hit.freshness,
         "superseded_by": document.superseded_by,
         **_same(hit, "moved_from", "also_at", "warnings", "more_in_document"),
+        "section": asdict(hit.section) if hit.section else None,
+        "more": None if hit.more is None else [_under(other) for other in hit.more],
     }
     return {**wire, "explanation": hit.explanation} if explain else wire
+
+
+def _under(hit: Hit) -> JsonObject:
+    """Return a passage that comes under another of its section or document."""
+    return {
+        "citation": hit.citation,
+        **_same(hit.chunk, "start_line", "end_line", "heading"),
+        "score": hit.passage_score,
+        **_same(hit, "snippet", "warnings"),
+        "text": hit.chunk.text,
+    }
 
 
 def agreement_scores(results: Iterable[JsonObject]) -> dict[str, float]:
@@ -266,6 +288,7 @@ def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
     results = wire["results"]
     frame = _size(frame_of(wire)) + LEFT_OUT_BYTES
     slight = are_slight([hit["passage_score"] for hit in results])
+    under = taken_apart(results)
     packed = choose(
         Costs(
             (frame,),
@@ -274,10 +297,13 @@ def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
                 None if less else (_size(text) - _size(None),)
                 for less, text in zip(slight, texts, strict=True)
             ],
+            [hit["score"] for hit in results],
+            [[_weighed(other) for other in others] for others in under],
         ),
         max_bytes,
     )
     kept = results[: max(1, packed.kept)]
+    put_under(kept, under, packed)
     for place in packed.whole:
         kept[place]["text"] = texts[place]
     wire |= {
@@ -287,6 +313,32 @@ def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
         "agreement_scores": agreement_scores(kept),
     }
     fit_linked(wire, lambda wire: _size(wire) <= max_bytes)
+
+
+def taken_apart(results: Sequence[JsonObject]) -> list[list[JsonObject]]:
+    """Take away what comes under results, and return as much of it as is worth telling."""
+    scores = [score for hit in results for score in (hit["passage_score"], *_scores(hit))]
+    least = 0.0 if not scores else min(SLIGHT, SLIGHT_SHARE * max(scores))
+    under = [[other for other in hit["more"] or () if other["score"] >= least] for hit in results]
+    for hit in results:
+        hit["more"] = None if hit["more"] is None else []
+    return under
+
+
+def _scores(hit: JsonObject) -> list[float]:
+    return [other["score"] for other in hit["more"] or ()]
+
+
+def put_under(results: Sequence[JsonObject], under: Sequence[Sequence[JsonObject]], packed: Packed) -> None:
+    """Put back under each result what was chosen of it."""
+    for at, place in sorted(packed.under):
+        is_whole = (at, place) in packed.whole_under
+        results[at]["more"].append(under[at][place] if is_whole else {**under[at][place], "text": None})
+
+
+def _weighed(other: JsonObject) -> Under:
+    entry = _size({**other, "text": None}) + 1
+    return Under(other["score"], (entry,), (_size(other) + 1 - entry,))
 
 
 def _size(value: Any) -> int:

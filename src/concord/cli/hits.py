@@ -85,6 +85,10 @@ def _hit(hit: Hit, dress: Dress, light_up: Callable[[str], str], scale: str, *, 
     lines += [INDENT + dress.faint(line) for line in _wrapped(facts, dress.width)]
     lines += [INDENT + light_up(line) for line in _snippet(hit.snippet, dress.width)]
     lines += [INDENT + dress.faint(line) for told in warnings for line in _wrapped(told, dress.width)]
+    for under in hit.more or ():
+        lines.append(INDENT + dress.faint(f"{one_line(under.citation)} · score {under.passage_score:.4f}"))
+        lines += [INDENT + dress.faint(f"warning: {told}") for told in under.warnings]
+        lines += [2 * INDENT + light_up(line) for line in _snippet(under.snippet, dress.width)]
     if explain and (numbers := hit.explanation):
         lines += [INDENT + dress.faint(line) for line in (*ranks(numbers), *arithmetic(numbers))]
     return "\n".join(lines)
@@ -119,6 +123,9 @@ def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
         yield f"the file was {hit.freshness} since it was indexed"
     if hit.document.superseded_by:
         yield f"superseded by {hit.document.superseded_by}"
+    if hit.section:
+        of_lines = f"lines {hit.section.start_line}-{hit.section.end_line}"
+        yield f"section {of_lines} ({hit.section.tokens:,} tokens)"
     if hit.more_in_document:
         yield f"{hit.more_in_document} more in this document"
     if hit.also_at:

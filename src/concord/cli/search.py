@@ -27,7 +27,7 @@ from concord.core.arguments import Explain, Feedback, Get, Search
 from concord.core.reports import DocumentSlice, Slices, partly_read, sentence
 from concord.operations import JsonObject
 from concord.text.visible import lines, one_line
-from concord.types import DOCUMENT_TYPES, FUSION_NAMES, LEVELS, MODES, Answer, Level, Mode, Opinion
+from concord.types import DOCUMENT_TYPES, FUSION_NAMES, GROUPS, LEVELS, MODES, Answer, Level, Mode, Opinion
 
 _REQUEST_OPTIONS = (
     click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how."),
@@ -82,8 +82,14 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
     help="Wait until the index has this generation, which a sync reports.",
 )
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="At most so many tokens of --json.")
+@click.option(
+    *("--group", "--level", "group"),
+    type=click.Choice(GROUPS),
+    help="What comes as one result; by default a section where tokens are limited, else a passage.",
+)
+@click.option("--files", is_flag=True, help="Print the paths of the files alone, for pipes.")
 @click.option("--explain", is_flag=True, help="Add the numbers behind each result.")
-def search(flags: Flags, query: tuple[str, ...], as_json: bool, **given: Any) -> int:
+def search(flags: Flags, query: tuple[str, ...], files: bool, as_json: bool, **given: Any) -> int:
     """Search by words and by meaning.
 
     Several words need no quotes. Inside the query, "quoted words" are a phrase, AND, OR and NOT combine,
@@ -94,7 +100,7 @@ def search(flags: Flags, query: tuple[str, ...], as_json: bool, **given: Any) ->
     asked = Search(" ".join(query), mode=take_mode(given), limit=given.pop("top"), **given)
     settings = settings_of(flags)
     found = run_with(settings, "search", asked, must_exist=asked.within is None, value=Answer)
-    _show(found, as_json=as_json)
+    _show_files(found) if files and not as_json else _show(found, as_json=as_json)
     start_engine(settings)
     return 0 if found.hits else NOTHING_FOUND
 
@@ -108,6 +114,13 @@ def take_mode(given: dict[str, Any]) -> Mode | None:
     if len(asked) > 1:
         refuse("--fts-only, --vec-only and --mode exclude each other")
     return asked.pop() if asked else None
+
+
+def _show_files(answer: Answer) -> None:
+    """Print each file once, the best first; what is in no file has its citation path."""
+    paths = (hit.source.file_of(hit.document.path) or hit.document.path for hit in answer.hits)
+    if found := "\n".join(map(one_line, dict.fromkeys(paths))):
+        output.emit(found)
 
 
 def _show(answer: Answer, *, as_json: bool) -> None:

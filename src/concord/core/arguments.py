@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from concord.types import DocumentType, Json, Level, Mode, Opinion, Trust
+from concord.types import DocumentType, Group, Json, Level, Mode, Opinion, Trust
 
 MAX_TEXT = 10_000  # characters of a query or a name: whoever sends more has pasted a document
 MAX_NOTE = 1_000_000
@@ -87,6 +87,8 @@ class Search(Arguments, frozen=True):
     ef_search: int | None = None
     explain: bool = False
     rerank: bool = False
+    reader: bool = True
+    group: Group | None = None
 
 
 class Explain(Search, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ import msgspec
 
 from concord.core import errors
 from concord.core.config import Settings
+from concord.core.filesystem import try_lock
 from concord.engine.place import HELLO_S, Channel, Place, connect, is_private, place_of
 
 if TYPE_CHECKING:
@@ -138,12 +139,9 @@ def start(settings: Settings, *, wait_s: float = START_S) -> bool:
 
 def _lock(place: Place) -> int | None:
     """Return the lock of a place, which its engine keeps for life; None while somebody else has it."""
-    import fcntl
-
     lock = os.open(place.file("lock"), os.O_RDWR | os.O_CREAT, 0o600)
     with suppress(OSError):  # somebody has it, or it has just been deleted by an engine that ended
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.stat(place.file("lock")), os.fstat(lock)):
+        if try_lock(lock) and os.path.samestat(os.stat(place.file("lock")), os.fstat(lock)):
             return lock
     os.close(lock)
     return None

@@ -14,6 +14,7 @@ from concord.reading.budget import (
     SLIGHT,
     Costs,
     Packed,
+    Under,
     are_slight,
     choose,
     cut_to_bytes,
@@ -24,7 +25,15 @@ from concord.reading.budget import (
 from concord.text.json_safe import JsonObject
 from concord.text.visible import one_line
 from concord.types import Answer
-from concord.wire import answer_in_words, answer_to_json, fit_linked, frame_of, with_left_out
+from concord.wire import (
+    answer_in_words,
+    answer_to_json,
+    fit_linked,
+    frame_of,
+    put_under,
+    taken_apart,
+    with_left_out,
+)
 
 LEFT_OUT = "{} did not fit into the token budget: raise max_tokens, or narrow the query"
 LEFT_OUT_BYTES = len(LEFT_OUT) + 29  # the sentence, its number, and what joins it to another note
@@ -70,12 +79,14 @@ def pack_answer(answer: Answer, max_tokens: int, *, is_brief: bool = False) -> R
     results, texts = wire["results"], [result["text"] for result in wire["results"]]
     for result in results:
         result["text"] = None
+    under = taken_apart(results)
     _slim_frame(wire, max_bytes)
-    packed = choose(_costs(wire, results, texts), max_bytes)
+    packed = choose(_costs(wire, results, texts, under), max_bytes)
     if results and not packed.kept:
         packed = _shortened_best(wire, results, texts, max_bytes)
     if is_guess:
         results, packed = results[: packed.kept], packed._replace(whole=frozenset())
+    put_under(results, under, packed)
     return _filled(wire, results, texts, packed, max_bytes)
 
 
@@ -115,7 +126,12 @@ def _brief(answer: Answer) -> Answer:
     return replace(answer, hits=tuple(kept), note=note)
 
 
-def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]) -> Costs:
+def _costs(
+    wire: JsonObject,
+    results: Sequence[JsonObject],
+    texts: Sequence[str],
+    under: Sequence[Sequence[JsonObject]] = (),
+) -> Costs:
     head = utf8_length(render.answer_head({**wire, "returned": len(results)}, len(results)))
     left_out = LEFT_OUT_BYTES if len(wire["results"]) > 1 else 0  # the only one is not left out
     slight = are_slight([result["passage_score"] for result in results])
@@ -126,7 +142,25 @@ def _costs(wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str]
             None if is_slight else _whole(result, text)
             for is_slight, result, text in zip(slight, results, texts, strict=True)
         ],
+        [result["score"] for result in results],
+        [[_under(other) for other in others] for others in under],
     )
+
+
+def _under(other: JsonObject) -> Under:
+    short, whole = (
+        (json_length(_less(told)) + 2, utf8_length(render.under(told)) + 1)
+        for told in ({**other, "text": None}, other)
+    )
+    return Under(other["score"], short, (whole[0] - short[0], whole[1] - short[1]))
+
+
+def _less(other: JsonObject) -> JsonObject:
+    """Return a passage that comes under another, as a model reads it."""
+    said = {key: value for key, value in other.items() if key not in FOR_PEOPLE and value not in (None, [])}
+    if "text" in said:
+        del said["snippet"]
+    return {**said, "score": round(other["score"], SCORE_DECIMALS)}
 
 
 def _entry(result: JsonObject) -> tuple[int, int]:
@@ -143,6 +177,10 @@ def _lean(result: JsonObject) -> JsonObject:
     said = {key: value for key, value in result.items() if key not in FOR_PEOPLE and value not in (None, [])}
     if not result["more_in_document"]:
         del said["more_in_document"]
+    if "section" in said:
+        said["section"] = {key: result["section"][key] for key in ("start_line", "end_line", "tokens")}
+    if "more" in said:
+        said["more"] = [_less(other) for other in result["more"]]
     if "text" in said:
         said.pop("snippet", None)
     said["score"] = round(result["score"], SCORE_DECIMALS)

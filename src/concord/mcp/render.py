@@ -57,7 +57,14 @@ def answer_head(answer: Wire, found: int) -> str:
 def result(hit: Wire, body: str) -> str:
     """Return one result with its passage, or with the snippet of it."""
     about = _known(
-        [_place(hit), _score(hit), _votes(hit), _more(hit), FRESHNESS.get(hit["freshness"] or "", "")]
+        [
+            _place(hit),
+            _score(hit),
+            _votes(hit),
+            _section(hit),
+            _more(hit),
+            FRESHNESS.get(hit["freshness"] or "", ""),
+        ]
     )
     lines = ["", f"[{hit['rank']}] {hit['citation']} | " + " | ".join(about)]
     lines += [f"! {warning}" for warning in hit["warnings"]]
@@ -65,7 +72,14 @@ def result(hit: Wire, body: str) -> str:
         lines.append(f"superseded by {hit['superseded_by']}")
     if hit["also_at"]:
         lines.append("same text at: " + ", ".join(hit["also_at"]))
-    return f"{_text(lines)}\n{quoted(body)}"
+    return "\n".join([f"{_text(lines)}\n{quoted(body)}", *map(under, hit.get("more") or ())])
+
+
+def under(other: Wire) -> str:
+    """Return a passage that comes under another of its section or document."""
+    lines = [f"{other['citation']} | this passage alone {other['score']:.2f}"]
+    lines += [f"! {warning}" for warning in other.get("warnings") or ()]
+    return f"{_text(lines)}\n{quoted(other.get('text') or other['snippet'])}"
 
 
 def linked(rows: Sequence[Wire]) -> str:
@@ -190,6 +204,13 @@ def _score(hit: Wire) -> str:
 
 def _votes(hit: Wire) -> str:
     return "found by " + ", ".join(hit["found_by"])
+
+
+def _section(hit: Wire) -> str:
+    section = hit.get("section")
+    if not section:
+        return ""
+    return f"section {section['start_line']}-{section['end_line']}, {section['tokens']} tokens"
 
 
 def _more(hit: Wire) -> str:

@@ -11,10 +11,10 @@ import os
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, TypeAlias, cast
 
 import anyio
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.stdio import stdio_server
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
@@ -31,6 +31,9 @@ from pydantic import ValidationError
 from concord.core.leaving import leave
 from concord.mcp.server import KnowledgeServer
 from concord.text.clean import encodable
+
+Received: TypeAlias = ReadStream[SessionMessage | Exception]
+Sender: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
 
 # The method of a notification that replaces a refused line; `stdio` answers it. No client can guess its name.
 REFUSED = f"concord/refused/{os.urandom(8).hex()}"
@@ -66,10 +69,15 @@ async def serve(
     the SDK does that, and would keep us alive for it.
     """
     # The SDK's own run_stdio_async drops what it cannot read without a word, and offers no place to answer.
-    lowlevel, vetted_lines = server._lowlevel_server, cast("anyio.AsyncFile[str]", Lines(lines))
-    async with stdio_server(stdin=vetted_lines, stdout=out) as (read, write):
+    lowlevel, vetted_lines = server._lowlevel_server, cast("anyio.AsyncFile[str]", _vetted(lines))
+    passed, inbox = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    async with (
+        stdio_server(stdin=vetted_lines, stdout=out) as (read, write),
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(_pass_on, read, write, passed)
         try:
-            await lowlevel.run(Answering(read, write), write, lowlevel.create_initialization_options())
+            await lowlevel.run(inbox, write, lowlevel.create_initialization_options())
         except anyio.get_cancelled_exc_class():
             give_up()
             raise
@@ -90,48 +98,15 @@ def _claimed_stdin() -> Iterator[Any]:
         os.dup2(wire, STDIN)
 
 
-class Answering:
-    """The messages of a client; a line that is no message is answered here and not passed on."""
-
-    def __init__(
-        self, read: ReadStream[SessionMessage | Exception], write: WriteStream[SessionMessage]
-    ) -> None:
-        self._read = read
-        self._write = write
-
-    async def receive(self) -> SessionMessage | Exception:
-        """Return the next message."""
-        while True:
-            item = await self._read.receive()
+async def _pass_on(read: Received, write: WriteStream[SessionMessage], to: Sender) -> None:
+    """Pass on the messages of a client; a line that is no message is answered here."""
+    async with to:
+        async for item in read:
             complaint = _complaint(item) if isinstance(item, Exception) else _reply_to_refused(item)
             if complaint is None:
-                return item
-            await self._write.send(SessionMessage(complaint))
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def aclose(self) -> None:
-        """Stop reading."""
-        await self._read.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        await self.aclose()
-        return None
+                await to.send(item)
+            else:
+                await write.send(SessionMessage(complaint))
 
 
 def _reply_to_refused(item: SessionMessage) -> JSONRPCError | None:
@@ -159,15 +134,10 @@ def _complaint(fault: Exception) -> JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=None, error=error)
 
 
-class Lines:
-    """The lines of a client, mended so that the SDK can read them, or answered here."""
-
-    def __init__(self, lines: AsyncIterable[str]) -> None:
-        self._lines = lines
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        async for line in self._lines:
-            yield vetted(line)
+async def _vetted(lines: AsyncIterable[str]) -> AsyncIterator[str]:
+    """Yield the lines of a client, mended so that the SDK can read them, or answered here."""
+    async for line in lines:
+        yield vetted(line)
 
 
 def vetted(line: str) -> str:

@@ -49,6 +49,11 @@ def record(**keys: Schema) -> Schema:
     return {"type": "object", "properties": keys, "required": list(keys)}
 
 
+def each(schema: Schema, names: str) -> dict[str, Schema]:
+    """Return several keys that have the same schema."""
+    return dict.fromkeys(names.split(), schema)
+
+
 def or_absent(schema: Schema, **keys: Schema) -> Schema:
     """Return the schema of an object with further keys, which are left out where there is nothing to say."""
     return {**schema, "properties": {**schema["properties"], **keys}}
@@ -57,38 +62,29 @@ def or_absent(schema: Schema, **keys: Schema) -> Schema:
 RESULT = or_absent(
     record(
         rank=COUNT,
-        path=TEXT,
-        title=TEXT,
+        **each(TEXT, "path title"),
         score=NUMBER,
-        source=TEXT,
-        type=TEXT,
-        document_id=TEXT,
-        citation=TEXT,
+        **each(TEXT, "source type document_id citation"),
         found_by=several(TEXT),
     ),
-    snippet=TEXT,
-    text=TEXT,
+    **each(TEXT, "snippet text"),
     passage_score=NUMBER,
     tags=several(TEXT),
     file=TEXT,
     page=COUNT,
     heading=several(TEXT),
-    confidence=TEXT,
-    freshness=TEXT,
-    superseded_by=TEXT,
-    also_at=several(TEXT),
-    warnings=several(TEXT),
+    **each(TEXT, "confidence freshness superseded_by"),
+    **each(several(TEXT), "also_at warnings"),
     more_in_document=COUNT,
+    section=record(start_line=COUNT, end_line=COUNT, tokens=COUNT),
+    more=several(record(citation=TEXT, score=NUMBER)),
 )
 SPAN = record(
     text=TEXT,
     rank=COUNT,
     citation=TEXT,
-    start_line=COUNT,
-    end_line=COUNT,
-    start_column=maybe(COUNT),
-    end_column=maybe(COUNT),
-    page=maybe(COUNT),
+    **each(COUNT, "start_line end_line"),
+    **each(maybe(COUNT), "start_column end_column page"),
 )
 LINKED = record(
     citation=TEXT,
@@ -101,10 +97,8 @@ LINKED = record(
 )
 ANSWER = or_absent(
     record(
-        query=TEXT,
-        mode=TEXT,
-        query_type=maybe(TEXT),
-        fusion=maybe(TEXT),
+        **each(TEXT, "query mode"),
+        **each(maybe(TEXT), "query_type fusion"),
         org=TEXT,
         confidence=maybe(TEXT),
         confidence_score=maybe(NUMBER),
@@ -112,11 +106,10 @@ ANSWER = or_absent(
         answer=maybe(SPAN),
         calibrated=maybe(YES_NO),
         strategies_matched=several(TEXT),
-        degraded=several(record(strategy=TEXT, reason=TEXT)),
+        degraded=several(record(**each(TEXT, "strategy reason"))),
         note=maybe(TEXT),
         suggestions=several(TEXT),
-        returned=COUNT,
-        total_hits=COUNT,
+        **each(COUNT, "returned total_hits"),
         omitted=by_name(COUNT),
         generation=COUNT,
         search_time_ms=NUMBER,
@@ -130,95 +123,64 @@ ANSWER = or_absent(
 )
 PAGE = or_absent(
     record(
-        notice=TEXT,
-        citation=TEXT,
-        path=TEXT,
+        **each(TEXT, "notice citation path"),
         file=maybe(TEXT),
-        title=TEXT,
-        source=TEXT,
-        type=TEXT,
+        **each(TEXT, "title source type"),
         tags=several(TEXT),
         document_id=TEXT,
-        start_line=COUNT,
-        end_line=COUNT,
-        start_column=maybe(COUNT),
-        end_column=maybe(COUNT),
+        **each(COUNT, "start_line end_line"),
+        **each(maybe(COUNT), "start_column end_column"),
         pages=maybe(several(COUNT)),
         heading=several(TEXT),
-        freshness=maybe(TEXT),
-        superseded_by=maybe(TEXT),
-        links=several(TEXT),
-        backlinks=several(TEXT),
-        before=maybe(TEXT),
-        after=maybe(TEXT),
+        **each(maybe(TEXT), "freshness superseded_by"),
+        **each(several(TEXT), "links backlinks"),
+        **each(maybe(TEXT), "before after"),
         text=TEXT,
         warnings=several(TEXT),
         next_cursor=maybe(TEXT),
     ),
     further=several(record(citation=TEXT, text=TEXT, next_cursor=maybe(TEXT))),
-    unread=several(record(citation=TEXT, reason=TEXT)),
+    unread=several(record(**each(TEXT, "citation reason"))),
 )
 SYNC = record(
     state={"enum": ["done", "running"]},
     source=maybe(TEXT),
-    added=COUNT,
-    changed=COUNT,
-    removed=COUNT,
-    renamed=COUNT,
-    unchanged=COUNT,
+    **each(COUNT, "added changed removed renamed unchanged"),
     skipped=by_name(COUNT),
-    failed=several(record(path=TEXT, reason=TEXT)),
-    failed_total=COUNT,
-    chunks=COUNT,
-    embedded=COUNT,
-    reused=COUNT,
-    pending=COUNT,
+    failed=several(record(**each(TEXT, "path reason"))),
+    **each(COUNT, "failed_total chunks embedded reused pending"),
     degraded=maybe(TEXT),
     generation=maybe(COUNT),
     progress=maybe(record(stage=TEXT, done=COUNT, total=maybe(COUNT))),
     note=maybe(TEXT),
 )
+SOURCE = record(
+    **each(TEXT, "source source_id kind"), path=maybe(TEXT), **each(COUNT, "documents chunks"), about=TEXT
+)
 LISTING = record(
     notice=TEXT,
-    sources=several(
-        record(
-            source=TEXT,
-            source_id=TEXT,
-            kind=TEXT,
-            path=maybe(TEXT),
-            documents=COUNT,
-            chunks=COUNT,
-            about=TEXT,
-        )
-    ),
-    documents=maybe(several(record(document_id=TEXT, path=TEXT, title=TEXT, type=TEXT))),
-    returned=COUNT,
-    total=COUNT,
+    sources=several(SOURCE),
+    documents=maybe(several(record(**each(TEXT, "document_id path title type")))),
+    **each(COUNT, "returned total"),
     next_cursor=maybe(TEXT),
 )
 REMOVAL = record(
     state={"enum": ["done", "running"]},
     source=TEXT,
-    documents_deleted=COUNT,
-    vectors_deleted=COUNT,
+    **each(COUNT, "documents_deleted vectors_deleted"),
     note=maybe(TEXT),
 )
 STATS = record(
-    org=TEXT,
-    store=TEXT,
-    sources=COUNT,
-    documents=COUNT,
-    chunks=COUNT,
-    vectors=COUNT,
-    pending=COUNT,
-    model=maybe(record(provider=TEXT, model=TEXT, dimension=COUNT, metric=TEXT)),
+    **each(TEXT, "org store"),
+    **each(COUNT, "sources documents chunks vectors pending"),
+    model=maybe(record(**each(TEXT, "provider model"), dimension=COUNT, metric=TEXT)),
     generation=COUNT,
     types=by_name(COUNT),
     health=record(status=TEXT, problems=several(TEXT), model_warm=YES_NO),
-    latencies_ms=by_name(record(calls=COUNT, p50=NUMBER, p95=NUMBER)),
-    jobs=several(record(label=TEXT, stage=TEXT, done=COUNT, total=maybe(COUNT))),
+    latencies_ms=by_name(record(calls=COUNT, **each(NUMBER, "p50 p95"))),
+    jobs=several(record(**each(TEXT, "label stage"), done=COUNT, total=maybe(COUNT))),
 )
-NOTE = record(document_id=TEXT, path=TEXT, title=TEXT, generation=COUNT)
+NOTE = record(**each(TEXT, "document_id path title"), generation=COUNT)
 
 
 SEARCH_S = 10.0  # a search as a whole; the strategies have five seconds of it

@@ -35,7 +35,6 @@ MEASURES = ("nDCG@10", "R@5", "RR")
 CERTAIN = 1.96  # standard errors on either side of a mean: 95 %
 WORST = 5
 LEFT_OUT = 0.25  # of the documents, at most: a base with more taken out is another one
-SHARED = 0.02  # of nDCG@10: modes nearer to each other than this are as good
 
 
 class Interval(NamedTuple):
@@ -70,8 +69,8 @@ class OwnEvaluation(Struct, frozen=True):
     measures: Mapping[str, Mapping[str, float]]  # mode → measure → mean
     intervals: Figures
     by_kind: Mapping[str, Figures]
-    best: str  # the mode with the best nDCG@10
-    behind: Mapping[str, Interval]  # mode → by how much the best one is better, pair by pair
+    best: str  # the mode to use: `auto`, unless another has a better nDCG@10 beyond chance
+    behind: Mapping[str, Interval]  # other mode → by how much the best one is better, pair by pair
     promises: Promises
     twins: Answerability | None  # None where nothing was left out
     worst: Sequence[Worst]
@@ -98,7 +97,7 @@ def evaluate_pairs(
     values = {mode: measure_each(qrels, run, MEASURES) for mode, run in runs.items()}
     kinds = Counter(pair.kind for pair in pairs)
     ndcg = {mode: values[mode]["nDCG@10"] for mode in runs}
-    best = max(runs, key=lambda mode: (round(fmean(ndcg[mode].values()), 6), mode == "auto"))
+    best = _best(ndcg)
     catalog, active = tools.store.catalog, tools.store.catalog.snapshot().active
     figures = _figures(values, lambda id: True)
     worst = _worst(named, outcomes, runs["auto"], ndcg["auto"], catalog)  # before any document is deleted
@@ -120,6 +119,12 @@ def evaluate_pairs(
         worst=worst,
         runs=runs,
     )
+
+
+def _best(ndcg: Mapping[str, Mapping[str, float]]) -> str:
+    leader = max(ndcg, key=lambda mode: fmean(ndcg[mode].values()))
+    ahead = interval([value - ndcg["auto"][id] for id, value in ndcg[leader].items()])
+    return leader if ahead.low > 0 else "auto"
 
 
 def interval(values: Sequence[float]) -> Interval:

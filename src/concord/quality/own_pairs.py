@@ -105,13 +105,13 @@ def _docstrings(document: Document, chunk: Chunk) -> Iterator[Pair]:
 
 
 def _links(document: Document, chunk: Chunk, places: _Places) -> Iterator[Pair]:
-    """Yield what a document calls others; its own words for them are hidden, and theirs stay."""
+    """Yield what a document calls others. It still does so when it is asked, as it does for whoever asks."""
     for found in chain(_MARKDOWN_LINK.finditer(chunk.text), _WIKI_LINK.finditer(chunk.text)):
         is_wiki = found.re is _WIKI_LINK
         words, to = (found[2], found["to"]) if is_wiki else (found[1], found[2])
         target = places.named(to, document.path)
         if target and target != document.id:
-            yield Pair("link", " ".join(_MARKS.sub("", words).split()), (target,), ((document.id, found[0]),))
+            yield Pair("link", " ".join(_MARKS.sub("", words).split()), (target,))
 
 
 class _Places:

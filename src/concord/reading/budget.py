@@ -8,6 +8,7 @@ largest form decides.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -33,45 +34,90 @@ LEFT_OUT = "no room for {} of these: raise max_tokens, or read them by themselve
 Size = tuple[int, ...]  # bytes in each form
 
 
+class Under(NamedTuple):
+    """What a passage weighs that comes under a result: with its snippet, and how much its text adds."""
+
+    score: float
+    entry: Size
+    whole: Size
+
+
 class Costs(NamedTuple):
     """What everything weighs, in bytes of each form."""
 
     frame: Size  # all that is sent when there are no results
     entries: Sequence[Size]  # each result with its snippet
     wholes: Sequence[Size | None]  # how much its whole text adds; None if that is not wanted
+    scores: Sequence[float] = ()  # of each result, where others come under it
+    under: Sequence[Sequence[Under]] = ()  # each result
 
 
 class Packed(NamedTuple):
-    """How many of the results are kept, and which of them have their whole text."""
+    """How many of the results are kept, which of them have their whole text; and of those under them."""
 
     kept: int
     whole: frozenset[int]
+    under: frozenset[tuple[int, int]] = frozenset()  # by the place of the result and their own
+    whole_under: frozenset[tuple[int, int]] = frozenset()
+
+
+class _Room:
+    """What is left of a budget, in each form."""
+
+    def __init__(self, max_bytes: int, frame: Size) -> None:
+        self._left = [max_bytes - size for size in frame]
+
+    def takes(self, size: Size | None) -> bool:
+        """Make room for something if it is wanted and there is any."""
+        rest = [have - need for have, need in zip(self._left, size or self._left, strict=True)]
+        is_room = size is not None and min(rest) >= 0
+        self._left = rest if is_room else self._left
+        return is_room
 
 
 def choose(costs: Costs, max_bytes: int) -> Packed:
     """Choose what fits: the best two whole, then further results in order, then further texts.
 
     Results are kept from the top without a gap. A text that does not fit is passed over for a shorter one.
+    What comes under a result takes its turn by its score.
     """
-    left = [max_bytes - size for size in costs.frame]
-
-    def takes(size: Size | None) -> bool:
-        """Make room for something if it is wanted and there is any."""
-        nonlocal left
-        rest = [have - need for have, need in zip(left, size or left, strict=True)]
-        is_room = size is not None and min(rest) >= 0
-        left = rest if is_room else left
-        return is_room
-
-    entries, wholes = costs.entries, costs.wholes
+    room = _Room(max_bytes, costs.frame)
     whole: set[int] = set()
+    under: set[tuple[int, int]] = set()
+    waiting: list[tuple[float, int, int]] = []
     kept = 0
-    while kept < len(entries) and takes(entries[kept]):
+    for at, entry in enumerate(costs.entries):
+        if waiting:
+            waiting = _after_turn(waiting, costs.scores[at], costs, room, under)
+        if not room.takes(entry):
+            break
         kept += 1
-        if kept <= WHOLE_FIRST and takes(wholes[kept - 1]):
-            whole.add(kept - 1)
-    whole |= {i for i in range(WHOLE_FIRST, kept) if takes(wholes[i])}
-    return Packed(kept, frozenset(whole))
+        if at < WHOLE_FIRST and room.takes(costs.wholes[at]):
+            whole.add(at)
+        if costs.under:
+            waiting += [(other.score, at, place) for place, other in enumerate(costs.under[at])]
+    _after_turn(waiting, -math.inf, costs, room, under)
+    whole_under: set[tuple[int, int]] = set()
+    for at in range(kept):
+        if at >= WHOLE_FIRST and room.takes(costs.wholes[at]):
+            whole.add(at)
+        mine = sorted(place for place in under if place[0] == at)
+        whole_under.update(place for place in mine if room.takes(costs.under[at][place[1]].whole))
+    return Packed(kept, frozenset(whole), frozenset(under), frozenset(whole_under))
+
+
+def _after_turn(
+    waiting: list[tuple[float, int, int]],
+    least: float,
+    costs: Costs,
+    room: _Room,
+    under: set[tuple[int, int]],
+) -> list[tuple[float, int, int]]:
+    """Take those that have at least this score, the best first, and return the others."""
+    for score, at, place in sorted(waiting, key=lambda row: (-row[0], row[1:])):
+        if score >= least and room.takes(costs.under[at][place].entry):
+            under.add((at, place))
+    return [row for row in waiting if row[0] < least]
 
 
 def are_slight(scores: Sequence[float]) -> list[bool]:

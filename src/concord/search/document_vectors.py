@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 from concord.types import ChunkId, Filter, Vector
 
 if TYPE_CHECKING:
+    from concord.core.protocols import Similarity
     from concord.store.contract import Catalog, VectorIndex
 
 MOST_CHUNKS = 64  # of a document, spread evenly: the mean of so many is that of all, near enough
 NEAREST_CHUNKS = 20  # are looked at for each document that is wanted: a long one fills many places
 
 
-def document_vectors(chunk_ids: Sequence[ChunkId], catalog: Catalog, index: VectorIndex) -> dict[str, Vector]:
+def document_vectors(
+    chunk_ids: Sequence[ChunkId], catalog: Catalog, index: VectorIndex | Similarity
+) -> dict[str, Vector]:
     """Return the vectors of the documents that chunks are part of; none for one whose chunks have none."""
     import numpy as np
 

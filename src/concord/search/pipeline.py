@@ -22,6 +22,7 @@ from concord.search.calibration import for_words
 from concord.search.deadline import Deadline, Stages
 from concord.search.fallback import suggestions, with_fallback
 from concord.search.fuse import Candidates, above_floor, fuse, rrf_scores
+from concord.search.grouping import grouped, with_further
 from concord.search.judge import PRELIMINARY, Verdict, judge
 from concord.search.linked import linked
 from concord.search.notes import Said, notes
@@ -111,12 +112,20 @@ def examine(request: Request, tools: Tools) -> Examined:
     with stages("diversify"):
         least = -math.inf if request.min_score is None else request.min_score
         enough = verdict.only(row for row in verdict.judged if row.score >= least)
-        chosen = _chosen(enough, query, options, tools)
+        groups = grouped(enough, options.group, query, tools)
+        first = groups.leads.judged[: query.limit]
+        is_of_documents = options.group == "document"
+        chosen = groups.leads.only(first) if is_of_documents else _chosen(groups.leads, query, options, tools)
+        below = groups.under(chosen)
     with stages("present"):
         more = Counter(row.passage.document.id for row in enough.judged)
-        more.subtract(row.passage.document.id for row in chosen.judged)
-        hits = present(chosen, query, fallback.searched, rrf, more, snapshot.sources, tools)
+        more.subtract(row.passage.document.id for row in (*chosen.judged, *below.judged))
+        hits, under = (
+            present(shown, query, fallback.searched, rrf, more, snapshot.sources, tools)
+            for shown in (chosen, below)
+        )
         hits = with_warnings(with_freshness(hits, files) if read.deleted is not None else hits)
+        hits = with_further(hits, with_warnings(under), groups, tools.store.catalog)
         span = answer_of(chosen, calibration.reader)
     with stages("links"):
         beside = linked(hits, enough.judged, query, files, snapshot.sources, tools)

@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 from concord.core.errors import BadValue, NotFound, did_you_mean, nearest
 from concord.core.given import as_texts, refused
 from concord.text.tokens import pattern
-from concord.types import DOCUMENT_TYPES, MODES, DocumentType, Filter, Mode, Request, Source
+from concord.types import DOCUMENT_TYPES, MODES, DocumentType, Filter, Group, Mode, Request, Source
 
 if TYPE_CHECKING:
     from concord.store.contract import Catalog
@@ -35,6 +35,7 @@ class Options(Struct, frozen=True):
     limit: int
     deadline_ms: float  # for all stages together
     type: DocumentType | None
+    group: Group = "passage"
 
     @property
     def is_blended(self) -> bool:
@@ -107,7 +108,8 @@ def options_of(request: Request, settings: Mapping[str, Any]) -> Options:
         raise BadValue(f"cannot answer within {deadline_ms:g} ms", hint="give a deadline above 0")
     if request.threshold is not None and math.isnan(request.threshold):  # every comparison with it is false
         raise BadValue("the threshold is not a number", hint="give a fused score such as 0.02")
-    return Options(mode, fusion, limit, deadline_ms, request.type)
+    group: Group = request.group or ("section" if request.max_tokens else "passage")
+    return Options(mode, fusion, limit, deadline_ms, request.type, group)
 
 
 def mode_of(request: Request, settings: Mapping[str, Any]) -> Mode:

@@ -58,7 +58,8 @@ class Searching:
         meaning = self._meaning(snapshot.active, wait_for_model)
         if meaning is COLD:
             return replace(tools, absent=COLD)  # an answer at once: it waits for no other model either
-        tools = replace(self._with_reader(tools, wait_for_model), reranker=self._reranker())
+        tools = self._with_reader(tools, wait_for_model) if request.reader else tools
+        tools = replace(tools, reranker=self._reranker())
         if isinstance(meaning, Degraded):
             return replace(tools, absent=meaning)
         return replace(

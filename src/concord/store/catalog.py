@@ -20,7 +20,7 @@ from concord.store.rows import (
     source_of,
 )
 from concord.store.sql import override
-from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter
+from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Part
 
 _SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources AS s ORDER BY s.name"
 _GENERATION = "SELECT value FROM kb_meta WHERE key = 'generation'"
@@ -40,6 +40,11 @@ _READ_DOCUMENTS = f"SELECT d.key, {DOCUMENT_COLUMNS} FROM kb_documents AS d WHER
 _SIBLINGS = """
 SELECT c.id, d.id FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document
 WHERE d.key IN (SELECT document FROM kb_chunks WHERE id IN (:chunks...)) ORDER BY c.id"""
+_SAME_HEADING = """
+SELECT h.id, c.position, c.start_offset, c.end_offset, c.start_line, c.end_line
+FROM kb_chunks AS h JOIN kb_chunks AS c ON c.document = h.document
+    AND c.position BETWEEN h.position - :reach AND h.position + :reach AND c.heading = h.heading
+WHERE h.id IN (:chunks...) ORDER BY h.id, c.position"""
 _COUNTS = """
 SELECT (SELECT count(*) FROM kb_sources), (SELECT count(*) FROM kb_documents),
     (SELECT value FROM kb_meta WHERE key = 'chunks'),
@@ -101,6 +106,14 @@ class SqlCatalog(Changes):
     @override
     def document_types(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
         return dict(self._database.rows(f"SELECT c.id, d.type {_OF_CHUNKS}", {"chunks": list(chunk_ids)}))
+
+    @override
+    def under_same_heading(self, chunk_ids: Sequence[ChunkId], reach: int) -> dict[ChunkId, list[Part]]:
+        found: dict[ChunkId, list[Part]] = {}
+        rows = self._database.rows(_SAME_HEADING, {"chunks": list(chunk_ids), "reach": reach})
+        for chunk_id, *place in rows:
+            found.setdefault(chunk_id, []).append(Part(*place))
+        return found
 
     @override
     def siblings(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, str]:

@@ -124,12 +124,10 @@ class Changes(Catalog):
     @override
     def put_documents(self, batch: Iterable[tuple[Document, Sequence[Piece]]]) -> list[list[ChunkId]]:
         with self._database.transaction() as session:
-            names: dict[ChunkId, Sequence[str]] = {}
             given = list(batch)
             is_each_once = len({document.id for document, _ in given}) == len(given)
             groups = [given] if is_each_once else [[pair] for pair in given]
-            ids = [ids for group in groups for ids in self._put(session, group, names)]
-            put_names(session, names)
+            ids = [ids for group in groups for ids in self._put(session, group)]
             _put_links(session, given, ids)
             if ids:
                 session.run(COUNT_CHANGE)
@@ -166,10 +164,8 @@ class Changes(Catalog):
                 session.run(COUNT_CHANGE)
             return deleted
 
-    def _put(
-        self, session: Session, given: _Given, names: dict[ChunkId, Sequence[str]]
-    ) -> list[list[ChunkId]]:
-        """Store documents and their chunks, but for their names, which are put down; return their chunks.
+    def _put(self, session: Session, given: _Given) -> list[list[ChunkId]]:
+        """Store documents with their chunks; return these.
 
         New documents are written together, after the others: one of these may have left a path to them.
         """
@@ -177,16 +173,19 @@ class Changes(Catalog):
         ids: dict[str, list[ChunkId]] = {}
         for document, pieces in given:
             if before := stored.get(document.id):
-                ids[document.id] = self._replace(session, document, pieces, before, sources, names)
+                ids[document.id] = self._replace(session, document, pieces, before, sources)
         new = [pair for pair in given if pair[0].id not in stored]
         keys = write_documents(session, [document for document, _ in new], sources)
         rows = [_rows(document, key, pieces) for (document, pieces), key in zip(new, keys, strict=True)]
         made = iter(session.insert_many(_INSERT_CHUNK, [*chain.from_iterable(rows)]))
         ids |= {document.id: [*islice(made, len(pieces))] for document, pieces in new}
         self._words.index(session, [*chain.from_iterable(ids[document.id] for document, _ in new)])
-        for document, pieces in given:
-            for id, piece in zip(ids[document.id], pieces, strict=True):
-                names[id] = chunk_names(document, piece.heading, piece.text)
+        names = {
+            id: chunk_names(document, piece.heading, piece.text)
+            for document, pieces in given
+            for id, piece in zip(ids[document.id], pieces, strict=True)
+        }
+        put_names(session, names)
         return [ids[document.id] for document, _ in given]
 
     def _replace(
@@ -196,7 +195,6 @@ class Changes(Catalog):
         pieces: Sequence[Piece],
         before: _Stored,
         sources: Mapping[str, int],
-        names: dict[ChunkId, Sequence[str]],
     ) -> list[ChunkId]:
         """Store a document anew, with those of its chunks that stay; return its chunks."""
         key = _rewrite_document(session, document, sources)
@@ -204,12 +202,9 @@ class Changes(Catalog):
         is_embedded_alike = _embedded(*before) == _embedded_of(document)
         kept = [_claim(old, piece) if is_embedded_alike else None for piece in pieces]
         doomed = [chunk_id for left in old.values() for chunk_id in left]
-        for chunk_id in doomed:
-            names.pop(chunk_id, None)
         self._delete_chunks(session, doomed)
         rows = _rows(document, key, pieces)
         moved = [{"id": id, **row} for id, row in zip(kept, rows, strict=True) if id is not None]
-        self._words.forget(session, [row["id"] for row in moved])
         session.run_many(_MOVE_CHUNK, moved)
         new = [row for id, row in zip(kept, rows, strict=True) if id is None]
         made = iter(session.insert_many(_INSERT_CHUNK, new))
@@ -241,11 +236,7 @@ class Changes(Catalog):
 
     def _relabel(self, session: Session, labels: dict[ChunkId, dict[str, str]]) -> None:
         """Write the title, tags and terms that chunks are indexed under."""
-        self._words.forget(session, list(labels))
-        session.run_many(
-            _RELABEL_CHUNK,
-            ({"id": id, **{field: row[field] for field in _LABEL_FIELDS}} for id, row in labels.items()),
-        )
+        session.run_many(_RELABEL_CHUNK, ({"id": id, **row} for id, row in labels.items()))
         self._words.index(session, list(labels))
 
     def _delete(self, session: Session, where: str, values: dict[str, Any]) -> int:

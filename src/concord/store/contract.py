@@ -30,6 +30,7 @@ from concord.types import (
     LinkKind,
     Match,
     Model,
+    Part,
     Pending,
     Piece,
     Scored,
@@ -131,6 +132,12 @@ class Catalog(Protocol):
 
     def document_types(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
         """Return the document types of the chunks that still exist, without reading their text."""
+
+    def under_same_heading(self, chunk_ids: Sequence[ChunkId], reach: int) -> dict[ChunkId, list[Part]]:
+        """Return for each chunk those of its document that stand under the same heading, itself included.
+
+        None of them is further from it than `reach` chunks.
+        """
 
     def siblings(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, str]:
         """Return all chunks of the documents that some chunks are part of, each with its document's id."""

@@ -112,9 +112,6 @@ class WordTables(Protocol):
     def delete_chunks(self, session: Session, chunk_ids: Sequence[int]) -> None:
         """Delete chunks and take them out of the index of words."""
 
-    def forget(self, session: Session, chunk_ids: Sequence[int]) -> None:
-        """Take chunks out of the index of words; their indexed columns are about to change."""
-
     def index(self, session: Session, chunk_ids: Sequence[int]) -> None:
         """Index chunks that have been written or changed."""
 

@@ -132,16 +132,9 @@ def levelled(match: Match, depth: int = _MAX_DEPTH) -> Match:
     if depth == 0:
         return AnyOf(wanted(match))
     if isinstance(match, Without):
-        keep, dropped = kept_and_dropped(match)
-        return Without(levelled(keep, depth - 1), levelled(AnyOf(dropped), depth))
+        dropped: list[Match] = []
+        while isinstance(match, Without):
+            dropped.append(match.drop)
+            match = match.keep
+        return Without(levelled(match, depth - 1), levelled(AnyOf(tuple(dropped)), depth))
     return type(match)(tuple(levelled(part, depth - 1) for part in match.parts))
-
-
-def kept_and_dropped(match: Without) -> tuple[Match, tuple[Match, ...]]:
-    """Return `a NOT b NOT c …` as a and (b, c …), so that many exclusions nest no deeper than one."""
-    dropped: list[Match] = []
-    keep: Match = match
-    while isinstance(keep, Without):
-        dropped.append(keep.drop)
-        keep = keep.keep
-    return keep, tuple(dropped)

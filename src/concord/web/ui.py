@@ -6,7 +6,6 @@ second call finds it. A browser is started with the name of such a file, since o
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from concord.core.config import Settings
 from concord.core.errors import StoreBusy
+from concord.core.filesystem import CLOSED_IN_CHILDREN, try_lock
 from concord.mcp.server_state import Root, allowed_roots
 from concord.parts import check_places
 from concord.web.sessions import Keys, new_code
@@ -26,6 +26,7 @@ from concord.web.start import serve
 from concord.web.tokens import Grant, digest_of
 
 HOST = "127.0.0.1"
+NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 STARTING_S = 10.0  # how long another call may take to start its server
 _REDIRECT = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={}">\n'
 
@@ -42,12 +43,9 @@ def open_page(settings: Settings, port: int, started_in: Path, show: Show) -> bo
     check_places(settings)
     record = _record_of(settings)
     record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with os.fdopen(
-        os.open(record, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "r+", encoding="utf-8"
-    ) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    flags = os.O_RDWR | os.O_CREAT | NO_LINKS | CLOSED_IN_CHILDREN
+    with os.fdopen(os.open(record, flags, 0o600), "r+", encoding="utf-8") as file:
+        if not try_lock(file.fileno()):
             _show(record, *_known(record), show)
             return False
         file.truncate()
@@ -104,7 +102,7 @@ def _known(record: Path) -> tuple[str, str]:
 def _show(record: Path, url: str, secret: str, show: Show) -> None:
     address = f"{url}/#code={new_code(secret)}"
     leading = record.with_suffix(".html")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | NO_LINKS
     with open(os.open(leading, flags, 0o600), "w", encoding="utf-8") as file:
         file.write(_REDIRECT.format(address))
     show(address, leading)

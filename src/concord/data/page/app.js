@@ -1,8 +1,8 @@
-// Where everything starts: the session, which view an address stands for, the keyboard and the theme.
+// Where everything starts: the session, which view an address stands for, the keyboard.
 
 import * as api from "./api.js";
 import * as reading from "./document.js";
-import { address, announce, button, h, icon, toast } from "./dom.js";
+import { address, announce, button, h } from "./dom.js";
 import * as health from "./health.js";
 import * as search from "./search.js";
 import * as sources from "./sources.js";
@@ -67,11 +67,6 @@ function signIn() {
 
 const enter = async (secret) => Object.assign(api.session, secret ? await api.post("/session", secret) : await api.get("/session"));
 
-function toggleTheme() {
-  const chosen = document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  document.documentElement.dataset.theme = localStorage.theme = chosen === "dark" ? "light" : "dark";
-}
-
 function followLink(event) {
   const link = event.target.closest("a[href^='/']");
   if (!link || link.target || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
@@ -110,17 +105,6 @@ function escape() {
   box.focus();
 }
 
-function away() {
-  const told = "The server does not answer. This page goes on when it is back.";
-  document.getElementById("away").replaceChildren(told, button("Try now", () => location.reload(), ".quiet"));
-}
-
-function back() {
-  document.getElementById("away").replaceChildren();
-  toast("The server is back.");
-  show();
-}
-
 async function start() {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (code) history.replaceState(null, "", location.pathname + location.search);
@@ -129,8 +113,6 @@ async function start() {
   await show();
 }
 
-document.getElementById("theme").append(icon("theme"));
-document.getElementById("theme").addEventListener("click", toggleTheme);
 document.getElementById("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   document.querySelector("[data-step]")?.focus();
@@ -142,7 +124,12 @@ addEventListener("popstate", () => {
   box.blur();
   show();
 });
-addEventListener("storage", ({ key, newValue }) => key === "theme" && (document.documentElement.dataset.theme = newValue));
-addEventListener("server-away", away);
-addEventListener("server-back", back);
+addEventListener("server-away", () => {
+  const told = "The server does not answer. This page goes on when it is back.";
+  document.getElementById("away").replaceChildren(told, button("Try now", () => location.reload(), ".quiet"));
+});
+addEventListener("server-back", () => {
+  document.getElementById("away").replaceChildren();
+  show();
+});
 start().catch(failed);

@@ -1,9 +1,8 @@
 // A document, opened at a passage: outline at the left, what it says in the middle, what belongs to it at the right.
 
 import * as api from "./api.js";
-import { ago, button, count, h, link } from "./dom.js";
+import { address, ago, button, count, h, link } from "./dom.js";
 import { place } from "./hit.js";
-import { imported } from "./imported.js";
 import { marked, markIn } from "./marks.js";
 import { freshness } from "./trust.js";
 
@@ -11,6 +10,8 @@ export const NAME = "document";
 
 const MANY = 5; // related documents
 const PAGE_WIDTH = 1400;
+const ELEMENTS = "p,h1,h2,h3,h4,h5,h6,ul,ol,li,pre,code,span,em,strong,s,blockquote,table,thead,tbody,tr,th,td,hr,br,a";
+const ATTRIBUTES = ["class", "data-first", "data-last", "start"];
 
 export async function show(main, now, { signal }) {
   const ask = (start) => api.get("/rendered", { citation: now.at, raw: now.as === "raw" && "true", start }, signal);
@@ -39,6 +40,22 @@ function header(part, now) {
     crumbs && h("p.crumbs", crumbs),
     h("div.foot", place(part), freshness(part),
       h("span.switch", { role: "group", "aria-label": "Shown as" }, as("", isPdf ? "Pages" : "Rendered"), as("raw", isPdf ? "Text" : "Raw"))));
+}
+
+/** Return the nodes of a rendered part: the elements and attributes named above, and links that lead on. */
+function imported(html, path) {
+  const { body } = new DOMParser().parseFromString(html, "text/html"); // inert: nothing runs, nothing is loaded
+  for (const odd of body.querySelectorAll(`:not(${ELEMENTS})`)) odd.replaceWith(odd.textContent);
+  for (const element of body.querySelectorAll("*")) {
+    const href = element.getAttribute("href") ?? "";
+    for (const name of element.getAttributeNames()) if (!ATTRIBUTES.includes(name)) element.removeAttribute(name);
+    if (/^(https?|mailto):/i.test(href)) Object.assign(element, { href, target: "_blank", rel: "noreferrer" });
+    else if (!/^([a-z][a-z0-9+.-]*:|[\\/#]|$)/i.test(href)) {
+      const { pathname } = new URL(href, `http://base/${path.split("/").map(encodeURIComponent).join("/")}`);
+      element.href = address({ at: decodeURIComponent(pathname.slice(1)) });
+    }
+  }
+  return [...body.childNodes];
 }
 
 /** What is shown of a long document is a window that grows as one reads on. */
@@ -107,13 +124,8 @@ async function outlined(place, part, now, signal) {
   if (current) place.scrollTop = current.offsetTop - place.clientHeight / 2;
 }
 
-function facts(part) {
-  const rows = {
-    Path: h("span.path", part.path), Source: part.source, Type: part.type, Tags: part.tags.join(", "),
-    Pages: part.pages_total, Lines: count(part.lines), Changed: part.modified_at && ago(part.modified_at), Indexed: part.indexed_at && ago(part.indexed_at),
-  };
-  return h("dl", Object.entries(rows).map(([name, value]) => value && h("div", h("dt", name), h("dd", value))));
-}
+const facts = (part) =>
+  h("ul.plain.soft", [part.source, part.type, part.tags.join(", "), `${count(part.lines)} lines`, part.modified_at && `changed ${ago(part.modified_at)}`].filter(Boolean).map((told) => h("li", told)));
 
 async function related(about, body, part, signal) {
   const links = new Map([...body.querySelectorAll(".prose a[href]")].map((from) => [from.href, from.textContent.trim()]));

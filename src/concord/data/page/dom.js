@@ -1,17 +1,11 @@
 // Building elements. Text becomes text nodes and nothing else: no string is ever parsed as HTML here.
 
-const SVG = "http://www.w3.org/2000/svg";
 const ICONS = {
   copy: "M9 9h10v11H9zM5 15V4h10",
   open: "M14 4h6v6M20 4l-9 9M18 14v6H4V6h6",
   good: "M7 11v9H4v-9zl4-8c1.7 0 2.5 1 2.5 2.5L13 9h5.5c1.3 0 2.2 1.2 1.9 2.4l-1.6 7c-.2 1-1 1.6-2 1.6H7",
   bad: "M7 13V4H4v9zl4 8c1.7 0 2.5-1 2.5-2.5L13 15h5.5c1.3 0 2.2-1.2 1.9-2.4l-1.6-7c-.2-1-1-1.6-2-1.6H7",
   close: "M6 6l12 12M18 6L6 18",
-  theme: "M12 4a8 8 0 1 0 0 16zM12 4a8 8 0 0 1 0 16",
-  answered: "M5 12.5l4.5 4.5L19 7.5",
-  probably: "M5 10c2.5-2.5 4.5-2.5 7 0s4.5 2.5 7 0M5 16c2.5-2.5 4.5-2.5 7 0s4.5 2.5 7 0",
-  absent: "M6 12h12",
-  unknown: "M9 9a3 3 0 1 1 4.2 2.7c-.8.4-1.2 1-1.2 1.9v.6M12 18v.1",
 };
 
 /** Return an element: `h("p.soft", text, element, …)`; what is null or false is left out. */
@@ -30,15 +24,13 @@ export function h(name, ...parts) {
   return element;
 }
 
-export function icon(name) {
-  const svg = document.createElementNS(SVG, "svg");
-  const path = svg.appendChild(document.createElementNS(SVG, "path"));
-  path.setAttribute("d", ICONS[name]);
-  svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("class", "icon");
-  svg.setAttribute("aria-hidden", "true");
-  return svg;
+export function svg(name, attributes, ...parts) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...parts);
+  return element;
 }
+export const icon = (name) => svg("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
 
 export const button = (label, onclick, look = "", more = {}) => h(`button${look}`, { type: "button", onclick, ...more }, label);
 
@@ -75,24 +67,17 @@ export function ago(moment) {
   return "just now";
 }
 
-export function bytes(n) {
-  const power = n < 1000 ? 0 : Math.min(3, Math.floor(Math.log10(n) / 3));
-  return `${Number((n / 1000 ** power).toPrecision(2))} ${["B", "kB", "MB", "GB"][power]}`;
-}
-
-export function announce(text) {
-  document.getElementById("status").textContent = text;
-}
-
 let fading = 0;
-export function toast(text) {
+
+/** Tell those who listen, and show it for a while. */
+export function toast(text, shown = "shown") {
   const note = document.getElementById("toast");
   note.textContent = text;
-  note.classList.add("shown");
-  announce(text);
+  note.className = shown;
   clearTimeout(fading);
-  fading = setTimeout(() => note.classList.remove("shown"), 3000);
+  fading = setTimeout(() => (note.className = ""), 3000);
 }
+export const announce = (text) => toast(text, "");
 
 /** Wait for what a button began; if it fails, say why. */
 export async function attempt(promise) {

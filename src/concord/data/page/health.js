@@ -1,16 +1,17 @@
-// Is all well, how much is there, how fast does it answer, and what have its readers said?
+// Is all well, how good are the answers, how much is there, how fast is it, and what have its readers said?
 
 import * as api from "./api.js";
-import { bars, button, bytes, count, h, percent, plural } from "./dom.js";
+import { ago, bars, button, count, h, percent, plural, svg } from "./dom.js";
 
 export const NAME = "health";
 
 export async function show(main, now, { signal }) {
   document.title = "Health – Concord";
-  const [checked, figures] = [h("div.stack"), h("div.stack")];
-  main.replaceChildren(h("section.column", h("h1", "Health"), checked, figures));
+  const [checked, figures, measured] = [h("div.stack"), h("div.stack"), h("div.stack")];
+  main.replaceChildren(h("section.column", h("h1", "Health"), checked, figures, measured));
   const stats = api.get("/stats", {}, signal).then((found) => figures.replaceChildren(...numbers(found)));
-  await Promise.all([examined(checked, () => api.get("/doctor", {}, signal)), stats]);
+  const quality = api.get("/eval", {}, signal).then(({ report, note }) => measured.replaceChildren(h("h2", "How good it is"), ...good(report, note)));
+  await Promise.all([examined(checked, () => api.get("/doctor", {}, signal)), stats, quality]);
 }
 
 async function examined(place, ask) {
@@ -36,22 +37,41 @@ function diagnosis({ checks, findings, fixed, healthy }, place) {
   ];
 }
 
+const shares = (rows) => bars(rows.map(([name, n, told = count(n)]) => [name, n / Math.max(...rows.map(([, most]) => most)), told]));
+
 function numbers(stats) {
   const figure = (name, value, told) => h("div.card.figure", h("dt", name), h("dd", value), told && h("dd.soft", told));
-  const { good = 0, bad = 0 } = stats.feedback;
+  const { good: liked = 0, bad = 0 } = stats.feedback;
   const { calls, p50, p95 } = stats.latencies_ms?.search ?? {};
-  const shares = (rows) => bars(rows.map(([name, n]) => [name, n / Math.max(...rows.map(([, most]) => most)), count(n)]));
   return [
     h("dl.figures",
       figure("Documents", count(stats.documents), `in ${plural(stats.sources, "source")}`),
       figure("Passages", count(stats.chunks), stats.pending ? `${count(stats.pending)} left to embed` : "all embedded"),
-      stats.size_bytes && figure("On disk", bytes(stats.size_bytes)),
+      stats.size_bytes && figure("On disk", `${(stats.size_bytes / 1e6).toFixed(1)} MB`),
       calls > 0 && figure("Search, median", `${Math.round(p50)} ms`, `95 % within ${Math.round(p95)} ms, of ${count(calls)}`),
-      stats.cache?.hit_rate > 0 && figure("Embedding cache", percent(stats.cache.hit_rate), "of texts were known"),
       stats.model && figure("Model", stats.model.provider, stats.model.model)),
     h("h2", "Types"), shares(Object.entries(stats.types)),
     h("h2", "What readers said of results"),
-    good + bad ? shares([["good", good], ["bad", bad]]) : h("p.soft", "Nothing yet. Two buttons at each result say whether it was what was meant."),
+    liked + bad ? shares([["good", liked], ["bad", bad]]) : h("p.soft", "Nothing yet. Two buttons at each result say whether it was what was meant."),
     ...(stats.health?.problems ?? []).map((problem) => h("p.note.warned", api.inWords(problem))),
   ];
+}
+
+/** What the last evaluation measured: whether scores and labels hold, and how long each mode takes. */
+function good(report, note) {
+  if (!report) return [h("p.soft", note)];
+  const { calibration: { score, hit_labels: labels }, measures, mode_latency_ms: modes } = report;
+  return [
+    h("p.soft", `nDCG@10 ${measures.auto["nDCG@10"].toFixed(3)} on ${report.collection}, ${plural(report.queries, "question")}, ${ago(report.measured_at)}.`),
+    h("h3", `Of results with such a score, how many were relevant (ECE ${score.ece.toFixed(3)})`), plot(score.bins),
+    h("h3", "Of results with such a label"), bars(labels.map(({ label, n, precision }) => [label.replace("_", " "), precision, `${percent(precision)} of ${count(n)}`])),
+    h("h3", "How long a search takes, median"), shares(Object.entries(modes).map(([mode, { p50 }]) => [mode, p50, `${p50.toFixed(1)} ms`])),
+  ];
+}
+
+/** A dot for each bin: promised to the right, true upwards; on the line the two are the same. */
+function plot(bins) {
+  const dots = bins.map(({ promised, true: held, n }) => svg("circle", { cx: promised * 100, cy: 100 - held * 100, r: 1.5 + Math.log10(n) }));
+  const told = bins.map(({ promised, true: held }) => `${percent(promised)} promised, ${percent(held)} true`).join("; ");
+  return svg("svg", { viewBox: "-4 -4 108 108", class: "plot", role: "img", "aria-label": told }, svg("path", { d: "M0 0V100H100M0 100L100 0" }), ...dots);
 }

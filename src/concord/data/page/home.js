@@ -1,7 +1,7 @@
 // What is shown before anything is asked: what there is to search, or how to begin.
 
 import * as api from "./api.js";
-import { count, h, link, plural } from "./dom.js";
+import { count, h, plural } from "./dom.js";
 import { addForm } from "./sources.js";
 
 const KEYS = { "/": "search", "↑ ↓": "choose", Enter: "open", Esc: "back" };
@@ -10,15 +10,12 @@ export async function home(place, signal) {
   const { sources } = await api.get("/sources", {}, signal).catch(() => ({ sources: [] }));
   if (signal.aborted) return; // typed meanwhile
   const documents = sources.reduce((sum, source) => sum + source.documents, 0);
-  const shown = documents ? welcome(sources, documents) : beginning();
-  place.replaceChildren(h("section.home.stack", shown.flat().filter(Boolean)));
+  place.replaceChildren(h("section.home.stack", documents ? welcome(sources, documents) : beginning()));
 }
 
 const welcome = (sources, documents) => [
   h("p.lead", `Search ${plural(documents, "document")}`),
-  h("p.soft", "By words and by meaning. Each result says where it stands and how far to trust it."),
-  h("h2", "Sources"),
-  h("ul.plain", sources.map(({ source, documents: n }) => h("li", link({ view: "sources", source }, h("bdi", source), h("span.soft", count(n)))))),
+  h("ul.plain", sources.map(({ source, documents: n }) => h("li", h("bdi", source), h("span.soft", ` ${count(n)}`)))),
   h("p.keys.soft", Object.entries(KEYS).map(([key, does]) => h("span", h("kbd", key), ` ${does}`))),
 ];
 

@@ -12,7 +12,7 @@ import { explain } from "./why.js";
 export const NAME = "search";
 
 const WORDS_WAIT_MS = 30; // what words alone found is shown if the whole answer takes longer than this
-const ADDRESS_WAIT_MS = 300; // after the last key, so that the history has searches and not letters
+const PAUSE_MS = 300; // after the last key, the reader reads and the address follows
 const FEW = 10;
 const MANY = 50; // as many as one answer may have
 
@@ -36,14 +36,14 @@ function mount(main, go) {
   last = "";
 }
 
-/** What was typed is looked for at once; the address follows when the typing rests. */
+/** What was typed is looked for at once and without the reader; when the typing rests, with it. */
 export function typed(text, now, go) {
   const next = { ...now, n: "", q: text.trim() && text };
-  if (!now.q || !parts.root?.isConnected) return go(next);
+  if (!parts.root?.isConnected) return go(next);
   settled();
   pending = next;
-  settling = setTimeout(() => go(next, { replace: true }), ADDRESS_WAIT_MS);
-  run(next);
+  settling = setTimeout(() => go(next, { replace: Boolean(now.q) }), PAUSE_MS);
+  run(next, "false");
 }
 
 /** Return what the address has not followed yet, for whoever goes on from there. */
@@ -54,9 +54,11 @@ export function settled() {
   return state;
 }
 
-async function run(now) {
-  const key = JSON.stringify(asked(now));
+async function run(now, reader) {
+  const question = JSON.stringify(asked(now));
+  const key = `${question}${reader ?? ""}`;
   if (key === last) return;
+  const isShown = last === `${question}false`;
   last = key;
   asking.abort();
   const { signal } = (asking = new AbortController());
@@ -69,10 +71,10 @@ async function run(now) {
   parts.root.setAttribute("aria-busy", "true");
   let waiting = 0;
   try {
-    for await (const [event, data] of api.events("/search", asked(now), signal)) {
+    for await (const [event, data] of api.events("/search", { ...asked(now), reader }, signal)) {
       clearTimeout(waiting);
       if (event === "error") throw new api.Fault(400, data);
-      if (event === "words") waiting = setTimeout(() => signal.aborted || render(data, now, true), WORDS_WAIT_MS);
+      if (event === "words" && !isShown) waiting = setTimeout(() => signal.aborted || render(data, now, true), WORDS_WAIT_MS);
       if (event === "answer") render(data, now);
     }
   } catch (fault) {

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { go } from "./app.js";
-import { address, ago, announce, attempt, bar, button, bytes, capital, count, facts, h, link, plural } from "./dom.js";
+import { ago, announce, attempt, bar, button, capital, count, facts, h, plural } from "./dom.js";
 
 export const NAME = "sources";
 
@@ -11,7 +11,6 @@ const MANY_FILES = 200;
 const OVER = ["done", "failed", "stopped"];
 
 export async function show(main, now, { signal }) {
-  if (now.source) return documents(main, now.source, signal);
   document.title = "Sources – Concord";
   const [work, list] = [h("div.stack", { "aria-live": "polite" }), h("div.stack")];
   const all = button("Sync all", () => attempt(api.post("/sync")));
@@ -27,21 +26,19 @@ async function listed(list, signal) {
 
 function card(row) {
   const path = `/sources/${encodeURIComponent(row.source)}`;
-  const left = row.chunks - row.vectors;
   const sync = row.kind !== "notes" && button("Sync", () => attempt(api.post(`${path}/sync`)), "", { "aria-label": `Sync ${row.source}` });
   const remove = button("Remove", () => confirmRemoval(row, path), ".quiet", { "aria-label": `Remove ${row.source}` });
   return h("article.card.source", { "data-source": row.source },
-    h("div.head", h("h2", link({ view: NAME, source: row.source }, h("bdi", row.source))), h("span.acts", sync, remove)),
+    h("div.head", h("h2", h("bdi", row.source)), h("span.acts", sync, remove)),
     row.about && h("p", row.about),
     row.path && h("p.path", row.path),
     facts(plural(row.documents, "document"), plural(row.chunks, "passage"), row.synced_at && `read ${ago(row.synced_at)}`,
       row.patterns.join(" "), row.tags.map((tag) => `#${tag}`).join(" "), row.trust === "untrusted" && "untrusted"),
-    left > 0 && h("p.note", `${plural(left, "passage")} left to embed: words find them, meaning does not yet.`));
+    row.chunks > row.vectors && h("p.note", `${plural(row.chunks - row.vectors, "passage")} left to embed: words find them, meaning does not yet.`));
 }
 
 export function addForm() {
-  const field = (name, label, placeholder, more) =>
-    h("label.field", label, h("input", { name, placeholder, autocomplete: "off", spellcheck: "false", ...more }));
+  const field = (name, label, placeholder, more) => h("label.field", label, h("input", { name, placeholder, autocomplete: "off", ...more }));
   const fault = h("p.fault", { role: "alert" });
   const list = (text) => text.split(",").map((part) => part.trim()).filter(Boolean);
   const onsubmit = async (event) => {
@@ -50,9 +47,9 @@ export function addForm() {
     fault.textContent = "";
     try {
       await api.post("/sources", { path: path.trim(), name: name.trim() || null, about: about || null, patterns: list(patterns), tags: list(tags) });
-      announce(`Reading ${path}`);
       if (document.body.dataset.view === NAME) event.target.reset();
       else await go({ view: NAME });
+      announce(`Reading ${path}`);
     } catch (problem) {
       fault.textContent = problem.told;
     }
@@ -65,14 +62,15 @@ export function addForm() {
     fault);
 }
 
-function confirmRemoval(row, path) {
-  const sure = async () => {
+function confirmRemoval({ source, kind, documents: n }, path) {
+  const isNotes = kind === "notes";
+  const sure = () => {
     dialog.close();
-    await attempt(api.remove(`${path}${row.kind === "notes" ? "?force=true" : ""}`));
+    attempt(api.remove(`${path}${isNotes ? "?force=true" : ""}`));
   };
   const dialog = h("dialog.stack", { "aria-labelledby": "sure", onclose: () => dialog.remove() },
-    h("h2", { id: "sure" }, "Remove ", h("bdi", row.source), "?"),
-    h("p", `${plural(row.documents, "document")} will no longer be found. `, row.kind === "notes" ? "Notes are kept nowhere else." : "The files stay where they are."),
+    h("h2", { id: "sure" }, "Remove ", h("bdi", source), "?"),
+    h("p", `${plural(n, "document")} will no longer be found. `, isNotes ? "Notes are kept nowhere else." : "The files stay where they are."),
     h("div.line", button("Remove", sure, ".danger"), button("Cancel", () => dialog.close())));
   document.body.append(dialog);
   dialog.showModal();
@@ -85,7 +83,7 @@ async function follow(work, list, signal) {
     try {
       for await (const [, { jobs }] of api.events("/events", {}, signal)) {
         work.replaceChildren(...jobs.filter(isWork).toReversed().map(row));
-        const ended = jobs.filter((job) => OVER.includes(job.state)).length;
+        const ended = jobs.filter(isOver).length;
         if (over !== null && ended !== over) await listed(list, signal);
         over = ended;
       }
@@ -96,28 +94,29 @@ async function follow(work, list, signal) {
   }
 }
 
+const isOver = (job) => OVER.includes(job.state);
+const isWork = (job) => job.label !== "doctor" || !isOver(job); // what a look found is with health
+
 function row(job) {
-  const isOver = OVER.includes(job.state);
   const far = job.total ? `${count(job.done)} of ${count(job.total)}` : job.done ? count(job.done) : "";
-  const told = isOver ? outcome(job) : `${capital(job.stage || job.state)} ${far}`;
+  const told = isOver(job) ? outcome(job) : `${capital(job.stage || job.state)} ${far}`;
+  const going = !isOver(job) && [button("Stop", () => attempt(api.remove(`/jobs/${job.id}`)), ".quiet"), bar(job.total ? job.done / job.total : 0.05, told)];
   return h(`article.card.job.${job.state}`, { "data-job": job.id },
-    h("div.head", h("h2", `${capital(job.doing)} ${job.label}`),
-      !isOver && button("Stop", () => attempt(api.remove(`/jobs/${job.id}`)), ".quiet")),
-    !isOver && bar(job.total ? job.done / job.total : 0.05, told),
+    h("div.head", h("h2", `${capital(job.doing)} ${job.label}`), going && going[0]), going && going[1],
     h(job.state === "failed" ? "p.fault" : "p.soft", told),
     reports(job).map(details));
 }
 
-const isWork = (job) => job.label !== "doctor" || !OVER.includes(job.state); // what a look found is with health
 const reports = ({ result }) => (result ? (result.sources ?? [result]) : []);
 
 function outcome(job) {
   if (job.state === "stopped") return "Stopped. What was read stays; Sync goes on from there.";
   if (job.error) return new api.Fault(0, job.error).told;
   const sum = (name) => reports(job).reduce((total, report) => total + (report[name] || 0), 0);
-  const files = ["added", "changed", "removed", "renamed", "unchanged"].filter(sum).map((name) => `${count(sum(name))} ${name}`);
-  if (sum("documents_deleted")) return `Removed ${plural(sum("documents_deleted"), "document")}.`;
-  return [...files, sum("pending") && `${plural(sum("pending"), "passage")} left to embed`].filter(Boolean).join(" · ") || "Nothing to do";
+  const told = ["added", "changed", "removed", "renamed", "unchanged"].filter(sum).map((name) => `${count(sum(name))} ${name}`);
+  if (sum("documents_deleted")) told.push(`${plural(sum("documents_deleted"), "document")} removed`);
+  if (sum("pending")) told.push(`${plural(sum("pending"), "passage")} left to embed`);
+  return told.join(" · ") || "Nothing to do";
 }
 
 function details(report) {
@@ -129,22 +128,4 @@ function details(report) {
     files("Could not be read", report.failed, true), files("Read in part", report.partly_read), files("Skipped", report.skipped_files),
     report.degraded && h("p.note.warned", report.degraded),
   ];
-}
-
-async function documents(main, source, signal) {
-  document.title = `${source} – Concord`;
-  const list = h("ul.documents");
-  const told = h("p.soft");
-  let cursor = null;
-  const next = async () => {
-    const found = await api.get("/documents", { source, cursor }, signal);
-    list.append(...found.documents.map((row) => h("li", h("a", { href: address({ at: row.path }) }, row.title || row.path),
-      h("code", row.path), h("span.soft", [row.type, bytes(row.size), row.modified_at && ago(row.modified_at)].filter(Boolean).join(" · ")))));
-    cursor = found.next_cursor;
-    more.hidden = !cursor;
-    told.textContent = `${count(list.children.length)} of ${plural(found.total, "document")}`;
-  };
-  const more = button("Show more", () => attempt(next()), ".edge", { hidden: true });
-  main.replaceChildren(h("section.column", h("p", link({ view: NAME }, "← Sources")), h("h1", source), told, list, more));
-  await next();
 }

@@ -1,6 +1,6 @@
 // How far to trust an answer or a hit, as a person says it, with the number behind it.
 
-import { bar, h, icon, percent } from "./dom.js";
+import { bar, h, percent } from "./dom.js";
 
 const SURE = 0.8; // from here on an answer is called answered, below it probably
 
@@ -16,7 +16,7 @@ function judged({ answerable, confidence_score: sure, returned }, isPreliminary)
 export function verdict(answer, isPreliminary) {
   const [look, name, told, sure] = judged(answer, isPreliminary);
   const number = sure !== undefined && h("span.number", percent(sure));
-  return { name, element: h(`p.verdict.${look}`, h("span.badge", icon(look), name, number), h("span.soft", told)) };
+  return { name, element: h(`p.verdict.${look}`, h("span.badge", name, number), h("span.soft", told)) };
 }
 
 /** How likely a hit is relevant, as a bar and a number. */

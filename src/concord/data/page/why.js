@@ -33,14 +33,13 @@ function whyNot(asked) {
   return h("form", { onsubmit }, h("label", { for: "why-not" }, "Why not another passage? Its citation or path:"), h("span.line", field, h("button", "Explain")));
 }
 
-function explained({ citation, why, strategies, words, arithmetic }) {
+function explained({ citation, why, strategies, arithmetic }) {
   const { families, relevance } = arithmetic ?? {};
   const sides = families && Object.entries(families).map(([name, side]) => [name, side.added]);
   return [
     h("p", h("code.citation", citation)),
     h("p.lead", why),
     section("Who found it", bars(strategies.map(({ strategy, rank, reason }) => [named(strategy), rank ? rank ** -0.5 : 0, rank ? `rank ${rank}` : (reason ?? "no")]))),
-    words.length > 0 && section("Words of the question", bars(words.map(({ text, held, chunks }) => [text, held ? 1 : 0, `in ${chunks} in all`]))),
     sides && section("What each side added", added(sides)),
     relevance?.features && section(`How that becomes ${percent(relevance.relevance)}`,
       added([...relevance.features.map((feature) => [feature.name, feature.added]), ["where it starts", relevance.intercept]])),

@@ -1,4 +1,4 @@
-"""Finding chunks by words: blocks of postings are read, and BM25 is worked out here, by numpy.
+"""Finding chunks by words: blocks of postings are read, and numpy, which this file imports, works out BM25.
 
 The formula is FTS5's: a chunk with all its columns is the unit of length and of document frequency, and the
 weight of a column multiplies how often a token occurs there. Phrases are found by the tsvectors, through
@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from concord.store.postgres.database import PostgresSession
 from concord.store.postgres.postings import BLOCK, LABELS, POSTING_BYTES, lexemes
@@ -19,12 +22,8 @@ from concord.store.words import levelled
 from concord.text.tokens import K1, B, idf
 from concord.types import AllOf, Match, Phrase, Scored, Without, Word
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    _Integers = NDArray[np.int64]
-    _Floats = NDArray[np.float64]
+_Integers = NDArray[np.int64]
+_Floats = NDArray[np.float64]
 
 _LONGEST_PHRASE = 256  # tokens; the rest of a longer one could hardly tell two chunks apart
 RARE = 5000  # chunks: the postings of a token in no more are read along with their number
@@ -68,6 +67,18 @@ class Postings(NamedTuple):
 
     chunks: _Integers
     scores: _Floats
+
+    def at(self, places: Any) -> Postings:
+        """Return some of the chunks: by their places, or by whether each is wanted."""
+        return Postings(self.chunks[places], self.scores[places])
+
+    def best(self, limit: int) -> list[Scored]:
+        """Return the best chunks, best first; ties by chunk id."""
+        chunks, scores = self
+        if limit < len(scores):
+            chunks, scores = self.at(scores >= np.partition(scores, -limit)[-limit])
+        order = np.lexsort((chunks, -scores))[:limit]
+        return list(map(Scored, chunks[order].tolist(), scores[order].tolist()))
 
 
 class Index:
@@ -163,8 +174,6 @@ def _postings(
 
 def _unpacked(blocks: list[tuple[int, bytes]]) -> tuple[_Integers, _Floats, _Integers]:
     """Return the chunks in blocks, how often each holds the token by weight, and how long each is."""
-    import numpy as np
-
     rows = np.frombuffer(b"".join([postings for _, postings in blocks]), _POSTING)
     sizes = [len(postings) // POSTING_BYTES for _, postings in blocks]
     starts = np.repeat(np.array([block * BLOCK for block, _ in blocks], np.int64), sizes)
@@ -182,8 +191,6 @@ class _Evaluation:
 
     def of(self, match: Match) -> Postings:
         """Return all chunks of a match."""
-        import numpy as np
-
         return self._of(levelled(match)) or Postings(np.empty(0, np.int64), np.empty(0))
 
     def _of(self, match: Match) -> Postings | None:
@@ -196,24 +203,17 @@ class _Evaluation:
         return self._joined(parts, isinstance(match, AllOf))
 
     def _joined(self, joined: Sequence[Postings], are_together: bool) -> Postings | None:
-        import numpy as np
-
         if len(joined) < 2:
             return joined[0] if joined else None
         chunks, at = _numbered(np.concatenate([part.chunks for part in joined]))
-        scores = _summed(at, np.concatenate([part.scores for part in joined]), len(chunks))
-        if not are_together:
-            return Postings(chunks, scores)
-        is_whole = np.bincount(at) == len(joined)
-        return Postings(chunks[is_whole], scores[is_whole])
+        scores = np.concatenate([part.scores for part in joined])
+        found = Postings(chunks, _summed(at, scores, len(chunks)))
+        return found.at(np.bincount(at) == len(joined)) if are_together else found
 
     def _without(self, kept: Postings | None, dropped: Postings | None) -> Postings | None:
-        import numpy as np
-
         if kept is None or dropped is None:
             return kept
-        is_kept = ~np.isin(kept.chunks, dropped.chunks)
-        return Postings(kept.chunks[is_kept], kept.scores[is_kept])
+        return kept.at(~np.isin(kept.chunks, dropped.chunks))
 
     def _leaf(self, leaf: Word | Phrase) -> Postings | None:
         tokens = lexemes(leaf.text)[:_LONGEST_PHRASE]
@@ -225,8 +225,6 @@ class _Evaluation:
         return self._phrase(tokens, is_begun)
 
     def _beginning(self, start: str) -> Postings:
-        import numpy as np
-
         values = {"start": start, "end": start + LAST_CHARACTER}
         rows = self._session.execute(_BEGINNING, values, binary=True).fetchall()
         held, times, lengths = _unpacked([(block, postings) for block, postings in rows])
@@ -236,8 +234,6 @@ class _Evaluation:
         return self._index.scored(chunks, _summed(at, times, len(chunks)), longest)
 
     def _phrase(self, tokens: list[str], is_begun: bool) -> Postings:
-        import numpy as np
-
         begun = [False] * (len(tokens) - 1) + [is_begun]
         values = {"tokens": tokens, "is_begun": begun, "query": to_tsquery(tokens, is_begun)}
         rows = self._session.execute(_PHRASE, values, binary=True).fetchall()
@@ -247,26 +243,12 @@ class _Evaluation:
         )
 
 
-def best(postings: Postings, limit: int) -> list[Scored]:
-    """Return the best chunks, best first; ties by chunk id."""
-    import numpy as np
-
-    chunks, scores = postings
-    if limit < len(scores):
-        is_best = scores >= np.partition(scores, -limit)[-limit]
-        chunks, scores = chunks[is_best], scores[is_best]
-    order = np.lexsort((chunks, -scores))[:limit]
-    return list(map(Scored, chunks[order].tolist(), scores[order].tolist()))
-
-
 def _numbered(chunks: _Integers) -> tuple[_Integers, _Integers]:
     """Return different chunks in order, and of each given one which of them it is.
 
     So does `np.unique`. But the chunks of a token are in order already, and a stable sort, which makes use of
     that, takes a fifth of the time.
     """
-    import numpy as np
-
     order = chunks.argsort(kind="stable")
     ascending = chunks[order]
     is_new = np.ones(len(chunks), bool)
@@ -278,8 +260,6 @@ def _numbered(chunks: _Integers) -> tuple[_Integers, _Integers]:
 
 def _summed(at: _Integers, values: _Floats, size: int) -> _Floats:
     """Return the sum of the values at each place."""
-    import numpy as np
-
     return np.bincount(at, weights=values, minlength=size).astype(float, copy=False)
 
 

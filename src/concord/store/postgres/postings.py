@@ -133,7 +133,10 @@ def lexemes(text: str) -> list[str]:
 
 
 class BlockTables(WordTables):
-    """Blocks and tsvectors follow the chunks; what a transaction writes is indexed together, at its end."""
+    """Blocks and tsvectors follow the chunks; what a transaction writes is indexed together, at its end.
+
+    What was indexed of a chunk before is known by its tsvector, also when its columns have changed.
+    """
 
     @override
     def index(self, session: Session, chunk_ids: Sequence[ChunkId]) -> None:
@@ -141,10 +144,6 @@ class BlockTables(WordTables):
         if not session.unindexed:
             session.before_commit.append(lambda: _index_all(session))
         session.unindexed.update(dict.fromkeys(chunk_ids))
-
-    @override
-    def forget(self, session: Session, chunk_ids: Sequence[ChunkId]) -> None:
-        pass  # what was indexed of a chunk is known by its tsvector, also when its columns have changed
 
     @override
     def delete_chunks(self, session: Session, chunk_ids: Sequence[ChunkId]) -> None:

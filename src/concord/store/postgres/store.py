@@ -12,7 +12,7 @@ from concord.store.postgres.connections import Connections, Location, locate
 from concord.store.postgres.database import PostgresDatabase
 from concord.store.postgres.migrations import bring_up_to_date, make
 from concord.store.postgres.postings import BlockTables
-from concord.store.postgres.vectors import PostgresVectorTables, index_state
+from concord.store.postgres.vectors import PostgresVectorTables, build_indexes, index_state
 from concord.store.postgres.words import BlockWords, Scopes
 from concord.store.sql import override
 from concord.store.store import SqlStore
@@ -97,7 +97,5 @@ class PostgresStore(SqlStore):
         self._connections.close()
 
     def _build_indexes(self) -> None:
-        from concord.store.postgres.vectors import build_indexes
-
         with self._database.read() as session:
             build_indexes(session, self._index_memory_mb)

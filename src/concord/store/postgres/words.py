@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from concord.store.postgres.database import DIALECT, PostgresDatabase, PostgresSession
-from concord.store.postgres.match import Postings, WordReader, best
 from concord.store.postgres.postings import BLOCK, POSTING_BYTES, lexemes
 from concord.store.rows import LAST_CHARACTER, condition
 from concord.store.sql import override
@@ -19,6 +18,8 @@ from concord.types import Filter, Match, Scored
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from concord.store.postgres.match import Postings, WordReader
 
     Integers = NDArray[np.int64]
 
@@ -128,7 +129,12 @@ class BlockWords(SqlWords):
     def __init__(self, database: PostgresDatabase, scopes: Scopes) -> None:
         super().__init__(database)
         self._scopes = scopes
-        self._reader = WordReader()
+
+    @cached_property
+    def _reader(self) -> WordReader:
+        from concord.store.postgres.match import WordReader  # late, for it imports numpy
+
+        return WordReader()
 
     @override
     def search(self, match: Match, filter: Filter, limit: int) -> list[Scored]:
@@ -141,8 +147,7 @@ class BlockWords(SqlWords):
             scope = self._scopes.of(session, filter, index.generation, index.chunks)
             if scope is None:
                 return _allowed(session, postings, filter, limit)
-            is_kept = scope.holds(postings.chunks)
-            return best(Postings(postings.chunks[is_kept], postings.scores[is_kept]), limit)
+            return postings.at(scope.holds(postings.chunks)).best(limit)
 
     @override
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
@@ -171,7 +176,7 @@ def _allowed(session: PostgresSession, postings: Postings, filter: Filter, limit
     looked_at = limit
     while True:
         looked_at *= _MORE
-        scored = best(postings, looked_at)
+        scored = postings.best(looked_at)
         ids = {"chunks": [each.chunk_id for each in scored]}
         rows = session.rows(ALLOWED_AMONG.format(condition=sql), {**values, **ids})
         allowed = {chunk_id for (chunk_id,) in rows}

@@ -10,11 +10,11 @@ from uuid import UUID
 from msgspec.structs import astuple
 from qdrant_client import models
 
-from concord.text.globs import is_prefix, literal_prefix
+from concord.store.qdrant.vectors import CHUNK_BITS
+from concord.text.globs import literal_prefix
 from concord.types import Chunk, ChunkId, Document, Filter, Identity
 
 _CURRENT = "current"
-_CHUNK_BITS = 64
 _NANOSECONDS = 1e9
 _ROUNDING_S = 1e-6  # a time is a 64-bit float there: what this lets through too much, the catalog takes out
 
@@ -41,7 +41,7 @@ class Owner:
         self.store = store
         self.space = "/".join(map(str, astuple(identity)))
         digest = hashlib.sha256(f"{org}\0{store}\0{self.space}".encode()).digest()
-        self._prefix = int.from_bytes(digest[:8], "big") << _CHUNK_BITS
+        self._prefix = int.from_bytes(digest[:8], "big") << CHUNK_BITS
 
     def point_id(self, chunk_id: ChunkId) -> str:
         """Return the id of a chunk's point: no other store's chunk can have it."""
@@ -114,16 +114,6 @@ class Owner:
 
     def _ours(self) -> list[models.Condition]:
         return [_is("org", self.org), _is("store", self.store), _is("space", self.space)]
-
-
-def chunk_of(point_id: str | int | UUID) -> ChunkId:
-    """Return the chunk whose point this is."""
-    return UUID(str(point_id)).int & ((1 << _CHUNK_BITS) - 1)
-
-
-def is_whole_folder(glob: str) -> bool:
-    """Whether a glob asks for exactly what lies under a folder, which needs no list of documents."""
-    return is_prefix(glob) and literal_prefix(glob).endswith("/")
 
 
 def _folders(path: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from concord.core.batches import batched
 from concord.core.errors import Action, BackendDown, Hint, MissingExtra, StoreBusy
 from concord.core.reports import Finding
 from concord.store.qdrant.client import Collections, Connection, without_secrets
-from concord.store.qdrant.vectors import EVERYTHING, QdrantVectors
+from concord.store.qdrant.vectors import EVERYTHING, QdrantVectors, chunk_of
 from concord.store.store_errors import kept_by_another, kept_elsewhere
 from concord.types import ChunkId, Home, Identity, Json
 
@@ -252,8 +252,6 @@ class QdrantStore:
         return len(alive - pending), sorted(there - alive - deleted)
 
     def _point_chunks(self, home: Home, identity: Identity) -> Iterator[ChunkId]:
-        from concord.store.qdrant.points import chunk_of
-
         mine, offset = self.owner(home, identity).mine(), None
         while True:
             with self.collections.asking(identity.dimension) as (client, name):

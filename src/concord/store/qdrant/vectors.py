@@ -11,12 +11,14 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
+from uuid import UUID
 
 from msgspec.structs import replace
 
 from concord.core.batches import batched
 from concord.core.errors import BackendDown, StoreBusy
 from concord.store.store_errors import check_vector, none_anywhere, unprepared, vectors_gone
+from concord.text.globs import is_prefix, literal_prefix
 from concord.types import FLOAT_BYTES, Chunk, ChunkId, Document, Filter, Home, Identity, Scored, Vector
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 BATCH = 256  # points in a request: 1 MB of numbers at 384 dimensions, far below the server's limit of 32
 FEW_DOCUMENTS = 1000  # at a path: so many are named in a condition
 MOST = 16_384  # points looked at for one search, where ties or a wide glob make it look further
+CHUNK_BITS = 64  # of the id of a point: the last ones are the id of its chunk
 EVERYTHING = Filter(include_superseded=True)
 
 
@@ -165,8 +168,6 @@ class QdrantVectors:
             k *= 4
 
     def _condition(self, home: Home, filter: Filter) -> models.Filter:
-        from concord.store.qdrant.points import is_whole_folder
-
         documents = None
         if filter.path is not None and not is_whole_folder(filter.path):
             documents = self._catalog.matching(filter, FEW_DOCUMENTS)
@@ -176,8 +177,6 @@ class QdrantVectors:
         self, vector: list[float], condition: models.Filter, ef_search: int | None, k: int
     ) -> list[Scored]:
         from qdrant_client import models
-
-        from concord.store.qdrant.points import chunk_of
 
         is_exact = self._outside.connection.is_local  # it compares everything, and warns about an effort
         params = models.SearchParams(hnsw_ef=max(ef_search, k)) if ef_search and not is_exact else None
@@ -199,8 +198,6 @@ class QdrantVectors:
         Raises:
             BackendDown: a vector is of another dimension.
         """
-        from concord.store.qdrant.points import chunk_of
-
         dimension = self._identity.dimension
         with self._outside.collections.asking(dimension) as (client, name):
             records = client.retrieve(name, point_ids, with_payload=False, with_vectors=True)
@@ -213,3 +210,13 @@ class QdrantVectors:
                     hint="see what else writes to the collection, or choose another with vectors.collection",
                 )
             yield chunk_of(record.id), vector
+
+
+def chunk_of(point_id: str | int | UUID) -> ChunkId:
+    """Return the chunk whose point this is."""
+    return UUID(str(point_id)).int & ((1 << CHUNK_BITS) - 1)
+
+
+def is_whole_folder(glob: str) -> bool:
+    """Whether a glob asks for exactly what lies under a folder, which needs no list of documents."""
+    return is_prefix(glob) and literal_prefix(glob).endswith("/")

@@ -8,7 +8,6 @@ import time
 from contextlib import suppress
 
 import apsw
-from msgspec import Struct
 
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, SchemaTooNew
 from concord.store import schema
@@ -22,13 +21,7 @@ _POLL_S = 0.01
 _IS_COSINE = """
 SELECT NOT EXISTS (SELECT 1 FROM kb_models)
     OR EXISTS (SELECT 1 FROM kb_vec_meta WHERE key = 'distance_metric' AND value = 'cosine')"""
-
-
-class _State(Struct, frozen=True):
-    application_id: int
-    version: int
-    is_empty: bool
-
+_IS_EMPTY = "SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)"
 
 VERSION = 8  # `old_schemas` leads there from any earlier one
 # vec0 keeps many vectors in one value, which SQLite walks page by page: with pages of 16 kB instead of 4,
@@ -39,7 +32,7 @@ PAGE_BYTES = 16384
 def bring_up_to_date(location: Location, readers: Readers) -> None:
     """Make the file usable; a file that is up to date is only read."""
     with readers.connection() as connection:  # another process may be making it now
-        version = _checked_version(_state(connection), location)
+        version = _checked_version(connection, location)
         is_cosine = version < VERSION or bool(connection.value(_IS_COSINE))
     if version < VERSION or not is_cosine:
         _migrate(location)
@@ -69,7 +62,7 @@ def _migrate(location: Location) -> None:
             _use_log(connection, location)
             connection.execute("BEGIN IMMEDIATE")
             # Read again under the lock: another process may have done the work meanwhile.
-            version = _checked_version(_state(connection), location)
+            version = _checked_version(connection, location)
             if version == 0:
                 make_empty(connection)
             else:
@@ -127,30 +120,26 @@ def _sign(connection: Connection, location: Location) -> None:
     connection.pragma("user_version", VERSION)
 
 
-def _state(connection: Connection) -> _State:
-    is_empty = connection.execute("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)").get
-    return _State(connection.pragma("application_id"), connection.pragma("user_version"), bool(is_empty))
-
-
-def _checked_version(state: _State, location: Location) -> int:
-    if state == _State(0, 0, True):  # new, or cut short before its first transaction
-        return 0
-    if state.application_id != APPLICATION_ID:
+def _checked_version(connection: Connection, location: Location) -> int:
+    application_id, version = (connection.pragma(name) for name in ("application_id", "user_version"))
+    if application_id == version == 0 and connection.value(_IS_EMPTY):
+        return 0  # new, or cut short before its first transaction
+    if application_id != APPLICATION_ID:
         raise CorruptStore(
             f"{location.path} is the database of another program",
             hint=Hint(Action.STORE, "use another {store}, or move it away"),
         )
-    if state.version > VERSION:
+    if version > VERSION:
         raise SchemaTooNew(
-            f"{location.path} has schema {state.version}; this program knows up to {VERSION}",
+            f"{location.path} has schema {version}; this program knows up to {VERSION}",
             hint=Hint(Action.UPGRADE, package="concord-kb"),
         )
-    if state.version < 1:  # tables that were copied by another tool, without what the file says of itself
+    if version < 1:  # tables that were copied by another tool, without what the file says of itself
         raise CorruptStore(
             f"{location.path} does not say which schema its tables have",
             hint=Hint(Action.BACKUP, f"copy the whole file with {{backup}}, or {DAMAGE}"),
         )
-    return state.version
+    return int(version)
 
 
 def _check_org(connection: Connection, location: Location) -> None:

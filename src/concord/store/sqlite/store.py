@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from concord.core.errors import Action, BackendDown, Hint, NotFound, StoreBusy
 from concord.store.contract import Place, WordIndex
+from concord.store.files import file_birthplace, file_identity, file_lock, organisations_beside
 from concord.store.sql import Database, override
 from concord.store.sqlite.connections import Connection, Readers, Writer
 from concord.store.sqlite.dialect import DIALECT
@@ -44,16 +45,12 @@ class SQLiteDatabase(Database):
     @override
     @contextmanager
     def lock(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
-        from concord.store.files import file_lock  # late: no search needs it
-
         self.file.made()  # the lock lies beside it, and whoever takes one will write
         with file_lock(self.location.path, name, doing, wait_s), self.writer.patience():
             yield
 
     @override
     def origin(self) -> str:
-        from concord.store.files import file_birthplace
-
         return file_birthplace(self.location.path)
 
     def close(self) -> None:
@@ -100,8 +97,6 @@ class SQLiteStore(SqlStore):
     @property
     @override
     def place(self) -> Place:
-        from concord.store.files import file_identity, organisations_beside
-
         location = self._file.location
         others = organisations_beside(location.path) if location.is_one_of_many else []
         is_begun = not self._file.file.is_missing()

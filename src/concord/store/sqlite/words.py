@@ -108,10 +108,6 @@ class SQLiteWordTables(WordTables):
     """Triggers keep the full-text index in step."""
 
     @override
-    def forget(self, session: Session, chunk_ids: Sequence[ChunkId]) -> None:
-        pass
-
-    @override
     def index(self, session: Session, chunk_ids: Sequence[ChunkId]) -> None:
         pass
 
