@@ -62,7 +62,7 @@ def boost(
     passages = [
         replace(p, closeness=close(p) if has_words else 0.0, coverage=_coverage(p, worths)) for p in passages
     ]
-    rare = 1.0 if _is_question(query) else rareness(query.chunks, query.frequencies)
+    rare = rareness(query.chunks, query.frequencies)
     # Of the first few, so that asking for more moves none; those that have an asked name are far ahead.
     few = passages[:READ_AT_LEAST]
     reach, now = score_range([p.ranked for p in few if not p.ranked.candidate.name_score]), time.time()
@@ -117,14 +117,6 @@ def closeness_in(query: Query) -> Callable[[Passage], float]:
 def is_sentence(query: Query) -> bool:
     """Whether a query is a whole sentence of some words: no text has all of it in its order by chance."""
     return not _is_bare(query) and len(query.meaning.split()) >= SENTENCE_WORDS
-
-
-def _is_question(query: Query) -> bool:
-    """Whether a query is a whole question, which is rare however common its words are.
-
-    Without a question mark it may be the text of a link.
-    """
-    return is_sentence(query) and query.text.rstrip().endswith("?")
 
 
 def _is_bare(query: Query) -> bool:
