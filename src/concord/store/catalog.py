@@ -13,7 +13,10 @@ from concord.store.outbox import TEXTS, home_of
 from concord.store.rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
+    HAS_SUPERSEDED,
+    OF_SOURCE,
     SOURCE_COLUMNS,
+    chosen,
     chunk_of,
     condition,
     document_of,
@@ -24,11 +27,9 @@ from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileSt
 
 _SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources AS s ORDER BY s.name"
 _GENERATION = "SELECT value FROM kb_meta WHERE key = 'generation'"
-_HAS_SUPERSEDED = "SELECT EXISTS (SELECT 1 FROM kb_documents WHERE superseded_by IS NOT NULL)"
-_OF_SOURCE = "d.source = (SELECT key FROM kb_sources WHERE id = :source)"
 _FILE_STATES = f"""
 SELECT d.id, d.path, d.size, d.mtime_ns, d.file_hash, d.content_hash, d.indexed_at FROM kb_documents AS d
-WHERE {_OF_SOURCE}"""
+WHERE {OF_SOURCE}"""
 _DOCUMENTS = f"SELECT {DOCUMENT_COLUMNS} FROM kb_documents AS d"
 _ENDING = "substr(d.path, length(d.path) - length(:ending) + 1) = :ending"
 _CHUNKS_OF = f"""
@@ -68,7 +69,7 @@ class SqlCatalog(Changes):
     def snapshot(self) -> Snapshot:
         with self._database.read() as session:
             generation, sources, models, superseded, texts = session.several(
-                _GENERATION, _SOURCES, SPACES, _HAS_SUPERSEDED, TEXTS
+                _GENERATION, _SOURCES, SPACES, HAS_SUPERSEDED, TEXTS
             )
         return Snapshot(
             generation[0][0],
@@ -158,10 +159,10 @@ def _selected(select: Select) -> tuple[str, dict[str, Any]]:
     ending = None if select.path_ending is None else f"/{select.path_ending}"
     given = {
         "d.id IN (:ids...)": ("ids", select.ids),
-        _OF_SOURCE: ("source", select.source_id),
+        OF_SOURCE: ("source", select.source_id),
         "d.path = :path": ("path", select.path),
         _ENDING: ("ending", ending),
         "d.superseded_by = :superseder": ("superseder", select.superseded_by),
     }
-    chosen = {sql: item for sql, item in given.items() if item[1] is not None}
-    return f"WHERE {' AND '.join(chosen)}" if chosen else "", dict(chosen.values())
+    conditions, values = chosen(given)
+    return f"WHERE {' AND '.join(conditions)}" if conditions else "", values

@@ -19,7 +19,7 @@ from concord.store.models import (
     new_model,
 )
 from concord.store.outbox import check_here, claim
-from concord.store.rows import TAGS, list_of
+from concord.store.rows import OF_SOURCE, TAGS, list_of
 from concord.store.sql import Database, Row, Session, override
 from concord.store.store_errors import check_vector, unprepared, vectors_gone
 from concord.types import FLOAT_BYTES, ChunkId, Filter, Identity, Pending, Scored, Vector
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _READ_AT_ONCE = 512  # vectors, of all that are listed
 
-_OF_SOURCE = "d.source = (SELECT key FROM kb_sources WHERE id = :source)"
 _LINKED = "SELECT 1 FROM kb_chunk_vectors AS v WHERE v.chunk = c.id AND v.model = :model"
 _WAITING = f"""
 FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document WHERE NOT EXISTS ({_LINKED})"""
@@ -54,7 +53,7 @@ SELECT v.chunk, e.id, e.crc FROM kb_chunk_vectors AS v JOIN kb_embeddings AS e O
 WHERE v.model = :model AND v.chunk IN (:chunks...)"""
 _OF_SOURCES_CHUNKS = f"""
 model = :model AND chunk IN (
-    SELECT c.id FROM kb_documents AS d JOIN kb_chunks AS c ON c.document = d.key WHERE {_OF_SOURCE})"""
+    SELECT c.id FROM kb_documents AS d JOIN kb_chunks AS c ON c.document = d.key WHERE {OF_SOURCE})"""
 _UNUSED = "NOT EXISTS (SELECT 1 FROM kb_chunk_vectors AS v WHERE v.embedding = e.id)"
 _LOOKUPS = "SELECT sum(value) FROM kb_meta WHERE key IN ('cache_hits', 'cache_misses')"
 
@@ -73,12 +72,12 @@ class SqlVectors(VectorIndex):
             values = {"model": self._key(session)}
             if source_id is None:
                 return int(session.value(_COUNT_WAITING, values))
-            statement = f"SELECT count(*) {_WAITING} AND {_OF_SOURCE}"
+            statement = f"SELECT count(*) {_WAITING} AND {OF_SOURCE}"
             return int(session.value(statement, {**values, "source": source_id}))
 
     @override
     def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
-        chosen = "" if source_id is None else f" AND {_OF_SOURCE}"
+        chosen = "" if source_id is None else f" AND {OF_SOURCE}"
         values = {"after": after, "limit": max(limit, 0)}
         with self._database.read() as session:
             values["model"] = self._key(session)

@@ -119,7 +119,8 @@ DOCUMENT_COLUMNS = f"""d.id, (SELECT id FROM kb_sources WHERE key = d.source), d
 CHUNK_COLUMNS = """c.id, d.id, c.position, c.content, c.start_offset, c.end_offset, c.start_line, c.end_line,
 c.page, c.heading, c.last_page, c.start_column, c.end_column"""
 
-_SOURCE = "d.source = (SELECT key FROM kb_sources WHERE id = :source)"
+OF_SOURCE = "d.source = (SELECT key FROM kb_sources WHERE id = :source)"
+HAS_SUPERSEDED = "SELECT EXISTS (SELECT 1 FROM kb_documents WHERE superseded_by IS NOT NULL)"
 _TAGGED = """d.key IN (
     SELECT document FROM kb_document_tags WHERE tag IN (:tags...)
     GROUP BY document HAVING count(*) = :tag_count)"""
@@ -179,9 +180,16 @@ def identity_of(column: str) -> Identity:
 
 def condition(filter: Filter, dialect: Dialect) -> tuple[str, dict[str, Any]]:
     """Return what a document must satisfy: SQL about a document `d`, and the values in it."""
-    parts: list[str] = [] if filter.include_superseded else ["d.superseded_by IS NULL"]
-    values: dict[str, Any] = {}
-    _add_fields(filter, parts, values)
+    parts, values = chosen(
+        {
+            "d.type = :type": ("type", filter.type),
+            OF_SOURCE: ("source", filter.source_id),
+            "d.mtime_ns >= :since": ("since", filter.since and filter.since * NANOSECONDS),
+            "d.mtime_ns <= :until": ("until", filter.until and filter.until * NANOSECONDS),
+        }
+    )
+    if not filter.include_superseded:
+        parts.insert(0, "d.superseded_by IS NULL")
     if filter.tags:
         wanted = sorted(set(filter.tags))
         parts.append(_TAGGED)
@@ -196,16 +204,7 @@ def condition(filter: Filter, dialect: Dialect) -> tuple[str, dict[str, Any]]:
     return " AND ".join(parts) or "TRUE", values
 
 
-def _add_fields(filter: Filter, parts: list[str], values: dict[str, Any]) -> None:
-    if filter.type is not None:
-        parts.append("d.type = :type")
-        values["type"] = filter.type
-    if filter.source_id is not None:
-        parts.append(_SOURCE)
-        values["source"] = filter.source_id
-    if filter.since is not None:
-        parts.append("d.mtime_ns >= :since")
-        values["since"] = filter.since * NANOSECONDS
-    if filter.until is not None:
-        parts.append("d.mtime_ns <= :until")
-        values["until"] = filter.until * NANOSECONDS
+def chosen(given: Mapping[str, tuple[str, Any]]) -> tuple[list[str], dict[str, Any]]:
+    """Return those conditions whose value is given, and the values by name."""
+    chosen = {sql: item for sql, item in given.items() if item[1] is not None}
+    return [*chosen], dict(chosen.values())

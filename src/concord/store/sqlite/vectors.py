@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from concord.store.embeddings import is_intact
 from concord.store.models import Model, VectorTables
-from concord.store.rows import condition
+from concord.store.rows import HAS_SUPERSEDED, condition
 from concord.store.sql import Session, override
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.dialect import DIALECT
@@ -58,7 +58,6 @@ _AT_FIRST = 2  # times the limit: as many vectors are looked up first, because s
 _User = tuple[float, ChunkId, int]  # the score, negated so that the best sorts first, the chunk, its vector
 _Condition = tuple[str, dict[str, Any]]
 _Read = Callable[[list[int]], Mapping[int, Vector]]
-_HAS_SUPERSEDED = "SELECT EXISTS (SELECT 1 FROM kb_documents WHERE superseded_by IS NOT NULL)"
 
 
 def table_of(key: int) -> str:
@@ -118,7 +117,7 @@ class SQLiteVectorTables(VectorTables):
     ) -> list[Scored]:
         from concord.store.sqlite.compare import best_first, normalised  # late, for it imports numpy
 
-        is_everything = filter.is_open and (filter.include_superseded or not session.value(_HAS_SUPERSEDED))
+        is_everything = filter.is_open and (filter.include_superseded or not session.value(HAS_SUPERSEDED))
         among = None if is_everything else condition(filter, DIALECT)
         ids, scores, read = self._scores(session, model, normalised(vector), among, limit, ef)
         nearest: list[Scored] = []

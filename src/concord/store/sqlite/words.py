@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import starmap
 from typing import Any
 
-from concord.store.rows import LAST_CHARACTER, WEIGHTS, condition
+from concord.store.rows import HAS_SUPERSEDED, LAST_CHARACTER, WEIGHTS, condition
 from concord.store.sql import Session, WordTables, override
 from concord.store.sqlite.dialect import DELETED_TRIGGER, DIALECT
 from concord.store.words import SqlWords, levelled
@@ -36,7 +36,6 @@ _FILTERED = _SEARCH.format(
     CROSS JOIN kb_documents AS d ON d.key = +c.document {_MATCHED} AND {{condition}}"""
 )
 
-_HAS_SUPERSEDED = "SELECT EXISTS (SELECT 1 FROM kb_documents WHERE superseded_by IS NOT NULL)"
 _COUNT_CHUNKS = "SELECT value FROM kb_meta WHERE key = 'chunks'"
 _COUNT_TOKENS = "SELECT term, doc FROM kb_chunks_vocab WHERE term IN (:tokens...)"
 _COUNT_PHRASE = "SELECT count(*) FROM kb_chunks_fts WHERE kb_chunks_fts MATCH :match"
@@ -128,7 +127,7 @@ class SQLiteWordTables(WordTables):
 def _statement(session: Session, filter: Filter, values: dict[str, Any]) -> str:
     """Return the statement for a filter, and add the values that it names."""
     if filter.is_open:
-        is_everything = filter.include_superseded or not session.value(_HAS_SUPERSEDED)
+        is_everything = filter.include_superseded or not session.value(HAS_SUPERSEDED)
         return _EVERYTHING if is_everything else _CURRENT
     sql, filter_values = condition(filter, DIALECT)
     values.update(filter_values)
