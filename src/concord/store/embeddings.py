@@ -69,22 +69,17 @@ class SqlVectors(VectorIndex):
     @override
     def count_pending(self, source_id: str | None = None) -> int:
         with self._database.read() as session:
-            values = {"model": self._key(session)}
-            if source_id is None:
-                return int(session.value(_COUNT_WAITING, values))
-            statement = f"SELECT count(*) {_WAITING} AND {OF_SOURCE}"
-            return int(session.value(statement, {**values, "source": source_id}))
+            values = {"model": self._key(session), "source": source_id}
+            of_source = f"SELECT count(*) {_WAITING} AND {OF_SOURCE}"
+            return int(session.value(_COUNT_WAITING if source_id is None else of_source, values))
 
     @override
     def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
         chosen = "" if source_id is None else f" AND {OF_SOURCE}"
-        values = {"after": after, "limit": max(limit, 0)}
+        values = {"after": after, "limit": max(limit, 0), "source": source_id}
         with self._database.read() as session:
             values["model"] = self._key(session)
-            rows = session.rows(
-                f"{_PENDING}{chosen} ORDER BY c.id LIMIT :limit",
-                values if source_id is None else {**values, "source": source_id},
-            )
+            rows = session.rows(f"{_PENDING}{chosen} ORDER BY c.id LIMIT :limit", values)
         return [*map(pending_of, rows)]
 
     @override

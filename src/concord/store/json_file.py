@@ -12,7 +12,7 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from concord.store.contract import EVERY, Place, Select, TextHash, WordIndex
 from concord.store.embeddings import SqlCache
 from concord.store.files import file_birthplace, file_identity, file_lock, organisations_beside
 from concord.store.json_format import contents_of, decoded, saved_in
-from concord.store.sql import Database, Duplicate, override
+from concord.store.sql import Database, Duplicate, explained, override, says
 from concord.store.sqlite.connections import Connection, open_nothing
 from concord.store.sqlite.dialect import DIALECT
 from concord.store.sqlite.file import translated
@@ -262,27 +262,22 @@ def _encoded(connection: Connection) -> bytes:
     try:
         return msgspec.json.encode(saved)
     except UnicodeEncodeError as fault:
-        odd = next((document.path for document in saved.documents if not _is_unicode(document)), "something")
+        odd = next(
+            (document.path for document in saved.documents if repr(fault.object) in repr(document)),
+            "something",
+        )
         raise BadValue(
             f"{odd} holds half a character, which a JSON file cannot",
             hint="rename or convert a file; notes are mended by exporting and importing them again",
         ) from fault
 
 
-def _is_unicode(document: Document) -> bool:
-    try:
-        msgspec.json.encode(document)
-    except UnicodeEncodeError:
-        return False
-    return True
+_REFUSED = says(
+    BackendDown,
+    "{place} cannot be used: {fault}",
+    Hint(Action.STORE, "check the folder, or use another {store}"),
+)
 
 
-@contextmanager
-def _explained(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as fault:
-        raise BackendDown(
-            f"{path} cannot be used: {fault.strerror}",
-            hint=Hint(Action.STORE, "check the folder, or use another {store}"),
-        ) from fault
+def _explained(path: str) -> AbstractContextManager[None]:
+    return explained(OSError, ((OSError, _REFUSED),), path)

@@ -126,7 +126,8 @@ def says(kind: type[KBError], message: str, hint: str) -> Callable[[object, str]
     """Return what makes an error of ours; the message may name the {place} and say the {fault}."""
 
     def explain(fault: object, place: str) -> KBError:
-        return kind(message.format(place=place, fault=str(fault).strip().partition("\n")[0]), hint=hint)
+        said = getattr(fault, "strerror", None) or str(fault).strip().partition("\n")[0]
+        return kind(message.format(place=place, fault=said), hint=hint)
 
     return explain
 

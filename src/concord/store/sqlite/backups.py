@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 import apsw
 
@@ -17,6 +17,7 @@ from concord.core.filesystem import HAS_LOCKS, sync_names
 from concord.core.protocols import Progress
 from concord.store.files import file_birthplace, hold_file
 from concord.store.outbox import part_from_original
+from concord.store.sql import explained, says
 from concord.store.sqlite.connections import Connection, Readers, closed_on_failure
 from concord.store.sqlite.dialect import DIALECT
 from concord.store.sqlite.file import APPLICATION_ID, DAMAGE, translated
@@ -109,14 +110,11 @@ def _delete(file: str) -> None:
         os.unlink(file)
 
 
-@contextmanager
-def _explained(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as fault:
-        raise BackendDown(
-            f"{path} cannot be written: {fault.strerror}", hint="check that its folder may be written"
-        ) from fault
+_REFUSED = says(BackendDown, "{place} cannot be written: {fault}", "check that its folder may be written")
+
+
+def _explained(path: str) -> AbstractContextManager[None]:
+    return explained(OSError, ((OSError, _REFUSED),), path)
 
 
 def _copy(source: Connection, target: Connection, progress: Progress) -> None:

@@ -12,6 +12,7 @@ import apsw
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, SchemaTooNew
 from concord.store import schema
 from concord.store.links import name_all
+from concord.store.sql import explained, says
 from concord.store.sqlite import dialect
 from concord.store.sqlite.connections import Connection, Readers, closed_on_failure, open_to_write
 from concord.store.sqlite.file import APPLICATION_ID, DAMAGE, Location, forget_begun, translated
@@ -152,12 +153,14 @@ def _check_org(connection: Connection, location: Location) -> None:
         )
 
 
+_NO_FOLDER = says(
+    BackendDown,
+    "{place} cannot be made: {fault}",
+    Hint(Action.STORE, "use another {store}, or make it yourself"),
+)
+
+
 def _make_folder(location: Location) -> None:
     folder = os.path.dirname(location.path)
-    try:
+    with explained(OSError, ((OSError, _NO_FOLDER),), folder):
         os.makedirs(folder, mode=0o700, exist_ok=True)  # what is indexed is for its owner's eyes
-    except OSError as fault:
-        raise BackendDown(
-            f"{folder} cannot be made: {fault.strerror}",
-            hint=Hint(Action.STORE, "use another {store}, or make it yourself"),
-        ) from fault
