@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from concord.core.errors import KBError
+from concord.search.blend import moments
 from concord.search.document_vectors import document_vectors
 from concord.search.judge import Judged, Verdict
 from concord.types import Chunk, ChunkId, Group, Hit, Part, Query, SectionSpan
@@ -98,7 +98,7 @@ def _by_document(leads: Sequence[Judged], query: Query, tools: Tools) -> list[Ju
     near = _document_cosines(leads, query, tools)
     if len(near) < 2:
         return list(leads)
-    mean, spread = fmean(near.values()), pstdev(near.values()) or 1.0
+    mean, spread = moments(list(near.values()))
 
     def worth(row: Judged) -> float:
         odds = math.log(max(row.score, LEAST) / max(1 - row.score, LEAST))
