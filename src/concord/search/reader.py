@@ -72,7 +72,7 @@ def by_reading(
     """Return the passages with those that were read in the order of score and reader together.
 
     Each document keeps its places, unless `across_documents`: the reader tells which passage of an article
-    answers (0.90 of 120 questions have the right paragraph first, 0.85 without), not which abstract is on the
+    answers (0.86 of 600 questions have the right paragraph first, 0.83 without), not which abstract is on the
     subject. Passages that define what the query names stay first. The score is that of a verdict without the
     reader. What the reader makes of code counts for the order only.
     """
