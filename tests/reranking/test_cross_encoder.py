@@ -63,7 +63,7 @@ def test_the_window_is_what_the_directory_names(tmp_path: Path, files: dict[str,
     ("make", "kind", "said"),
     [
         (lambda tmp: "", BadValue, "rerank.model"),
-        (lambda tmp: tmp / "nowhere", BadValue, "no model.onnx"),
+        (lambda tmp: tmp / "nowhere", BadValue, "names no model"),
         (lambda tmp: spoilt(tmp / "m", "tokenizer.json", None), BadValue, "no tokenizer.json"),
         (lambda tmp: spoilt(tmp / "m", "tokenizer.json", b"{}"), Unavailable, "tokenizer.json"),
         (lambda tmp: spoilt(tmp / "m", "model.onnx", b"nonsense"), Unavailable, "does not run"),

@@ -24,7 +24,7 @@ from concord.core.overriding import override
 from concord.core.protocols import Embedder
 from concord.embed.native import native_code
 from concord.embed.prefixes import Prefixes
-from concord.embed.runtime import INPUTS, Session, find_model, model_file, read_json, read_window
+from concord.embed.runtime import INPUTS, Session, find_model, read_json, read_window
 from concord.embed.tokenizer import ModelTokenizer
 from concord.types import Identity, Vector
 
@@ -138,8 +138,7 @@ class OnnxEmbedder(Encoder):
 
     def __init__(self, options: Mapping[str, Any], paths: Paths) -> None:
         given = str(options.get("embed.model") or "")
-        self._home = _directory(given, paths)
-        self._file = _model_file(self._home)
+        self._home, self._file = find_model(given, paths, "embed.model")
         name = Path(os.path.expanduser(given)).name  # not that of the directory, which may be a version's
         card, threads = read_card(self._home, name), int(options.get("embed.threads") or 0)
         super().__init__(
@@ -238,27 +237,6 @@ def read_card(home: Path, name: str) -> Card:
         query_prefix=ours.get("query_prefix", prompts.get("query", "")),
         document_prefix=ours.get("document_prefix", prompts.get("document", prompts.get("passage", ""))),
     )
-
-
-def _directory(name: str, paths: Paths) -> Path:
-    sought = find_model(name, paths)
-    if sought.directory is None:
-        looked = f": looked in {sought.told}" if sought.places else ""
-        raise BadValue(
-            f"embed.model names no model on this machine, {name!r}{looked}",
-            hint="set embed.model to a directory with model.onnx and tokenizer.json; none is downloaded",
-        )
-    return sought.directory
-
-
-def _model_file(home: Path) -> Path:
-    model, missing = model_file(home)
-    if missing:
-        raise BadValue(
-            f"the model directory {home} has no {missing}",
-            hint="export the model to ONNX (for example with optimum-cli) together with its fast tokenizer",
-        )
-    return model
 
 
 def _pooling(home: Path, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Pooling:

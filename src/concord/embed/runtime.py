@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from concord.core.config import Paths
 from concord.core.errors import BadValue, KBError
@@ -35,28 +35,32 @@ _SPIN_US = "20"
 Error = Callable[[str], KBError]
 
 
-class Sought(NamedTuple):
-    """The directory of a model; where it was looked for, if nothing was found."""
+def find_model(name: str, paths: Paths, setting: str) -> tuple[Path, Path]:
+    """Return the directory of a model, given as such or by a name, and the model in it.
 
-    directory: Path | None
-    places: tuple[Path, ...]
+    Names are looked for under our own `models` and in Hugging Face's cache.
 
-    @property
-    def told(self) -> str:
-        """The places, for a sentence."""
-        return ", ".join(map(str, self.places))
-
-
-def find_model(name: str, paths: Paths) -> Sought:
-    """Look for a model: a directory, or a name under our own `models` and in Hugging Face's cache."""
+    Raises:
+        BadValue: there is none, or something is missing that it cannot do without.
+    """
     given = Path(os.path.expanduser(name))  # pathlib's own raises for a stranger's ~
-    if name and given.is_dir():
-        return Sought(given, ())
-    if not _NAME.fullmatch(name):
-        return Sought(None, (given,) if name else ())
-    own, hub = Path(paths.models, name), Path(paths.hub, f"models--{name.replace('/', '--')}")
-    whole = (home for home in (own, *_snapshots(hub)) if not model_file(home)[1])
-    return Sought(next(whole, None), (given.absolute(), own, hub))
+    looked = [given.absolute()] if name else []
+    if _NAME.fullmatch(name) and not given.is_dir():
+        hub = Path(paths.hub, f"models--{name.replace('/', '--')}")
+        looked += [Path(paths.models, name), *(_snapshots(hub) or [hub])]
+    known = [(home, *_model_file(home)) for home in looked if home.is_dir()]
+    for home, model, missing in sorted(known, key=lambda row: bool(row[2])):  # a whole one first
+        if missing:
+            raise BadValue(
+                f"the model directory {home} has no {missing}",
+                hint="export the model to ONNX (as with optimum-cli) together with its fast tokenizer",
+            )
+        return home, model
+    places = ", ".join(map(str, looked)) or "no folder"
+    raise BadValue(
+        f"{setting} names no model on this machine, {name!r}: looked in {places}",
+        hint=f"set {setting} to a directory with model.onnx and tokenizer.json; none is downloaded",
+    )
 
 
 def _snapshots(repository: Path) -> list[Path]:
@@ -68,7 +72,7 @@ def _snapshots(repository: Path) -> list[Path]:
     return sorted((repository / "snapshots").glob("*"), key=lambda home: (home.name != current, home.name))
 
 
-def model_file(directory: Path) -> tuple[Path, str]:
+def _model_file(directory: Path) -> tuple[Path, str]:
     """Return where a directory's model is, and the name of what it cannot do without and has not."""
     places = [directory / name for name in _MODEL_FILES]
     model = next((place for place in places if place.is_file()), places[0])

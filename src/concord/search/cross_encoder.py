@@ -17,7 +17,7 @@ from concord.core.batches import batched
 from concord.core.config import Paths
 from concord.core.errors import BadValue, Unavailable
 from concord.embed.native import native_code
-from concord.embed.runtime import INPUTS, Session, find_model, model_file, padding_id, read_window
+from concord.embed.runtime import INPUTS, Session, find_model, padding_id, read_window
 from concord.search.rerank import weighed
 from concord.text.clean import encodable
 from concord.types import ChunkId, Ranked
@@ -101,16 +101,7 @@ class CrossEncoder:
 def _load(home: str, paths: Paths, threads: int) -> _Model:
     if not home:
         raise BadValue("rerank.model does not say where the cross-encoder is", hint=_HINT)
-    sought = find_model(home, paths)
-    if sought.directory is None:
-        raise BadValue(
-            f"there is no model.onnx with a tokenizer.json for rerank.model, {home}: looked in {sought.told}",
-            hint=_HINT,
-        )
-    directory = sought.directory
-    model, missing = model_file(directory)
-    if missing:
-        raise BadValue(f"there is no {missing} in rerank.model, {home}", hint=_HINT)
+    directory, model = find_model(home, paths, "rerank.model")
     window = read_window(directory)
     session = Session(str(model), model, threads, partial(_unavailable, str(model)))
     return _Model(_tokenizer(directory / "tokenizer.json", window), session, window)
