@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Struct
@@ -262,6 +261,8 @@ def _eval_report(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonOb
 
 def evaluated(kb: KnowledgeBase, args: Evaluate, progress: Progress) -> Evaluation | OwnEvaluation:
     """Evaluate search on a judged collection, on questions in a file, or on one's own documents."""
+    from pathlib import Path  # late: no search needs it
+
     measuring = kb.measuring
     if args.folder is None:
         save = Path(args.save) if args.save else None
@@ -277,6 +278,8 @@ def _eval(kb: KnowledgeBase, args: Evaluate, progress: Progress) -> JsonObject:
 
 def calibrated(kb: KnowledgeBase, args: Calibrate, progress: Progress) -> Refit:
     """Fit confidence to judged queries, and to feedback."""
+    from pathlib import Path
+
     folder = Path(args.folder) if args.folder else None
     near_misses = tuple(map(Path, args.near_misses))
     return kb.measuring.calibrate(folder, **_part(args), near_misses=near_misses, progress=progress)
@@ -287,6 +290,8 @@ def _calibrate(kb: KnowledgeBase, args: Calibrate, progress: Progress) -> JsonOb
 
 
 def _part(args: Judged) -> dict[str, Any]:
+    from pathlib import Path
+
     unanswerable = tuple(map(Path, args.unanswerable))
     return {"unanswerable": unanswerable, "split": args.split, "limit": args.limit}
 

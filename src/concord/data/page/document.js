@@ -23,7 +23,7 @@ export async function show(main, now, { signal }) {
   main.replaceChildren(h("div.reading", outline, h("article.paper", header(part, now), body), about));
   if (part.type === "pdf" && now.as !== "raw") pages(body, part, /:p(\d+)/.exec(now.at)?.[1]);
   else text(body, part, now, ask);
-  await Promise.allSettled([outlined(outline, part, now, signal), related(about, body, part, signal)]);
+  await Promise.allSettled([outlined(outline, part, now, signal), related(about, part, signal)]);
 }
 
 function header(part, now) {
@@ -127,16 +127,13 @@ async function outlined(place, part, now, signal) {
 const facts = (part) =>
   h("ul.plain.soft", [part.source, part.type, part.tags.join(", "), `${count(part.lines)} lines`, part.modified_at && `changed ${ago(part.modified_at)}`].filter(Boolean).map((told) => h("li", told)));
 
-async function related(about, body, part, signal) {
-  const links = new Map([...body.querySelectorAll(".prose a[href]")].map((from) => [from.href, from.textContent.trim()]));
+async function related(about, part, signal) {
   const list = (title, items) => items.length && about.append(h("h2", title), h("ul.plain", items.slice(0, MANY).map((item) => h("li", item))));
   const { out, back, broken } = await api.get(`/documents/${part.document_id}/links`, {}, signal);
   const other = (end) => link({ at: end.path }, h("bdi", end.title || end.path));
   const once = (ends) => [...new Map(ends.map((end) => [end.document_id, end])).values()].map(other);
   list("Links to", once(out));
   list("Linked from", once(back));
-  const outside = [...links].filter(([href, told]) => told && !href.startsWith(location.origin));
-  list("On the web", outside.map(([href, told]) => h("a", { href, target: "_blank", rel: "noreferrer" }, h("bdi", told))));
   list("Broken links", broken.map((end) => h("bdi", end.target)));
   const near = await api.get(`/documents/${part.document_id}/related`, { limit: MANY }, signal);
   list("Related", near.related.map(other));

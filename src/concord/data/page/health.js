@@ -10,7 +10,7 @@ export async function show(main, now, { signal }) {
   const [checked, figures, measured] = [h("div.stack"), h("div.stack"), h("div.stack")];
   main.replaceChildren(h("section.column", h("h1", "Health"), checked, figures, measured));
   const stats = api.get("/stats", {}, signal).then((found) => figures.replaceChildren(...numbers(found)));
-  const quality = api.get("/eval", {}, signal).then(({ report, note }) => measured.replaceChildren(h("h2", "How good it is"), ...good(report, note)));
+  const quality = api.get("/eval", {}, signal).then(({ report, note }) => measured.replaceChildren(h("h2", "How good it is"), ...good(report, note).filter(Boolean)));
   await Promise.all([examined(checked, () => api.get("/doctor", {}, signal)), stats, quality]);
 }
 
@@ -60,12 +60,13 @@ function numbers(stats) {
 /** What the last evaluation measured: whether scores and labels hold, and how long each mode takes. */
 function good(report, note) {
   if (!report) return [h("p.soft", note)];
-  const { calibration: { score, hit_labels: labels }, measures, mode_latency_ms: modes } = report;
+  const { calibration: { score, hit_labels: labels }, measures, mode_latency_ms: modes = {}, kinds = {} } = report;
+  const asked = report.queries ?? Object.values(kinds).reduce((sum, n) => sum + n, 0); // of one's own documents
   return [
-    h("p.soft", `nDCG@10 ${measures.auto["nDCG@10"].toFixed(3)} on ${report.collection}, ${plural(report.queries, "question")}, ${ago(report.measured_at)}.`),
+    h("p.soft", `nDCG@10 ${measures.auto["nDCG@10"].toFixed(3)} on ${report.collection}, ${plural(asked, "question")}, ${ago(report.measured_at)}.`),
     h("h3", `Of results with such a score, how many were relevant (ECE ${score.ece.toFixed(3)})`), plot(score.bins),
     h("h3", "Of results with such a label"), bars(labels.map(({ label, n, precision }) => [label.replace("_", " "), precision, `${percent(precision)} of ${count(n)}`])),
-    h("h3", "How long a search takes, median"), shares(Object.entries(modes).map(([mode, { p50 }]) => [mode, p50, `${p50.toFixed(1)} ms`])),
+    modes.auto && h("h3", "How long a search takes, median"), shares(Object.entries(modes).map(([mode, { p50 }]) => [mode, p50, `${p50.toFixed(1)} ms`])),
   ];
 }
 
