@@ -19,7 +19,7 @@ FILLER = (
 
 
 def pairs_of(knowledge: KnowledgeBase, n: int = 100) -> list[Pair]:
-    return own_pairs(knowledge.store.catalog, knowledge.store.journal, n)
+    return own_pairs(knowledge.store, n)
 
 
 def asked(knowledge: KnowledgeBase) -> dict[str, str]:

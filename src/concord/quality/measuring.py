@@ -84,7 +84,7 @@ class Measuring:
 
         store, settings = self._parts.store, self._parts.settings
         source_id = find_source(source, store.catalog.snapshot().sources).id if source else None
-        pairs = own_pairs(store.catalog, store.journal, n, source_id)
+        pairs = own_pairs(store, n, source_id)
         if save is not None:
             save_beir(pairs, store, Path(save), source_id)
         active = store.catalog.snapshot().active

@@ -10,13 +10,12 @@ import hashlib
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
-from urllib.parse import unquote
 
 from msgspec import Struct
 
-from concord.store.contract import Catalog, Journal, Select
+from concord.store.contract import Journal, Links, Select, Store
 from concord.text.headings import MARKDOWN_TYPES, heading_lines, line_words
 from concord.text.tokens import has_undivided, pattern, tokenize
 from concord.text.word_lists import is_stop_word, significant
@@ -26,19 +25,15 @@ LEAST_WORDS = 3  # that mean something: "Overview" or "See also" names nothing i
 LONGEST = 200  # characters of what may be asked
 LEAST_TEXT = 200  # characters of a document that is to be found by what is left of it
 OF_A_DOCUMENT = 3  # pairs of one document at most, so that a book is not the whole measure
+WRITTEN = ("link", "wiki")  # kinds of link that have words of their own
 MOST_READ = 5_000  # documents that are looked through: enough for any number of pairs that is asked
 
 Hidden = tuple[str, str]  # a document's id, and words that it is not to be found by
 
-_MARKDOWN_LINK = pattern(r"(?<!!)\[([^\[\]\n]{3,200})\]\(<?([^)>\s]{1,500})>?(?:\s[^)\n]{0,200})?\)")
-_WIKI_LINK = pattern(r"\[\[(?P<to>[^\[\]|\n]{1,300})\|([^\[\]|\n]{3,200})\]\]")
-_ELSEWHERE = pattern(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
-_INDEX = pattern(r"(?:^|/)_?(?:index|readme)$", re.IGNORECASE)
 _DOCSTRING = pattern(
     r"""(?:"{3}|'{3})(?P<python>[^"']{15,2000}?)(?:"{3}|'{3})|/\*\*(?P<block>[^/]{15,2000}?)\*/"""
 )
 _SENTENCE = pattern(r"[^.\n@:]{10,200}(?:\n[^.\n@:]{1,200}){0,2}")
-_MARKS = pattern(r"[`*\\]+|^\W+")
 
 
 class Pair(Struct, frozen=True):
@@ -50,23 +45,25 @@ class Pair(Struct, frozen=True):
     hidden: tuple[Hidden, ...] = ()
 
 
-def own_pairs(catalog: Catalog, journal: Journal, n: int, source_id: str | None = None) -> list[Pair]:
+def own_pairs(store: Store, n: int, source_id: str | None = None) -> list[Pair]:
     """Return at most `n` pairs, as many of each kind as there are, always the same ones."""
+    catalog = store.catalog
     current = [d for d in catalog.documents(Select(source_id=source_id)) if d.superseded_by is None]
     copies = Counter(document.content_hash for document in current if document.content_hash)
     own = [document for document in current if copies[document.content_hash] < 2]
-    places = _Places(own)
+    readable = {document.id for document in own}
     found: dict[str, dict[str, list[Pair]]] = defaultdict(lambda: defaultdict(list))
     for document in sorted(own, key=lambda document: _shuffled(document.id))[:MOST_READ]:
         chunks = catalog.chunks(document.id)
         if sum(len(chunk.text) for chunk in chunks) >= LEAST_TEXT:
-            for pair in _of_document(document, chunks, places):
+            of_text, of_links = _of_document(document, chunks), _links(document, store.links, readable)
+            for pair in chain(of_text, of_links):
                 found[pair.kind][_plain(pair.query)].append(pair)
-    kinds = [_unambiguous(pairs, places.readable) for pairs in found.values()]
-    return _chosen([*kinds, _judged(journal, {document.id for document in own})], n)
+    kinds = [_unambiguous(pairs, readable) for pairs in found.values()]
+    return _chosen([*kinds, _judged(store.journal, readable)], n)
 
 
-def _of_document(document: Document, chunks: Sequence[Chunk], places: _Places) -> Iterator[Pair]:
+def _of_document(document: Document, chunks: Sequence[Chunk]) -> Iterator[Pair]:
     named = (document.title, document.title)
     if _is_telling(document.title) and tokenize(document.title) != tokenize(_stem(document.path)):
         yield _named(_kind_of_title(document), document, *named)
@@ -77,7 +74,6 @@ def _of_document(document: Document, chunks: Sequence[Chunk], places: _Places) -
             yield from _docstrings(document, chunk)
         elif document.type in MARKDOWN_TYPES:
             yield from _headings(document, chunk)
-            yield from _links(document, chunk, places)
 
 
 def _kind_of_title(document: Document) -> str:
@@ -104,46 +100,13 @@ def _docstrings(document: Document, chunk: Chunk) -> Iterator[Pair]:
             yield _named("docstring", document, " ".join(sentence[0].split()), found[0])
 
 
-def _links(document: Document, chunk: Chunk, places: _Places) -> Iterator[Pair]:
+def _links(document: Document, links: Links, readable: set[str]) -> Iterator[Pair]:
     """Yield what a document calls others. It still does so when it is asked, as it does for whoever asks."""
-    for found in chain(_MARKDOWN_LINK.finditer(chunk.text), _WIKI_LINK.finditer(chunk.text)):
-        is_wiki = found.re is _WIKI_LINK
-        words, to = (found[2], found["to"]) if is_wiki else (found[1], found[2])
-        target = places.named(to, document.path)
-        if target and target != document.id:
-            yield Pair("link", " ".join(_MARKS.sub("", words).split()), (target,))
-
-
-class _Places:
-    """Where links lead: documents by the ends of their paths, without what a site adds or leaves out."""
-
-    def __init__(self, documents: Iterable[Document]) -> None:
-        self.readable: set[str] = set()
-        self._by_name: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        for document in documents:
-            self.readable.add(document.id)
-            key = _key(document.path)
-            self._by_name[key.rpartition("/")[2]].append((f"/{key}", document.id))
-
-    def named(self, target: str, path: str) -> str | None:
-        """Return the one document that a link in another leads to."""
-        target = unquote(target.partition("#")[0].partition("?")[0])
-        if not target.strip("/.") or _ELSEWHERE.match(target):
-            return None
-        here = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-        for end in (here, target) if not target.startswith("/") else (target,):
-            key = _key(end)
-            found = [
-                id for known, id in self._by_name.get(key.rpartition("/")[2], ()) if known.endswith(f"/{key}")
-            ]
-            if len(found) == 1:
-                return found[0]
-        return None
-
-
-def _key(path: str) -> str:
-    """Return a path as links may write it: docs/intro/_index.md, docs/intro/ and /docs/intro are the same."""
-    return _INDEX.sub("", posixpath.splitext(path.strip("/"))[0]).strip("/").casefold()
+    for row in links.outgoing(document.id):
+        target, link = row.document_id, row.link
+        is_written = link.kind in WRITTEN and link.words != link.target
+        if is_written and target in readable and target != document.id:
+            yield Pair("link", " ".join(link.words.split()), (target,))
 
 
 def _stem(path: str) -> str:
