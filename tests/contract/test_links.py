@@ -123,3 +123,11 @@ def test_a_document_that_nothing_links_to_is_an_orphan(store: Store):
     put(store, "docs/there.md", linking("to itself", "there.md"))
     put(store, "docs/a.md", linking("see", "there.md"))
     assert store.links.orphans("docs") == {"docs/a.md"}
+
+
+def test_of_titles_within_each_other_the_longest_is_mentioned(store: Store):
+    put(store, "docs/b.md", "text", title="User guide")
+    put(store, "docs/c.md", "text", title="User guide for operators")
+    put(store, "docs/a.md", "Read the User Guide for Operators.")
+    find_mentions(store)
+    assert leads(store) == {"user guide for operators": "docs/c.md"}

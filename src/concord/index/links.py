@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from concord.core.protocols import Progress
 from concord.index.batch import WHOLE_DOCUMENTS
@@ -30,8 +31,10 @@ class Mentions:
 
     def __init__(self, titles: Iterable[Named]) -> None:
         self._by_opening: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # in words
         for called in titles:
             self._by_opening[called.opening][called.name] = called.title
+            self._lengths[called.opening].add(called.name.count(" ") + 1)
 
     def drop(self, names: Iterable[str]) -> None:
         """Look for some titles no more."""
@@ -40,20 +43,26 @@ class Mentions:
 
     def within(self, text: str, tokens: Sequence[str]) -> set[str]:
         """Return the titles in a text, of titles within each other the longest; no more than count."""
+        # Few words begin a title: they are picked out first, because every text is read word by word.
+        known = self._by_opening
+        pairs = map(" ".join, pairwise(tokens))
+        starts = {at for at, opening in enumerate(pairs) if opening in known}
+        starts.update(at for at, word in enumerate(tokens) if word in known)
         found: set[str] = set()
-        at = 0
-        while at < len(tokens) and len(found) < MOST_MENTIONED:
-            name = self._at(text, tokens, at)
-            found.update([name] if name else ())
-            at += name.count(" ") + 1
+        end = 0
+        for at in sorted(starts):
+            if at >= end and len(found) < MOST_MENTIONED and (name := self._at(text, tokens, at)):
+                found.add(name)
+                end = at + name.count(" ") + 1
         return found
 
     def _at(self, text: str, tokens: Sequence[str], at: int) -> str:
         """Return the longest title that begins at a token; empty if none does."""
-        both = self._by_opening.get(" ".join(tokens[at : at + 2]), ())
-        fitting = [name for name in both if name == " ".join(tokens[at : at + name.count(" ") + 1])]
-        if fitting:
-            return max(fitting, key=len)
+        opening = " ".join(tokens[at : at + 2])
+        for length in sorted(self._lengths.get(opening, ()), reverse=True):
+            name = " ".join(tokens[at : at + length])
+            if name in self._by_opening[opening]:
+                return name
         title = self._by_opening.get(tokens[at], {}).get(tokens[at], "")
         return tokens[at] if title and is_name(title) and title in text else ""
 
@@ -114,9 +123,7 @@ def _read_waiting(store: Store, limit: int, progress: Progress) -> None:
 
 def _openings(texts: Iterable[Sequence[str]]) -> set[str]:
     """Return all words of texts, and all pairs of neighbours: every title in them begins so."""
-    return {
-        part for tokens in texts for part in (*tokens, *map(" ".join, zip(tokens, tokens[1:], strict=False)))
-    }
+    return {part for tokens in texts for part in (*tokens, *map(" ".join, pairwise(tokens)))}
 
 
 def _keep(found: Mapping[ChunkId, Iterable[str]], store: Store, limit: int) -> list[str]:
