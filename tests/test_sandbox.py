@@ -34,7 +34,8 @@ class Echo:
         print("a library that prints")
         os.write(1, b"and one that writes to the descriptor")
         return Extracted(data.decode(), "pdf", title=name, tags=("a", "b"), details={"n": [1, None, "ä"]},
-                         page_starts=(0, 3), file_lines=(1, 7), language="python", body_start=len(data) // 2)
+                         page_starts=(0, 3), file_lines=(1, 7), language="python", body_start=len(data) // 2,
+                         links=(("a", "b"),))
 
 class Locked:
     def extract(self, data, name):
