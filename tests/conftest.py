@@ -48,6 +48,7 @@ os.environ[NO_ENGINE] = "never"
 # Thousands of searches are not about the reader, which takes as long as all else of one. And it computes in
 # int8, which processors round differently. `test_reader.py` turns it on.
 os.environ.setdefault("KB_READER_ENABLED", "false")
+os.environ.setdefault("KB_OCR_ENGINE", "none")  # whether an engine is installed must not change other tests
 
 # A shell starts what runs in the background with Ctrl-C ignored, and every child inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

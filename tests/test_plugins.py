@@ -23,10 +23,12 @@ from concord.extract.html import HtmlExtractor
 from concord.extract.mail import MailExtractor
 from concord.extract.manpage import ManualExtractor
 from concord.extract.notebook import NotebookExtractor
+from concord.extract.ocr import RapidOcrExtractor, TesseractExtractor, engine
 from concord.extract.ooxml import SlidesExtractor, WordExtractor
 from concord.extract.open_document import OpenDocumentExtractor, RichTextExtractor, SheetExtractor
 from concord.extract.pdf import PdfExtractor
 from concord.extract.reader import SandboxedReader
+from concord.extract.scans import ScanReader
 from concord.extract.text import CodeExtractor, MarkdownExtractor, PlainExtractor
 from concord.knowledge import KnowledgeBase
 from concord.search.cross_encoder import CrossEncoder
@@ -75,6 +77,8 @@ EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     SheetExtractor,
     MailExtractor,
     DrawingExtractor,
+    RapidOcrExtractor,
+    TesseractExtractor,
     ManualExtractor,
 )
 READERS: Sequence[Callable[..., FileReader]] = (SandboxedReader,)
@@ -88,6 +92,7 @@ CHECKED: dict[str, Sequence[object]] = {
     "vectors": OUTSIDE,
     "extractors": EXTRACTORS,
     "readers": READERS,
+    "pictures": (engine, ScanReader),
     "rerankers": RERANKERS,
     "strategies": STRATEGIES,
 }

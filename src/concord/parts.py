@@ -18,7 +18,7 @@ from concord.core.values import check_org
 from concord.types import Home, Identity, Model
 
 if TYPE_CHECKING:
-    from concord.core.protocols import Embedder, PageReader
+    from concord.core.protocols import Embedder, PageReader, PictureReader
     from concord.index.reading import ReadLimits
     from concord.store.contract import OutsideVectors, Salvage, Store
 
@@ -253,6 +253,18 @@ class Parts:
     def reader(self) -> PageReader:
         """What turns files into text."""
         opened: PageReader = self.once("reader", lambda: plugins.load("readers", "files")())
+        return opened
+
+    @property
+    def pictures(self) -> PictureReader | None:
+        """What reads scans and pictures; None where no engine for it is installed, or none is wanted."""
+        wish = self.settings["ocr.engine"]
+        if wish == NONE or (engine := plugins.load("pictures", "engine")(wish)) is None:
+            return None
+        folder = self.settings.paths.cache
+        opened: PictureReader = self.once(
+            "pictures", lambda: plugins.load("pictures", "scans")(self.reader, engine, folder)
+        )
         return opened
 
     def limits(self) -> ReadLimits:

@@ -11,14 +11,14 @@ _FILE_ID = bytes(range(16))
 
 
 def make_pdf(
-    pages: Sequence[Sequence[str] | None],
+    pages: Sequence[Sequence[str] | bytes | None],
     *,
     info: Mapping[str, str] | None = None,
     sizes: Sequence[int] = (),
     password: str | None = None,
     outline: Sequence[tuple[str, int]] = (),
 ) -> bytes:
-    """Return a PDF with these lines on its pages, for None a picture.
+    """Return a PDF with these lines on its pages, for None a picture, for bytes the one that they are as PNG.
 
     `sizes` are the font sizes of a page's first lines; `outline` has titles, and their pages from 0.
     """
@@ -59,15 +59,26 @@ def make_bomb(operators: int) -> bytes:
     )
 
 
-def _content(lines: Sequence[str] | None, sizes: Sequence[int]) -> bytes:
+def _content(lines: Sequence[str] | bytes | None, sizes: Sequence[int]) -> bytes:
     if lines is None:
         return b"q 612 0 0 792 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID 0 EI Q"
+    if isinstance(lines, bytes):
+        return b"q 612 0 0 792 0 0 cm " + _inline_picture(lines) + b" Q"
     parts = ["BT 72 720 Td 16 TL"]
     for n, line in enumerate(lines):
         size = sizes[n] if n < len(sizes) else 11
         text = line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
         parts.append(f"/F1 {size} Tf ({text}) Tj T*")
     return "\n".join([*parts, "ET"]).encode("cp1252")
+
+
+def _inline_picture(png: bytes) -> bytes:
+    """Return a PNG of one part as PDF has pictures, whose lines of pixels are packed in the same way."""
+    wide, high = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
+    start = png.index(b"IDAT")
+    data = png[start + 4 : start + 4 + int.from_bytes(png[start - 4 : start], "big")]
+    packed = b"/F /Fl /DP << /Predictor 15 /Colors 3 /Columns %d >>" % wide
+    return b"BI /W %d /H %d /CS /RGB /BPC 8 %s ID %s\nEI" % (wide, high, packed, data)
 
 
 def _outline(entries: Sequence[tuple[str, int]], first: int) -> list[bytes]:

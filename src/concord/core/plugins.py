@@ -54,11 +54,17 @@ TABLES: dict[str, dict[str, str]] = {
         "book": "concord.extract.book:BookExtractor",
         "rich_text": "concord.extract.open_document:RichTextExtractor",
         "mail": "concord.extract.mail:MailExtractor",
+        "rapidocr": "concord.extract.ocr:RapidOcrExtractor",
+        "tesseract": "concord.extract.ocr:TesseractExtractor",
         "drawing": "concord.extract.drawing:DrawingExtractor",
         "manual": "concord.extract.manpage:ManualExtractor",
     },
     "readers": {
         "files": "concord.extract.reader:SandboxedReader",
+    },
+    "pictures": {
+        "engine": "concord.extract.ocr:engine",
+        "scans": "concord.extract.scans:ScanReader",
     },
     "rerankers": {
         "cosine": "concord.search.rerank:CosineReranker",
@@ -79,6 +85,7 @@ ONE = {  # what a part of each kind is called in a sentence
     "vectors": "place for vectors",
     "extractors": "extractor",
     "readers": "reader",
+    "pictures": "reader of pictures",
     "rerankers": "reranker",
     "strategies": "strategy",
 }

@@ -12,6 +12,9 @@ from typing import Protocol
 from concord.types import ChunkId, Extracted, Identity, Leg, Query, Ranked, RankedList, Vector
 
 Progress = Callable[[str, int, int | None], None]  # stage, done so far, total when it is known
+NO_TEXT_LAYER = "no text layer (scanned)"  # why a PDF that is pictures alone holds no text
+BINARY = "binary"  # why a file is left out that nothing of ours reads
+PICTURE_EXTENSIONS = ("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff")
 WAITING = "waiting"  # the stage of work that waits for other work; "done" is then in seconds
 
 
@@ -70,6 +73,23 @@ class PageReader(FileReader, Protocol):
         Raises:
             ExtractionError: such files have no pages, it has no such page, or it cannot be drawn.
         """
+        ...
+
+
+class PictureReader(Protocol):
+    """Reads what stands in scans and pictures; a page takes seconds."""
+
+    def read(self, data: bytes, name: str, progress: Progress) -> Extracted:
+        """Return the text of a file with that of its pictures.
+
+        Raises:
+            NotIndexable: no words are seen in it.
+            ExtractionError: it cannot be read.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the worker process, if one was started."""
         ...
 
 

@@ -348,6 +348,13 @@ SETTINGS: tuple[Setting, ...] = (
         minimum=1,
     ),
     Setting(
+        "ocr.engine",
+        "auto",
+        "what reads scans and pictures: auto, rapidocr, tesseract or none",
+        "auto takes rapidocr if it is installed, else tesseract; a page takes seconds, so they come last",
+        choices=("auto", "rapidocr", "tesseract", "none"),
+    ),
+    Setting(
         "ingest.chunk_tokens",
         320,
         "how long a chunk should be, in tokens of the embedding model",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from concord.core.protocols import BINARY
 from concord.extract.decode import looks_binary
 from concord.text.word_lists import listed, paired
 from concord.types import DocumentType
@@ -161,7 +162,7 @@ def detect(name: str, head: bytes) -> Format | Refusal:
     if extension(name) in _UNSUPPORTED:
         return Refusal("unsupported format")
     if looks_binary(head):
-        return Refusal("binary")
+        return Refusal(BINARY)
     if may_be_manual(name) and _is_manual(head):
         return MANUAL
     return known or _by_content(head)

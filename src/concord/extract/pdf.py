@@ -6,7 +6,7 @@ import re
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -51,8 +51,15 @@ class PdfExtractor(Extractor):
 
     @override
     def extract(self, data: bytes, name: str) -> Extracted:
+        return self.extract_with(data, name, {})
+
+    def extract_with(self, data: bytes, name: str, seen: Mapping[int, str]) -> Extracted:
+        """Return the text of a file; pages without any have what was read in their pictures, by number."""
         with closing(_open(data)) as document:
-            pages = _pages(document)
+            pages = [
+                _Page(seen[number], is_unread=False) if number in seen and not page.text.strip() else page
+                for number, page in enumerate(_pages(document), 1)
+            ]
             details = _details(document, pages)
             title = _title(document)
             if not any(page.text.strip() for page in pages):

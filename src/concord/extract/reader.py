@@ -86,14 +86,14 @@ class SandboxedReader(FileReader):
         return self.begin(data, name).result()
 
     @override
-    def begin(self, data: bytes, name: str) -> FileInWorker:
+    def begin(self, data: bytes, name: str, *, seen: dict[int, str] | None = None) -> FileInWorker:
         if by_name(name) is None and extension(name) in self._outside:
             return self._sandbox.begin(extension(name), data, name)
         data, name = unpacked(data, name) or (data, name)
         form = detect(name, data[:HEAD_BYTES])
         if isinstance(form, Refusal):
             raise NotIndexable(form.reason)
-        return self._sandbox.begin(form.extractor, data, name)
+        return self._sandbox.begin(form.extractor, data, name, seen=seen)
 
     def image(self, data: bytes, name: str, page: int, width: int, marked: str = "") -> bytes:
         """Return a page of a file as PNG; the lines of a text are marked where they stand on it.

@@ -95,14 +95,16 @@ class Sandbox:
         *,
         plain: str = "",
         image: tuple[int, int, str] | None = None,
+        seen: dict[int, str] | None = None,
     ) -> FileInWorker:
         """Have a file read while the caller goes on; as plain lines, if there is a reason for that.
 
-        With `image`, a page of it is drawn instead: its number, how wide, and the text to mark.
+        With `image`, a page of it is drawn instead: its number, how wide, and the text to mark. `seen` is
+        the text of pages that are pictures.
         """
         limits = self._limits
         cpu_s = limits.cpu_s_of(len(data))
-        request = Request(extractor, name, limits.memory_bytes, cpu_s, limits.cpu_s, plain, image)
+        request = Request(extractor, name, limits.memory_bytes, cpu_s, limits.cpu_s, plain, image, seen)
         worker = self._take()
         try:
             worker.send(request, data)

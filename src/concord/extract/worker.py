@@ -28,7 +28,7 @@ except ImportError:  # then the clock is the only limit, and the end of its inpu
     IS_UNIX = False
 
 from concord.core import errors, plugins
-from concord.core.protocols import Extractor
+from concord.core.protocols import NO_TEXT_LAYER, Extractor
 from concord.types import Extracted
 
 LENGTHS = struct.Struct(">IQ")  # of the request and of the file, which follow
@@ -48,6 +48,7 @@ class Request(Struct, frozen=True):
     max_cpu_s: int  # for formats that take their time by the page
     plain: str = ""  # why only lines are wanted, not the structure
     image: tuple[int, int, str] | None = None  # the page to draw instead, how wide, and what to mark
+    seen: dict[int, str] | None = None  # what was read in pictures of pages without text, by page
 
 
 class Reply(Struct, frozen=True):
@@ -121,7 +122,7 @@ def _reply(request: Request, data: bytes, loaded: dict[str, Extractor], replies:
             _limit_processor(min(seconds(data), request.max_cpu_s))
         if request.image:
             return Reply(image=_drawn(loaded[name], data, *request.image))
-        extracted = _with_text(loaded[name].extract(data, request.name))
+        extracted = _with_text(_extracted(loaded[name], data, request))
         _send(b"", replies)
         return _structured(extracted, len(data), request)
     except errors.KBError as fault:
@@ -132,9 +133,18 @@ def _reply(request: Request, data: bytes, loaded: dict[str, Extractor], replies:
         return Reply(fault="Damaged", message=f"cannot be read ({type(fault).__name__}: {fault})"[:300])
 
 
+def _extracted(extractor: Extractor, data: bytes, request: Request) -> Extracted:
+    if request.seen is None:
+        return extractor.extract(data, request.name)
+    with_seen: Extracted = extractor.extract_with(data, request.name, request.seen)  # type: ignore[attr-defined]
+    return with_seen
+
+
 def _with_text(extracted: Extracted) -> Extracted:
     if extracted.details.get("no_text_layer"):
-        raise errors.NotIndexable("no text layer (scanned)", hint="run OCR on it first, such as ocrmypdf")
+        raise errors.NotIndexable(
+            NO_TEXT_LAYER, hint="pip install 'concord-kb[ocr]', or install tesseract, and sync again"
+        )
     if not extracted.text.strip():
         raise errors.NotIndexable("no text")
     return extracted

@@ -284,7 +284,7 @@ terraform.tfstate terraform.tfstate.* wallet.dat **/.docker/config.json
 
 # Endings of the names of files without text. None that an extractor may read is among them.
 _NO_TEXT = """
-png jpg jpeg jpe gif bmp tif tiff webp ico icns heic heif avif psd xcf ai eps cr2 nef dng
+jpe ico icns heic heif avif psd xcf ai eps cr2 nef dng
 mp3 m4a aac ogg oga opus flac wav wma aif aiff mid midi mp4 m4v mov avi mkv webm wmv flv mpg mpeg 3gp
 zip tar gz tgz bz2 tbz2 xz txz zst lz4 lzma 7z rar jar war ear whl egg apk ipa deb rpm dmg iso img cab msi
 ttf otf woff woff2 eot pfb fon

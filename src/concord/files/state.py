@@ -40,6 +40,7 @@ class Memo(Struct, frozen=True):
     chunking: list[int] = field(default_factory=list, name="cut")  # what decides which chunks a file has
     # Anything indexed before this moment may be chunked in another way.
     chunking_since: float = field(default=0.0, name="cut_since")
+    scans: list[str] = field(default_factory=list)  # files with pages that show text and hold none
     declares: bool = False  # some file says that it was replaced, or that it replaces another
 
 

@@ -103,6 +103,14 @@ class Tally:
         self.skipped[reason] += 1
         self.skipped_files.append(Failure(path, reason))
 
+    def withdraw(self, path: str) -> None:
+        """Take back that a file was left out: it is looked at once more."""
+        for failure in [left_out for left_out in self.skipped_files if left_out.path == path]:
+            self.skipped_files.remove(failure)
+            self.skipped[failure.reason] -= 1
+        self.skipped = +self.skipped
+        self.partly_read = [part for part in self.partly_read if part.path != path]
+
     def report(self, source: Source) -> SyncReport:
         """Return what has been done."""
         report = SyncReport(

@@ -43,6 +43,15 @@ class EmbeddingReport(NamedTuple):
     overflowed: int = 0  # texts longer than the model's window, which were embedded in parts
 
 
+def added(first: EmbeddingReport, then: EmbeddingReport) -> EmbeddingReport:
+    """Return what embedding has done in two steps; what is left is what the second left."""
+    return then._replace(
+        embedded=first.embedded + then.embedded,
+        reused=first.reused + then.reused,
+        overflowed=first.overflowed + then.overflowed,
+    )
+
+
 class BatchVectors(NamedTuple):
     """The vectors of a batch of texts, and how many of them were not in the cache."""
 

@@ -74,6 +74,7 @@ class Syncing:
             embedder=lambda: self._parts.embedder if embed else None,
             limits=self._parts.limits(),
             progress=progress,
+            pictures=lambda: self._parts.pictures,
         )
         if wait_s is None:
             wait_s = self._parts.settings["sync.lock_wait_s"]

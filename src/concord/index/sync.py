@@ -24,7 +24,7 @@ from concord.core.errors import (
     NotIndexable,
     UnknownName,
 )
-from concord.core.protocols import Embedder, FileReader, Progress
+from concord.core.protocols import Embedder, FileReader, PictureReader, Progress
 from concord.core.reports import Failure, SyncReport
 from concord.files.opening import read_unchanging
 from concord.files.state import (
@@ -39,9 +39,10 @@ from concord.files.state import (
 )
 from concord.files.walk import Found, Skipped, count_unlike, walk_source
 from concord.index.batch import UPDATED_AT_ONCE, Group, Prepared, Tally
-from concord.index.embedding import EmbeddingReport, embed_pending, with_embedding
+from concord.index.embedding import EmbeddingReport, added, embed_pending, with_embedding
 from concord.index.links import find_mentions
 from concord.index.lock import begin_anew, removed_meanwhile, sync_lock, until_removed
+from concord.index.pictures import PictureTools, may_show_text, read_pictures
 from concord.index.reading import ReadFile, Reading, ReadLimits, new_document, renamed_title
 from concord.index.supersession import release_superseded, settle_supersession
 from concord.store.contract import Catalog, Select, Store, document_by_id
@@ -62,6 +63,7 @@ class SyncTools(NamedTuple):
     embedder: Callable[[], Embedder | None]  # None when nothing is to be embedded
     limits: ReadLimits
     progress: Progress
+    pictures: Callable[[], PictureReader | None] = lambda: None  # None when nobody reads them
 
 
 def sync(source: Source, tools: SyncTools, *, lock_wait_s: float) -> SyncReport:
@@ -94,6 +96,8 @@ def sync(source: Source, tools: SyncTools, *, lock_wait_s: float) -> SyncReport:
         synced = replace(_as_stored(source, tools.store.catalog), synced_at=time.time())
         tools.store.catalog.put_source(synced)
         embedding = _embed_source(source, tools)
+        if run.read_pictures():
+            embedding = added(embedding, _embed_source(source, tools))
     return replace(
         with_embedding(run.tally.report(synced), embedding),
         generation=tools.store.catalog.snapshot().generation,
@@ -135,6 +139,7 @@ class _Run:
         self.textless = Textless(self.memo)
         self.new: list[Found] = []  # files that wait until it is known which others are gone
         self.unreadable_folders: list[str] = []
+        self.shown: list[Found] = []  # files that may show text which they do not hold
         self.reading: Reading | None = None  # the file that is read while the one before it is chunked
         self.group = Group()  # what was read, and is to be stored together
         self.tally = Tally()
@@ -188,8 +193,9 @@ class _Run:
             state = self.known.pop(self.source.path_of(found.relative), None)
             if state and self._has_current_chunks(state) and is_as_indexed(found, state):
                 self.tally.counts["unchanged"] += 1
+                self.shown += [found] if found.relative in self.memo.scans else []
             elif state is None and (reason := self.textless.reason(found)):
-                self._leave_out(found.relative, reason)
+                self._leave_out_textless(found, reason)
             elif state or self.is_first:
                 self._index(found, state)
             else:
@@ -244,10 +250,24 @@ class _Run:
             readers(),
             self.textless.met,
             self.tools.limits.chunking_key(),
+            scans=[found.relative for found in self.shown],
             declares=self.memo.declares,
         )
         if memo != self.memo:
             self._put_memo(memo)
+
+    def read_pictures(self) -> bool:
+        """Read what scans and pictures show, if somebody can; return whether anything was looked at."""
+        pictures = self.tools.pictures() if self.shown else None
+        if pictures is None:
+            return False
+        tools = PictureTools(
+            pictures, self.tools.store.catalog, self.tools.tokenizer(), self.tools.limits, self.tools.progress
+        )
+        read_pictures(self.source, self.shown, tools, self.tally, self.textless)
+        self.shown = []
+        self.remember_for_next_sync()
+        return True
 
     def _put_memo(self, memo: Memo) -> None:
         self.memo = memo
@@ -287,7 +307,7 @@ class _Run:
             yield
         except NotIndexable as nothing:
             self.finish_reading()  # which is reported first
-            self._leave_out(found.relative, nothing.message)
+            self._leave_out_textless(found, nothing.message)
             self.textless.add(found, nothing.message)
             self._treat_as_missing(state)
         except BAD_FILE as fault:
@@ -344,6 +364,7 @@ class _Run:
         if not self.memo.declares and declares(document.details):
             # Before the document is stored: a run may be interrupted.
             self._put_memo(replace(self.memo, declares=True))
+        self.shown += [read.found] if document.details.get("pages_without_text") else []
         self.group.add(Prepared(document, pieces, "changed" if state else "added"))
 
     def _keep_unchanged(self, state: FileState, read: ReadFile) -> None:
@@ -371,6 +392,11 @@ class _Run:
             self.known.pop(path, None)
         else:
             self._leave_out(skipped.relative, skipped.reason)
+
+    def _leave_out_textless(self, found: Found, reason: str) -> None:
+        self._leave_out(found.relative, reason)
+        if may_show_text(found.path.name, reason):
+            self.shown.append(found)
 
     def _leave_out(self, relative: str, reason: str) -> None:
         self.tally.add_skipped(self.source.path_of(relative), reason)

@@ -1,0 +1,107 @@
+"""Scans and pictures: what they show is found and cited by page, once an engine is installed for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from concord.extract.ocr import engine
+from concord.extract.pdf import PdfExtractor
+from concord.extract.reader import SandboxedReader
+from concord.extract.sandbox import Sandbox
+from concord.extract.scans import LIMITS, ScanReader, Seen
+from concord.types import Extracted, silent
+from support.kb_command import Kb
+from support.pdf_samples import make_pdf
+
+NOTE = ["", "", "Bleed the radiators in autumn", "", "Invoice number 20417 is paid"]
+ENGINES = [
+    pytest.param(name, marks=pytest.mark.skipif(engine(name) is None, reason=f"{name} is not installed"))
+    for name in ("rapidocr", "tesseract")
+]
+
+
+def picture(lines: list[str], width: int = 1200) -> bytes:
+    """What a page of these lines looks like."""
+    return PdfExtractor().image(make_pdf([lines], sizes=[20] * 9), 1, width)
+
+
+@pytest.fixture(params=ENGINES)
+def chosen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("KB_OCR_ENGINE", request.param)
+    name: str = request.param
+    return name
+
+
+def seen(chosen: str, data: bytes) -> Extracted:
+    return Sandbox(LIMITS).extract(chosen, data, "a.png")
+
+
+def test_lines_are_read_with_their_places_and_how_sure_it_is(chosen: str):
+    extracted = seen(chosen, picture(NOTE))
+    assert extracted.text.split("\n") == ["Bleed the radiators in autumn", "Invoice number 20417 is paid"]
+    assert 0.8 < extracted.details["confidence"] <= 1
+    (_, left, top, right, bottom), (_, _, below, *_) = extracted.details["boxes"]
+    assert 0 < left < right < 1200
+    assert 0 < top < bottom <= below
+
+
+@pytest.mark.slow
+def test_a_scan_and_a_picture_are_found_by_what_they_show_and_read_once(chosen: str, kb: Kb, tmp_path: Path):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "scan.pdf").write_bytes(make_pdf([picture(NOTE), picture(["", "Second page of the scan"])]))
+    (folder / "half.pdf").write_bytes(
+        make_pdf([["A written page about ladders."], picture(["", "Shown ladder"])])
+    )
+    (folder / "shot.png").write_bytes(picture(["", "Password dialog"]))
+    (folder / "icon.png").write_bytes(picture(["Tiny"], width=120))
+    (folder / "page.md").write_text("Written words.", "utf-8")
+    done = kb("add", "files", "--json").json
+    assert done["skipped"] == {"no words in its pictures": 1}
+    assert found(kb, "invoice 20417").startswith("files/scan.pdf:p")
+    assert found(kb, "second page").startswith("files/scan.pdf:p")
+    assert found(kb, "shown ladder").startswith("files/half.pdf:p")
+    assert found(kb, "written page ladders").startswith("files/half.pdf:p1")
+    assert found(kb, "password dialog").startswith("files/shot.png")
+    documents = {document["path"]: document for document in kb("list", "files", "--json").json["documents"]}
+    assert documents["files/shot.png"]["details"]["ocr"]["engine"] == chosen
+    assert documents["files/shot.png"]["type"] == "image"
+    assert documents["files/half.pdf"]["details"]["ocr"]["pages"] == [2]
+    again = kb("sync", "--json").json["sources"][0]
+    assert (again["unchanged"], again["skipped"]) == (4, {"no words in its pictures": 1})
+
+
+def found(kb: Kb, query: str) -> str:
+    first, *_ = kb("search", query, "--json").json["results"]
+    citation: str = first["citation"]
+    return citation
+
+
+def test_what_was_read_in_a_picture_is_kept_by_its_hash(chosen: str, tmp_path: Path):
+    reader = ScanReader(SandboxedReader(), chosen, str(tmp_path))
+    assert "20417" in reader.seen(picture(NOTE)).text
+    (kept,) = (tmp_path / "ocr").iterdir()
+    kept.write_text(json.dumps({"text": "kept"}), "utf-8")
+    assert reader.seen(picture(NOTE)) == Seen("kept")
+    kept.write_text("{", "utf-8")
+    assert "20417" in reader.seen(picture(NOTE)).text
+
+
+def test_a_page_that_cannot_be_read_does_not_keep_the_others_from_being_read(chosen: str, tmp_path: Path):
+    reader = ScanReader(SandboxedReader(), chosen, str(tmp_path))
+    read = reader.read(make_pdf([None, picture(NOTE), []]), "a.pdf", silent)
+    assert "20417" in read.text
+    assert read.details["ocr"]["pages"] == [2]
+
+
+def test_without_an_engine_scans_are_left_out_and_read_once_there_is_one(kb: Kb, tmp_path: Path, monkeypatch):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "scan.pdf").write_bytes(make_pdf([picture(NOTE)]))
+    assert kb("add", "files", "--json").json["skipped"] == {"no text layer (scanned)": 1}
+    if engine("auto"):
+        monkeypatch.setenv("KB_OCR_ENGINE", "auto")
+        assert kb("sync", "--json").json["sources"][0]["added"] == 1
