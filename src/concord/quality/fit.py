@@ -97,6 +97,8 @@ class JudgedSet(NamedTuple):
 
         def is_judged_by(outcome: Outcome) -> bool:
             best = outcome.verdict.kinds[0]
+            if READ in evidence and "best_reader" not in outcome.verdict.features:
+                return False
             return evidence in (best, best.removesuffix(READ))
 
         return self._each(lambda outcomes: [*filter(is_judged_by, outcomes)])
