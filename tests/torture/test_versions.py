@@ -72,7 +72,10 @@ def test_two_versions_on_one_store_corrupt_nothing(seed: int, older: dict[str, P
     with secluded(home, f"sqlite://{home}/data", **UNHURRIED) as kb:
         assert {each.note.content for each in kb.notes()} >= set(kept)
         kb.sync()
-        assert [each.message for each in kb.doctor().findings if each.fault not in ("disk", "memory")] == []
+        # What the older version kept or changed is not in the copies of notes, which it does not know.
+        assert {each.fault for each in kb.doctor().findings} <= {"notes", "disk"}
+        assert {each.fault for each in kb.doctor(fix=True).findings} <= {"disk"}
+        assert {each.note.content for each in kb.notes()} >= set(kept)
         assert kb.search("heron", mode="fts5").hits
 
 
