@@ -18,7 +18,7 @@ from concord.types import Document, Extracted, FileState, Source
 
 # Raise it when the same file would give another text or other chunks. Chunks of an earlier one serve until
 # their file changes; collections that measure the quality of answers are chunked anew.
-READER_VERSION = 10
+READER_VERSION = 11
 
 
 class ReadLimits(Struct, frozen=True):
