@@ -73,7 +73,8 @@ def _leads(hits: Sequence[Hit], rows: Sequence[Pointing], chunks: int) -> list[_
     best: dict[str, _Lead] = {}
     for row in rows:
         via = by_chunk[row.chunk_id]
-        rarity = math.log1p(max(chunks, row.pointed_to) / row.pointed_to)
+        pointed_to = max(row.pointed_to, 1)  # none, where the store is damaged
+        rarity = math.log1p(max(chunks, pointed_to) / pointed_to)
         lead = _Lead(rarity / math.sqrt(len(held[row.chunk_id])) / via.rank, row, via)
         known = best.get(row.document_id)
         if row.document_id not in among and (known is None or lead.score > known.score):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import DecodeError, json
 from msgspec.structs import asdict, astuple
 
+from concord.core.errors import Action, CorruptStore, Hint, shown
 from concord.store.sql import Dialect, Row
 from concord.text.globs import is_prefix, literal_prefix
 from concord.text.names import names_of
@@ -42,7 +43,7 @@ def details_of(stored: str) -> Mapping[str, Any]:
     try:
         found: dict[str, Any] = _standard_json().loads(stored) if stored != "{}" else {}
     except (ValueError, TypeError) as fault:
-        raise DecodeError(str(fault)) from fault
+        raise _unreadable(stored) from fault
     return found
 
 
@@ -65,7 +66,16 @@ def list_column(values: Collection[Any]) -> str:
 
 def list_of(stored: str) -> tuple[Any, ...]:
     """Return a list from its column."""
-    return tuple(json.decode(stored or "")) if stored != "[]" else ()
+    try:
+        return tuple(json.decode(stored or "")) if stored != "[]" else ()
+    except DecodeError as fault:
+        raise _unreadable(stored) from fault
+
+
+def _unreadable(stored: str | None) -> CorruptStore:
+    """Say that a column does not hold what this program writes there."""
+    said = f"the store is damaged: {shown(stored)} is not what was written"
+    return CorruptStore(said, hint=Hint(Action.DOCTOR, "{doctor} looks further into it"))
 
 
 def _standard_json() -> Any:

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from msgspec import DecodeError
 from msgspec.structs import replace
 
+from concord.core.errors import CorruptStore
 from concord.store.contract import Salvage
 from concord.store.rows import details_of, source_of
 from concord.store.sqlite import note_log
@@ -64,7 +64,7 @@ class _Found(NamedTuple):
         for key, row in self.documents:
             tags = self.tags.get(key, {})
             labels = tuple(sorted(tags.keys() - paths, key=tags.__getitem__))
-            with suppress(DecodeError, ValueError):
+            with suppress(CorruptStore, ValueError):
                 note = Document(
                     row[1], "", row[3], "note", row[5], labels,
                     details_of(row[6]), row[7], row[8], row[9], row[10], row[11], row[12],
@@ -75,7 +75,7 @@ class _Found(NamedTuple):
 
     def sources(self) -> Iterator[Source]:
         for _, row in self.source_rows:
-            with suppress(DecodeError, ValueError):
+            with suppress(CorruptStore, ValueError):
                 yield source_of([*row[1:11], *(row[12:13] or [""])])
 
     def _text(self, key: int) -> str:
