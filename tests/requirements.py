@@ -550,4 +550,8 @@ PROMISES: dict[str, Promise] = {
         "docs/promises.md",
         "of 200 stores with a damaged vector, posting or row, at least 195 give all other answers as before",
     ),
+    "torture.roots": Promise(
+        "docs/promises.md",
+        "what becomes a link to a place outside while it is synced is never read through that link",
+    ),
 }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,12 +10,10 @@ import pytest
 from concord.cli.words import in_words
 from concord.core.errors import Unreadable
 from concord.files.state import is_unchanged
-from concord.index.sources import register
 from concord.types import Filter, Word
 from support.recorders import MAX_BYTES, SyncBench, write
 
 NAMES = ("a.md", "b.md", "deep/c.md", "deep/d.md")
-SYNCS, FILES = 20, 30  # against a thread that swaps all the time
 
 
 @pytest.fixture
@@ -83,38 +79,3 @@ def test_what_is_swapped_while_a_file_is_read_is_not_read(
     with suppress(Unreadable):
         bench.add(docs)
     assert found(bench, "secret") == 0
-
-
-@contextmanager
-def swapping(path: Path) -> Iterator[None]:
-    """Put a link in the place of a folder or file and take it away again, all the time, in another thread."""
-    link, kept, stop = path.with_name("link"), path.parent.parent / "kept", threading.Event()
-    link.symlink_to(path.parent.parent / "outside" / path.name)
-
-    def run() -> None:
-        while not stop.is_set():
-            path.rename(kept)
-            link.rename(path)
-            path.rename(link)
-            kept.rename(path)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-@pytest.mark.parametrize("name", ["a.md", "deep"])
-def test_nothing_outside_is_read_however_often_a_link_comes_and_goes(bench: SyncBench, docs: Path, name: str):
-    for n in range(FILES):
-        write(docs / "deep" / f"{n}.md", "# Ours\n\nThe heron waits.\n")
-        write(docs.parent / "outside" / "deep" / f"{n}.md", "# Theirs\n\nThe password is secret.\n")
-    source = register(docs, bench.store.catalog)
-    with swapping(docs / name):
-        for _ in range(SYNCS):
-            with suppress(Unreadable):
-                bench.sync(source)
-            assert found(bench, "secret") == 0
