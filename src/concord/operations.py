@@ -131,14 +131,25 @@ def read(kb: KnowledgeBase, args: Get, progress: Progress) -> Slices:
 
 
 def _get(kb: KnowledgeBase, args: Get, progress: Progress) -> JsonObject:
-    from concord.reading.budget import BYTES_PER_TOKEN, read_in_turn, utf8_length
+    from concord.parts import count_tokens
+    from concord.reading.budget import read_in_turn, utf8_length, within
     from concord.wire import several_to_json, slices_to_json
 
     if args.max_tokens is None and args.cursor is None:
         return slices_to_json(read(kb, args, progress))
-    named, room = references(kb, args), (args.max_tokens or DEFAULT_TOKENS) * BYTES_PER_TOKEN
-    pages, unread = read_in_turn(named, partial(page, kb, args), lambda wire: utf8_length(wire["text"]), room)
-    return several_to_json(pages, unread)
+    named = references(kb, args)
+
+    def read_pages(room: int) -> JsonObject:
+        return several_to_json(
+            *read_in_turn(named, partial(page, kb, args), lambda wire: utf8_length(wire["text"]), room)
+        )
+
+    return within(args.max_tokens or DEFAULT_TOKENS, read_pages, _texts, count_tokens)
+
+
+def _texts(wire: JsonObject) -> list[str]:
+    """Return all the text of what was read."""
+    return ["\n".join([wire["text"], *(further["text"] for further in wire.get("further") or ())])]
 
 
 def page(kb: KnowledgeBase, args: Get, reference: str, max_bytes: int) -> JsonObject:

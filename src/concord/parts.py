@@ -42,6 +42,16 @@ def check_lasting(*urls: str) -> None:
             )
 
 
+def count_tokens(text: str) -> int:
+    """Return how many tokens a text has by the bundled tokenizer, whichever model is used; 0 without it."""
+    from concord.embed.bundled import bundled_tokenizer
+
+    try:
+        return len(bundled_tokenizer().starts(text))
+    except Unavailable:
+        return 0
+
+
 def check_places(settings: Settings) -> None:
     """Refuse settings with which no store could ever be opened, without opening any.
 

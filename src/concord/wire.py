@@ -15,7 +15,6 @@ from msgspec.structs import asdict, replace
 from concord.core.errors import Action, worded
 from concord.core.values import iso_time
 from concord.reading.budget import (
-    BYTES_PER_TOKEN,
     SLIGHT,
     SLIGHT_SHARE,
     Costs,
@@ -23,6 +22,7 @@ from concord.reading.budget import (
     Under,
     are_slight,
     choose,
+    within,
 )
 from concord.text.json_safe import JsonObject, json_object, json_safe, to_text
 
@@ -45,14 +45,23 @@ def answer_to_json(answer: Answer, *, max_tokens: int | None = None, explain: bo
 
     Whole texts go to the best results first, as far as the budget reaches; without a budget all have theirs.
     """
-    results = [_result(hit, explain=explain) for hit in answer.hits]
-    wire = json_object(_answer(answer, results))
     texts = [json_safe(hit.chunk.text) for hit in answer.hits]
-    if max_tokens is None:
-        for result, text in zip(wire["results"], texts, strict=True):
-            result["text"] = text
-    else:
-        _fit(wire, texts, max_tokens * BYTES_PER_TOKEN)
+
+    def bare() -> JsonObject:
+        return json_object(_answer(answer, [_result(hit, explain=explain) for hit in answer.hits]))
+
+    if max_tokens is not None:
+        from concord.parts import count_tokens
+
+        return within(
+            max_tokens,
+            lambda max_bytes: _fitted(bare(), texts, max_bytes),
+            lambda wire: [to_text(wire)],
+            count_tokens,
+        )
+    wire = bare()
+    for result, text in zip(wire["results"], texts, strict=True):
+        result["text"] = text
     return wire
 
 
@@ -283,8 +292,8 @@ def with_left_out(note: str | None, sentence: str, left_out: int) -> str | None:
     return f"{note}; {said}" if note else said
 
 
-def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
-    """Keep what the budget packs, though never less than the best result."""
+def _fitted(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> JsonObject:
+    """Return what of an answer fits, though never less than the best result."""
     results = wire["results"]
     frame = _size(frame_of(wire)) + LEFT_OUT_BYTES
     slight = are_slight([hit["passage_score"] for hit in results])
@@ -313,6 +322,7 @@ def _fit(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> None:
         "agreement_scores": agreement_scores(kept),
     }
     fit_linked(wire, lambda wire: _size(wire) <= max_bytes)
+    return wire
 
 
 def taken_apart(results: Sequence[JsonObject]) -> list[list[JsonObject]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,6 +66,12 @@ class Shipped(NamedTuple):
         return f"{self.model}-{precision}-{self.version}.bin"
 
 
+@cache
+def bundled_tokenizer() -> ModelTokenizer:
+    """Return the one tokenizer of this process, by which budgets are counted as well."""
+    return ModelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
+
+
 class BundledEmbedder(Encoder):
     """Reads `embed.threads` (0: one for each core) and `embed.precision` (auto, exact or int8).
 
@@ -89,8 +96,8 @@ class BundledEmbedder(Encoder):
         super().__init__(self.card, self.new_tokenizer(), self._chosen_session)
 
     def new_tokenizer(self) -> ModelTokenizer:
-        """Return the model's tokenizer, which is not loaded yet."""
-        return ModelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
+        """Return the model's tokenizer, which is loaded when it is first needed."""
+        return bundled_tokenizer()
 
     def check(self) -> None:
         """Compare what the model returns here with the vectors that were made when it was built."""

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from concord.mcp import render
 from concord.mcp.words import WORDS
+from concord.parts import count_tokens
 from concord.reading.budget import (
-    BYTES_PER_TOKEN,
     SLIGHT,
     Costs,
     Packed,
     Under,
     are_slight,
+    as_json,
     choose,
     cut_to_bytes,
     json_length,
     utf8_length,
+    within,
     worth_telling,
 )
 from concord.text.json_safe import JsonObject
@@ -70,7 +72,15 @@ def pack_answer(answer: Answer, max_tokens: int, *, is_brief: bool = False) -> R
 
     Beside a result that is likely an answer, a brief one has only a few of those that hardly are.
     """
-    max_bytes = max_tokens * BYTES_PER_TOKEN
+    return in_tokens(max_tokens, lambda max_bytes: _packed(answer, max_bytes, is_brief))
+
+
+def in_tokens(max_tokens: int, make: Callable[[int], Reply]) -> Reply:
+    """Return the reply that is made of so many bytes as have no more tokens in either form."""
+    return within(max_tokens, make, lambda reply: (as_json(reply.structured), reply.text), count_tokens)
+
+
+def _packed(answer: Answer, max_bytes: int, is_brief: bool) -> Reply:
     answer = answer_in_words(answer, WORDS)
     is_guess = _is_guess(answer)
     answer = _brief(answer) if is_brief and not is_guess else answer

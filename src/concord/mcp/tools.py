@@ -14,7 +14,7 @@ from concord.core.arguments import DEFAULT_TOKENS, Add, Get, List, Note, Nothing
 from concord.core.errors import Action, BadValue, Hint, KBError
 from concord.mcp import render
 from concord.mcp.jobs import Extent, Job, Plan, Step
-from concord.mcp.packing import Reply, pack_answer
+from concord.mcp.packing import Reply, in_tokens, pack_answer
 from concord.mcp.resources import cited_by, cursor_after, name_before
 from concord.mcp.server_state import ServerState, permitted, roots_of
 from concord.mcp.words import in_words
@@ -62,14 +62,20 @@ def get(state: ServerState, kb: KnowledgeBase, asked: Get) -> Reply:
         citations=tuple(map(cited_by, asked.citations)),
         document_id=cited_by(asked.document_id or ""),
     )
-    max_bytes = (asked.max_tokens or DEFAULT_TOKENS) * BYTES_PER_TOKEN
     named = references(kb, wanted)
-    if len(named) == 1:
-        return _page(kb, wanted, render.page, named[0], max_bytes)
-    # The frame of several goes off the room for all of them, but for the room that one needs.
-    replies, unread = read_in_turn(
-        named, partial(_page, kb, wanted, render.quoted_page), _size, max_bytes - FRAME_OF_SEVERAL
-    )
+    show = render.page if len(named) == 1 else render.quoted_page
+
+    def read(max_bytes: int) -> Reply:
+        if len(named) == 1:
+            return _page(kb, wanted, show, named[0], max_bytes)
+        # The frame of several goes off the room for all of them, but for the room that one needs.
+        room = max_bytes - FRAME_OF_SEVERAL
+        return _several(*read_in_turn(named, partial(_page, kb, wanted, show), _size, room))
+
+    return in_tokens(asked.max_tokens or DEFAULT_TOKENS, read)
+
+
+def _several(replies: list[Reply], unread: list[tuple[str, str]]) -> Reply:
     wire = several_to_json([reply.structured for reply in replies], unread)
     missing = [one_line(f"not read: {name} ({in_words(why)})") for name, why in unread]
     return Reply(in_words(wire), "\n\n".join([*(reply.text for reply in replies), *missing]))

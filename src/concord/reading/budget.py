@@ -1,22 +1,26 @@
 """How much is sent? Results packed into a token budget: whole best passages before snippets of weak ones.
 
-A token is counted as three bytes of UTF-8: English has about four bytes a token, code and other scripts
-fewer, so what fits here fits into a model. An answer is measured in every form in which it is sent, and the
-largest form decides.
+A token is counted as three bytes of UTF-8: English has more than four bytes a token. Numbers, encoded data
+and other scripts than Latin have fewer, so what was packed is counted by a tokenizer as well, and packed
+anew where that finds more tokens. An answer is measured in every form in which it is sent, and the largest
+form decides.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from concord.core.errors import UsageError
+from concord.core.errors import BadValue, UsageError
 
 T = TypeVar("T")
 
 BYTES_PER_TOKEN = 3
+TOKENIZED = 1.2  # of what one tokenizer counts: others may cut finer
+LEAST_KEPT = 0.75  # of the room, when it is packed anew: what is around the texts stays as long as it is
+ROUNDS = 10
 # An agent that can read the two best passages in full seldom has to ask again; what is further down tells
 # more as several snippets than as a third whole passage.
 WHOLE_FIRST = 2
@@ -160,8 +164,30 @@ def read_in_turn(
 
 
 def tokens(text: str) -> int:
-    """Return how many tokens a text counts for."""
+    """Return how many tokens a text counts for by its bytes."""
     return -(-utf8_length(text) // BYTES_PER_TOKEN)
+
+
+def within(
+    max_tokens: int,
+    make: Callable[[int], T],
+    forms: Callable[[T], Iterable[str]],
+    count: Callable[[str], int],
+) -> T:
+    """Return what is made of so many bytes as have no more tokens, in each form, by bytes and by a count."""
+    max_bytes = max_tokens * BYTES_PER_TOKEN
+    for tried in range(ROUNDS):
+        try:
+            made = make(max_bytes)
+        except BadValue:
+            if not tried:
+                raise
+            break  # nothing is short enough: the shortest will have to do
+        most = max(max(tokens(form), math.ceil(TOKENIZED * count(form))) for form in forms(made))
+        if most <= max_tokens:
+            break
+        max_bytes = int(max_bytes * max(LEAST_KEPT, max_tokens / most))
+    return made
 
 
 def utf8_length(text: str) -> int:
@@ -171,7 +197,12 @@ def utf8_length(text: str) -> int:
 
 def json_length(value: Any) -> int:
     """Return the bytes of a value as JSON, blanks after commas and colons: no form is longer."""
-    return utf8_length(json.dumps(value, ensure_ascii=False))
+    return utf8_length(as_json(value))
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON in its longest form, with blanks after commas and colons."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def cut_to_bytes(text: str, most: int) -> str:

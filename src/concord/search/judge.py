@@ -146,7 +146,7 @@ def judge(
         if read := [row[name] for row in features if name in row]:
             answer[f"best_{name}"] = max(read)
     first = passages[0].ranked.candidate if passages else None
-    kinds = evidence_of(first, candidates, has_reading=READ_FEATURES[0] in answer)
+    kinds = evidence_of(first, candidates, has_reading=bool(passages and passages[0].reading))
     return rejudged(Verdict((*judged,), 0.0, None, LABELS[-1], kinds, None, answer, falls), calibration)
 
 
