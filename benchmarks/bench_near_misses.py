@@ -35,7 +35,6 @@ from benchmarks.development import (
     unshared,
 )
 from benchmarks.measure import Row, absent, sized
-from benchmarks.swapping import swapped, unheld
 from benchmarks.synthetic import SEED
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, foreign_queries, read_collection
@@ -44,7 +43,8 @@ from concord.quality.metrics import answerability, reliability
 from concord.search.judge import Verdict
 from concord.search.pipeline import Examined
 from concord.search.tools import Tools
-from concord.types import silent
+from concord.text.held import contains
+from concord.types import Query, silent
 
 QUERIES = int(os.environ.get("KB_BENCH_QUERIES", sized(300, 4)))  # of each set and kind
 LEFT_OUT = 0.15  # of the documents, at most
@@ -203,8 +203,22 @@ def left_out(collection: Collection) -> tuple[Collection, Collection]:
 
 def _swapped(collection: Collection, tools: Tools) -> Iterator[tuple[Verdict, Verdict]]:
     """Yield what is said of each question that is answered, and of the same about something else."""
-    chance, names = random.Random(SEED), unheld(NAMES, tools)
+    chance = random.Random(SEED)
+    held = tools.store.words.frequencies([name.casefold() for name in NAMES])[1]
+    names = [name for name in NAMES if not held[name.casefold()]]
     for query, text in collection.judged.items():
-        altered = swapped(text, collection.relevant(query), tools, names, chance)
-        if altered:
-            yield ask_one(text, tools).verdict, ask_one(altered, tools).verdict
+        answered = ask_one(text, tools)
+        right = [hit for hit in answered.answer.hits if hit.document.id in collection.relevant(query)]
+        word = _rarest(answered.query, [hit.chunk.text for hit in right])
+        if word:
+            other = str(int(word) + 7) if word.isdecimal() else chance.choice(names)
+            other = other.lower() if text.islower() else other
+            altered = re.sub(rf"\b{re.escape(word)}\b", other, text)
+            yield answered.verdict, ask_one(altered, tools).verdict
+
+
+def _rarest(query: Query, texts: Sequence[str]) -> str | None:
+    """Return the rarest word or number of a query that a text holds, as it was typed."""
+    typed = [word for word in query.words if re.search(rf"\b{re.escape(word)}\b", query.text)]
+    there = [word for word in typed if word.isalnum() and any(contains(text, word) for text in texts)]
+    return min(there, key=lambda word: query.frequencies.get(word, 0), default=None)

@@ -2,7 +2,6 @@
 
 Each query is asked with meaning and by words alone. Beside the whole set it is asked of stores of a few
 documents, and of the set without the documents that answer it: topics are there then, and answers are not.
-So are they where a word of the query is exchanged for another of its kind.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import random
-import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +21,6 @@ from msgspec.structs import replace
 from benchmarks.copying import copy_documents
 from benchmarks.development import TRAIN, folder, rows, strangers, unshared
 from benchmarks.stored import vectors_of
-from benchmarks.swapping import swapped, unheld
 from benchmarks.synthetic import SEED
 from concord.cli.output import table
 from concord.knowledge import KnowledgeBase
@@ -55,7 +52,6 @@ SIZES = {6: 30, 30: 8, 300: 2}  # documents of a small store, and how many such 
 ASKED_OF_A_STORE = {6: 1, 30: 4, 300: 20}  # queries that it answers, and as many that it does not
 IN_MEMORY = 30  # documents, up to which a store is kept in memory
 MODES: tuple[Mode, ...] = ("auto", "fts5")
-_LONG = re.compile(r"[^\W\d_]{4,}")
 
 
 class Case(NamedTuple):
@@ -101,7 +97,6 @@ def cases(
         others = foreign_queries(strangers(name, names), QUERIES // 2)
         foreign = [Asked("foreign", text, text) for texts in others.values() for text in texts]
         yield from _answers(None, [*own, *foreign, *_by_hand(name)], tools)
-        yield from _answers(None, _about_others(own, others, tools), tools)
         documents = {document.id: document for document in tools.store.catalog.documents()}
         left_out, missed = _left_out(own, documents)
         kept = [document for id, document in documents.items() if id not in left_out]
@@ -127,17 +122,6 @@ def _by_hand(name: str) -> list[Asked]:
     """Return questions that people wrote about passages which do not answer them, where a set has some."""
     texts = [row["text"] for row in rows(name, "unanswerable.jsonl") if not _is_kept(row)]
     return [Asked("near", text, text) for text in random.Random(SEED).sample(texts, min(QUERIES, len(texts)))]
-
-
-def _about_others(own: Sequence[Asked], others: Mapping[str, Sequence[str]], tools: Tools) -> Iterator[Asked]:
-    """Yield own queries with a word exchanged for one of another set's queries, mostly one not held here."""
-    chance = random.Random(SEED)
-    words = sorted({word for texts in others.values() for text in texts for word in _LONG.findall(text)})
-    strange = unheld(words, tools)
-    for at, query in enumerate(own):
-        altered = swapped(query.text, _relevant(query), tools, strange if at % 4 else words, chance)
-        if altered:
-            yield Asked("near", query.id, altered)
 
 
 def _left_out(own: Sequence[Asked], documents: Mapping[str, Document]) -> tuple[set[str], list[Asked]]:
