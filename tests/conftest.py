@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 import needs
 from concord import KnowledgeBase
 from concord.cli.main import main
-from concord.embed import pack
+from concord.embed.bundled import BundledEmbedder
 from concord.extract.sandbox import Sandbox
 from concord.search import passages
 from support import postgres_server
@@ -53,8 +53,10 @@ os.environ.setdefault("KB_OCR_ENGINE", "none")  # whether an engine is installed
 # A shell starts what runs in the background with Ctrl-C ignored, and every child inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Whoever opens the model, and whoever asks for the server, is noted: see `needs`.
-pack.pack_path = needs.noting("model", pack.pack_path)
+# Whoever opens the model's network, and whoever asks for the server, is noted: see `needs`. Its tokenizer
+# alone counts what every answer may take.
+chosen_session = needs.noting("model", BundledEmbedder._chosen_session)
+BundledEmbedder._chosen_session = chosen_session  # type: ignore[method-assign]
 postgres_server.shared_server = needs.noting("server", postgres_server.shared_server)
 
 

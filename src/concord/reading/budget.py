@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 BYTES_PER_TOKEN = 3
 TOKENIZED = 1.2  # of what one tokenizer counts: others may cut finer
-LEAST_KEPT = 0.75  # of the room, when it is packed anew: what is around the texts stays as long as it is
-ROUNDS = 10
+LEAST_KEPT = 0.9  # of the room, when it is packed anew: what is around the texts stays as long as it is
+ROUNDS = 20
 # An agent that can read the two best passages in full seldom has to ask again; what is further down tells
 # more as several snippets than as a third whole passage.
 WHOLE_FIRST = 2
@@ -183,10 +183,12 @@ def within(
             if not tried:
                 raise
             break  # nothing is short enough: the shortest will have to do
-        most = max(max(tokens(form), math.ceil(TOKENIZED * count(form))) for form in forms(made))
+        written = [*forms(made)]
+        most = max(max(tokens(form), math.ceil(TOKENIZED * count(form))) for form in written)
         if most <= max_tokens:
             break
-        max_bytes = int(max_bytes * max(LEAST_KEPT, max_tokens / most))
+        longest = min(max_bytes, max(map(utf8_length, written)))
+        max_bytes = int(longest * max(LEAST_KEPT, max_tokens / most)) - 1
     return made
 
 
