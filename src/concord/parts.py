@@ -44,12 +44,11 @@ def check_lasting(*urls: str) -> None:
 
 def count_tokens(text: str) -> int:
     """Return how many tokens a text has by the bundled tokenizer, whichever model is used; 0 without it."""
-    from concord.embed.bundled import bundled_tokenizer
-
     try:
-        return len(bundled_tokenizer().starts(text))
+        counted: int = plugins.load("embedders", "bundled").count_tokens(text)
     except Unavailable:
         return 0
+    return counted
 
 
 def check_places(settings: Settings) -> None:

@@ -99,6 +99,11 @@ class BundledEmbedder(Encoder):
         """Return the model's tokenizer, which is loaded when it is first needed."""
         return bundled_tokenizer()
 
+    @staticmethod
+    def count_tokens(text: str) -> int:
+        """Return how many tokens a text has; no network is loaded for that."""
+        return len(bundled_tokenizer().starts(text))
+
     def check(self) -> None:
         """Compare what the model returns here with the vectors that were made when it was built."""
         self.warm()
