@@ -28,7 +28,7 @@ from concord.search.calibration import (
     ReaderCuts,
     probability,
 )
-from concord.search.judge import believed, rejudged
+from concord.search.judge import believed, head_for, rejudged
 
 Array = npt.NDArray[np.float64]
 
@@ -172,8 +172,13 @@ def _believed(outcome: Outcome, cuts: ReaderCuts) -> Outcome:
 
 
 def revised(outcomes: Iterable[Outcome], calibration: Calibration) -> list[Outcome]:
-    """Return outcomes as they would be under another calibration."""
-    return [outcome._replace(verdict=rejudged(outcome.verdict, calibration)) for outcome in outcomes]
+    """Return outcomes as they would be under another calibration; as they are, where it fits none of them."""
+    return [
+        outcome._replace(verdict=rejudged(outcome.verdict, calibration))
+        if head_for(outcome.verdict.kinds, calibration)
+        else outcome
+        for outcome in outcomes
+    ]
 
 
 def hit_cases(sets: Sequence[JudgedSet], names: Sequence[str]) -> Cases:
