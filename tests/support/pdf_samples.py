@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 _PADDING = bytes.fromhex("28BF4E5E4E758A4164004E56FFFA01082E2E00B6D0683E802F0CA9FE6453697A")
 _FILE_ID = bytes(range(16))
+_COLUMN = 150  # points
 
 
 def make_pdf(
@@ -20,6 +21,7 @@ def make_pdf(
 ) -> bytes:
     """Return a PDF with these lines on its pages, for None a picture, for bytes the one that they are as PNG.
 
+    Tabs in a line part what stands in columns.
     `sizes` are the font sizes of a page's first lines; `outline` has titles, and their pages from 0.
     """
     first = 4 + 2 * len(pages)  # object of the outline
@@ -67,8 +69,9 @@ def _content(lines: Sequence[str] | bytes | None, sizes: Sequence[int]) -> bytes
     parts = ["BT 72 720 Td 16 TL"]
     for n, line in enumerate(lines):
         size = sizes[n] if n < len(sizes) else 11
-        text = line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
-        parts.append(f"/F1 {size} Tf ({text}) Tj T*")
+        first, *others = line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)").split("\t")
+        cells = "".join(f" {_COLUMN} 0 Td ({cell}) Tj" for cell in others)
+        parts.append(f"/F1 {size} Tf ({first}) Tj{cells} {-_COLUMN * len(others)} 0 Td T*")
     return "\n".join([*parts, "ET"]).encode("cp1252")
 
 

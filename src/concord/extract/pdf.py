@@ -18,6 +18,7 @@ from concord.core.overriding import override
 from concord.core.protocols import Extractor
 from concord.extract.decode import with_plain_newlines
 from concord.extract.pdf_headings import find_headings
+from concord.extract.pdf_tables import named_rows
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean_pages
 from concord.text.plain import under_headings
@@ -95,8 +96,10 @@ def _mark(page: Any, bitmap: Any, text: str) -> None:
     """Tint the lines of a text that are found on a page, each from where the last one ended."""
     pixels, place, at = bitmap.to_numpy(), bitmap.get_posconv(page), 0
     with closing(page.get_textpage()) as text_page:
+        lines = _lines(text_page)
+        written = {row: lines[n] for n, row in named_rows(text_page, lines).items()}
         for line in filter(None, map(str.strip, text.splitlines())):
-            with closing(text_page.search(line, index=at)) as search:
+            with closing(text_page.search(written.get(line, line).strip(), index=at)) as search:
                 found = search.get_next()
             if found is None:
                 continue
@@ -156,11 +159,18 @@ def _pages(document: Any) -> list[_Page]:
 def _page(document: Any, index: int) -> _Page:
     try:
         with closing(document.get_page(index)) as page, closing(page.get_textpage()) as text_page:
-            text = text_page.get_text_bounded()  # its sibling get_text_range loses what is beyond 16 bits
+            lines = _lines(text_page)
+            named = named_rows(text_page, lines)
+            text = "\n".join(named.get(n, line) for n, line in enumerate(lines))
             is_unread = not text.strip() and raw.FPDFPage_CountObjects(page) > 0
     except pypdfium2.PdfiumError:  # one broken page of many: the others are still worth finding
         return _Page("", is_unread=True)
-    return _Page(with_plain_newlines(text).replace(_LINE_END_HYPHEN, "-\n"), is_unread)
+    return _Page(text.replace(_LINE_END_HYPHEN, "-\n"), is_unread)
+
+
+def _lines(text_page: Any) -> list[str]:
+    text = text_page.get_text_bounded()  # its sibling get_text_range loses what is beyond 16 bits
+    return with_plain_newlines(text).split("\n")
 
 
 def _details(document: Any, pages: Sequence[_Page]) -> dict[str, Json]:

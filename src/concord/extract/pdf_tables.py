@@ -1,0 +1,144 @@
+"""Tables of a PDF: rows of numbers in columns under a row of names, each number told with its column's name.
+
+PDFium gives a row as its words in order, so a number says nothing of its column. Rows are a table only where
+names, and three rows below them, stand in columns that do not overlap, and a column holds numbers alone,
+which no column of prose does. All else stays as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pypdfium2
+
+_FEWEST = 3  # columns, and rows below their names
+_MOST_LINES = 2_000  # of a page
+_ABOVE = 2  # lines over the first with a number may name columns
+_GAP = 0.8  # of a letter's height, between cells: words are a third of it apart, in justified lines some more
+_NUMBER = re.compile(r"[-+−–(]?[$€£]?\d(?:[\d.,'’]*\d)?[%€)]*")
+_LEADERS = re.compile(r"\.[ .]*\.[ .]*\.")  # of a table of contents
+_NO_NAME = re.compile(rf"[\W_]{{2,}}|{_NUMBER.pattern}")  # a rule of dashes, or a number
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+class Cell(NamedTuple):
+    """What stands in a column of a row."""
+
+    left: float
+    right: float
+    text: str
+
+
+Row = list[Cell]
+
+
+def named_rows(text_page: Any, lines: Sequence[str]) -> dict[int, str]:
+    """Return the rows of tables among a page's lines, by number, with the names of their columns."""
+    named: dict[int, str] = {}
+    at = 0
+    with suppress(pypdfium2.PdfiumError, ValueError):
+        for first, end in _stretches(lines):
+            rows: list[Row] = []
+            for line in lines[first:end]:
+                row, at = _row(text_page, line.strip(), at) if line.strip() else ([], at)
+                rows.append(row)
+            named |= {first + n: line for n, line in _named(rows)}
+    return named
+
+
+def _stretches(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield where lines with numbers follow each other, and the lines above: no others are looked at."""
+    start, end = None, 0
+    for n, line in enumerate([*lines[:_MOST_LINES], ""]):
+        words = line.split()
+        if len(words) > 1 and any(map(_NUMBER.fullmatch, words)) and not _LEADERS.search(line):
+            start = n if start is None else start
+        elif start is not None:
+            if n - start >= _FEWEST:
+                yield max(end, start - _ABOVE), n
+                end = n
+            start = None
+
+
+def _row(text_page: Any, line: str, at: int) -> tuple[Row, int]:
+    """Return the cells of a line that stands on the page after a place, and where it ends."""
+    with closing(text_page.search(line, index=at, match_case=True)) as search:
+        first, count = search.get_next() or (at, 0)
+    cells: Row = []
+    space = ""
+    for n, letter in enumerate(line if count == len(line) else "", first):
+        if letter.isspace():
+            space = " "
+            continue
+        left, bottom, right, top = text_page.get_charbox(n, loose=True)
+        if cells and -1 < (left - cells[-1].right) / (top - bottom or 1) < _GAP:
+            cells[-1] = Cell(cells[-1].left, right, cells[-1].text + space + letter)
+        else:
+            cells.append(Cell(left, right, letter))
+        space = ""
+    return cells, first + count
+
+
+def _named(rows: Sequence[Row]) -> Iterator[tuple[int, str]]:
+    """Yield the rows below the names of columns, if these are among the first rows."""
+    for n, names in enumerate(rows[: _ABOVE + 1]):
+        below = _below(names, rows[n + 1 :])
+        if len(names) >= _FEWEST and len(below) >= _FEWEST and _names_numbers(names, below):
+            whole = _whole_names(names, rows[n - 1] if n else [])
+            for number, cells in enumerate(below, n + 1):
+                # As a sentence, so that the next row is not taken for its end.
+                yield number, "; ".join(f"{whole[at]}: {cells[at].text}" for at in sorted(cells)) + "."
+            return
+
+
+def _whole_names(names: Row, above: Row) -> list[str]:
+    """Return names, with what stands above them where they alone do not tell the columns apart."""
+    texts = [name.text for name in names]
+    placed = _placed(above, names) if len({*texts}) < len(texts) else None
+    return [f"{placed[n].text} {text}" if placed and n in placed else text for n, text in enumerate(texts)]
+
+
+def _below(names: Row, rows: Sequence[Row]) -> list[dict[int, Cell]]:
+    """Return the rows that stand in the columns of these names, up to the first that does not."""
+    columns, below = names, list[dict[int, Cell]]()
+    for row in rows:
+        placed = _placed(row, columns)
+        if placed is None or len(placed) < 2:
+            break
+        columns = [_wider(column, placed.get(n, column)) for n, column in enumerate(columns)]
+        if any(left.right >= right.left for left, right in pairwise(columns)):
+            break
+        below.append(placed)
+    return below
+
+
+def _placed(row: Row, columns: Row) -> dict[int, Cell] | None:
+    """Return the cells of a row by their columns; None unless each stands in one, and alone."""
+    placed: dict[int, Cell] = {}
+    for cell in row:
+        over = [n for n, at in enumerate(columns) if cell.left <= at.right and at.left <= cell.right]
+        if len(over) != 1 or over[0] in placed:
+            return None
+        placed[over[0]] = cell
+    return placed
+
+
+def _wider(column: Cell, cell: Cell) -> Cell:
+    return column._replace(left=min(column.left, cell.left), right=max(column.right, cell.right))
+
+
+def _names_numbers(names: Row, below: Sequence[dict[int, Cell]]) -> bool:
+    """Whether these are names, and a column below them has numbers alone; a year names what is no year."""
+    if any(_NO_NAME.fullmatch(name.text) and not _YEAR.fullmatch(name.text) for name in names):
+        return False
+    columns = ([row[n].text for row in below if n in row] for n in range(len(names)))
+    return any(
+        len(column) >= _FEWEST
+        and all(map(_NUMBER.fullmatch, column))
+        and not (_YEAR.fullmatch(name.text) and all(map(_YEAR.fullmatch, column)))
+        for name, column in zip(names, columns, strict=True)
+    )
