@@ -443,6 +443,7 @@ def test_what_a_source_was_chunked_by_is_stored_under_the_names_it_always_had():
         "textless": {},
         "cut": [2, 400, 40],
         "cut_since": 5.0,
+        "scans": [],
         "declares": False,
     }
     assert json.loads(write_memo(memo)) == stored
