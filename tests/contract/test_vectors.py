@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from math import cos, pi
 from typing import Any
 
 import pytest
@@ -218,12 +219,13 @@ def test_a_documents_vector_is_the_mean_of_its_chunks_vectors(store: Store):
     assert "docs/c.md" not in vectors
 
 
-def test_nearest_documents_come_by_the_cosine_of_their_means(store: Store):
+def test_near_documents_come_with_the_cosine_of_their_means(store: Store):
     near, far = put(store, "docs/near.md", "a", "b"), put(store, "docs/far.md", "c", "d")
     (own,) = put(store, "docs/own.md", "e")
     embed(store, [(own, NORTH), (near[0], unit(1, 1, 0, 0)), (near[1], NORTH), (far[0], NORTH)])
     embed(store, [(far[1], unit(0, 0, 1, 0))])
-    found = nearest_documents("docs/own.md", store.catalog, vectors_of(store), 5)
-    assert [name for name, _ in found] == ["docs/near.md", "docs/far.md"]
-    assert found[1][1] == pytest.approx(0.5**0.5)
-    assert nearest_documents("docs/gone.md", store.catalog, vectors_of(store), 5) == []
+    found = nearest_documents("docs/own.md", ["docs/far.md"], store.catalog, vectors_of(store))
+    assert found["docs/near.md"] == pytest.approx(cos(pi / 8))
+    assert found["docs/far.md"] == pytest.approx(0.5**0.5)
+    assert len(found) == 2
+    assert nearest_documents("docs/gone.md", [], store.catalog, vectors_of(store)) == {}

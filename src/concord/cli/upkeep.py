@@ -106,7 +106,7 @@ def doctor(flags: Flags, fix: bool, as_json: bool) -> int:
         for finding in found["findings"]:
             output.emit(f"{finding['check']}: {finding['message']}\n  {finding['hint']}")
         if broken := found["broken_links"]:
-            output.talk(f"{broken:,} links lead to no document: `kb links` lists them")
+            output.talk(f"links that lead to no document: {broken:,} (`kb links` lists them)")
         if not found["findings"]:
             output.talk(f"all is well: {', '.join(found['checks'])}")
     return UNWELL if found["findings"] else 0

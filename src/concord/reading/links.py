@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import mul
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.core.reports import DocumentSlice
+from concord.search.document_vectors import nearest_documents
 from concord.store.contract import LinkRow, Select, Store
 from concord.text.citations import cite
-from concord.types import ChunkId, Document, Filter, LinkKind, Vector
+from concord.types import Document, LinkKind
 
 MOST_LINKS = 8  # on each side, of what is read
 BYTES_A_LINK = 500  # of a text for each of these: where there is little room, text comes first
-_NEAREST_CHUNKS = 60  # that lead to near documents
-_COMPARED = 30  # near documents whose mean vectors are compared
-_READ_OF_EACH = 64  # vectors of a document that make its mean
+_COMPARED = 30  # linked documents that are compared beside those with near chunks
 _LINKED = 0.2  # what links add to a cosine, at most
 
 
@@ -145,27 +140,4 @@ def _cosines(document: Document, linked: set[str], store: Store) -> dict[str, fl
     if active is None:
         return {}
     index = store.models.index(active.identity)
-
-    def mean(id: str) -> Sequence[float] | None:
-        return _mean(index.fetch([chunk.id for chunk in store.catalog.chunks(id)[:_READ_OF_EACH]]))
-
-    own = mean(document.id)
-    if own is None:
-        return {}
-    found = index.search(_vector(own), Filter(), _NEAREST_CHUNKS)
-    near = Counter(of.id for _, of in store.catalog.read([scored.chunk_id for scored in found]).values())
-    chosen = [id for id, _ in near.most_common(_COMPARED)] + sorted(linked)[:_COMPARED]
-    means = {id: theirs for id in dict.fromkeys(chosen) if id != document.id and (theirs := mean(id))}
-    return {id: sum(map(mul, own, theirs)) for id, theirs in means.items()}
-
-
-def _mean(vectors: Mapping[ChunkId, Vector]) -> list[float] | None:
-    """Return the mean of vectors, of length 1; None of none."""
-    columns = [*zip(*(array("f", vector) for vector in vectors.values()), strict=True)]
-    sums = [math.fsum(column) for column in columns]
-    length = math.hypot(*sums)
-    return [number / length for number in sums] if length else None
-
-
-def _vector(numbers: Sequence[float]) -> Vector:
-    return array("f", numbers).tobytes()
+    return nearest_documents(document.id, sorted(linked)[:_COMPARED], store.catalog, index)

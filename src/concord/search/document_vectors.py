@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from concord.store.contract import Catalog, VectorIndex
 
 MOST_CHUNKS = 64  # of a document, spread evenly: the mean of so many is that of all, near enough
-NEAREST_CHUNKS = 20  # are looked at for each document that is wanted: a long one fills many places
+NEAREST_CHUNKS = 60  # are looked at for near documents: a long one fills many places
 
 
 def document_vectors(
@@ -38,16 +38,16 @@ def document_vectors(
 
 
 def nearest_documents(
-    document_id: str, catalog: Catalog, index: VectorIndex, limit: int
-) -> list[tuple[str, float]]:
-    """Return the documents whose vectors are nearest to a document's, with the cosines, nearest first."""
-    own = document_vectors([chunk.id for chunk in catalog.chunks(document_id)[:1]], catalog, index)
-    if document_id not in own:
-        return []
-    near = index.search(own[document_id], Filter(), NEAREST_CHUNKS * limit)
-    found = cosines(own[document_id], document_vectors([row.chunk_id for row in near], catalog, index))
-    found.pop(document_id, None)
-    return sorted(found.items(), key=lambda row: (-row[1], row[0]))[:limit]
+    document_id: str, others: Sequence[str], catalog: Catalog, index: VectorIndex
+) -> dict[str, float]:
+    """Return the cosines of a document with others, and with those whose chunks are nearest to it."""
+    first = _first_chunks([document_id, *others], catalog)
+    own = document_vectors(first[:1], catalog, index).get(document_id)
+    if own is None:
+        return {}
+    near = [row.chunk_id for row in index.search(own, Filter(), NEAREST_CHUNKS)]
+    found = cosines(own, document_vectors([*near, *first[1:]], catalog, index))
+    return {name: cosine for name, cosine in found.items() if name != document_id}
 
 
 def cosines(query: Vector, vectors: Mapping[str, Vector]) -> dict[str, float]:
@@ -56,6 +56,10 @@ def cosines(query: Vector, vectors: Mapping[str, Vector]) -> dict[str, float]:
 
     asked = np.frombuffer(query, dtype="<f4")
     return {name: float(asked @ np.frombuffer(vector, dtype="<f4")) for name, vector in vectors.items()}
+
+
+def _first_chunks(document_ids: Sequence[str], catalog: Catalog) -> list[ChunkId]:
+    return [chunk.id for document_id in document_ids for chunk in catalog.chunks(document_id)[:1]]
 
 
 def _spread(chunk_ids: Sequence[ChunkId]) -> Sequence[ChunkId]:

@@ -24,7 +24,6 @@ from concord.types import Document, Source
 
 _MAGIC = b"SQLite format 3\0"
 _PAGE_BYTES = (16384, 4096)  # of stores of this version, and of earlier ones
-_WAL_MAGIC = (0x377F0682, 0x377F0683)
 _WAL_HEADER, _FRAME_HEADER = 32, 24
 _TABLE_LEAF, _INDEX_LEAF, _INDEX_INTERIOR = 13, 10, 2
 _INTEGER_BYTES = (0, 1, 2, 3, 4, 6, 8)  # by serial type
