@@ -554,4 +554,8 @@ PROMISES: dict[str, Promise] = {
         "docs/promises.md",
         "what becomes a link to a place outside while it is synced is never read through that link",
     ),
+    "torture.organisations": Promise(
+        "docs/promises.md",
+        "two organisations of one server share nothing: no reply to one holds a word of the other's",
+    ),
 }

@@ -30,7 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = [each for each in campaigns() if not given.names or each.name in given.names]
     counting = Counting()
     files = [str(HERE / f"test_{each.name}.py") for each in wanted]
-    pytest.main([*files, "-n", given.jobs, "--dist", "worksteal", "--tb=line", "-m", "campaign"], [counting])
+    workers = ("-n", given.jobs, "--dist", "worksteal")
+    # Campaigns were imported to be counted, and with them libraries that bring plugins of pytest.
+    quiet = ("--tb=line", "-W", "ignore:Module already imported")
+    pytest.main([*files, *workers, *quiet, "-m", "campaign"], [counting])
     print(table((each.name, counting.tallies[each.name]) for each in wanted))
     if given.write:
         page = PAGE.read_text(encoding="utf-8")
