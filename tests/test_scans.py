@@ -97,6 +97,20 @@ def test_a_page_that_cannot_be_read_does_not_keep_the_others_from_being_read(cho
     assert read.details["ocr"]["pages"] == [2]
 
 
+def test_a_passage_is_marked_where_it_was_read_on_its_page(chosen: str, tmp_path: Path):
+    files, scan = SandboxedReader(), make_pdf([picture(NOTE), picture(["", "Second page of the scan"])])
+    reader = ScanReader(files, chosen, str(tmp_path))
+    assert reader.areas(scan, "a.pdf", 1, NOTE[4]) == []  # it was not read yet
+    reader.read(scan, "a.pdf", silent)
+    ((left, top, right, bottom),) = reader.areas(scan, "a.pdf", 1, NOTE[4])
+    assert 0 < left < right < 1
+    assert 0 < top < bottom < 0.3
+    first, second = reader.areas(scan, "a.pdf", 1, f"{NOTE[2]} {NOTE[4]}\nSecond page of the scan")
+    assert first[3] <= second[1] == top
+    plain, marked = (files.image(scan, "a.pdf", 1, 300, areas=areas) for areas in ([], [first]))
+    assert plain != marked
+
+
 def test_without_an_engine_scans_are_left_out_and_read_once_there_is_one(kb: Kb, tmp_path: Path, monkeypatch):
     folder = tmp_path / "files"
     folder.mkdir()

@@ -432,7 +432,10 @@ class KnowledgeBase:
         if data is None:
             raise NotFound(f"the file of {document.path} is not there")
         marked = slice_of(locate(mark, self.store.catalog)).text if mark else ""
-        return self.parts.reader.image(data, document.path, page, width, marked)
+        is_scanned = page in document.details.get("ocr", {}).get("pages", ())
+        pictures = self.parts.pictures if marked and is_scanned else None
+        areas = pictures.areas(data, document.path, page, marked) if pictures else []
+        return self.parts.reader.image(data, document.path, page, width, marked, areas)
 
     def _count_reading(self, document: Document) -> None:
         if self.settings["usage.enabled"]:

@@ -64,11 +64,16 @@ class FileReader(Protocol):
         ...
 
 
+Area = tuple[float, float, float, float]  # left, top, right and bottom, as parts of a page from 0 to 1
+
+
 class PageReader(FileReader, Protocol):
     """A reader that can also show what a page looks like."""
 
-    def image(self, data: bytes, name: str, page: int, width: int, marked: str = "") -> bytes:
-        """Return a page of a file as PNG; the lines of a text are marked where they stand on it.
+    def image(
+        self, data: bytes, name: str, page: int, width: int, marked: str = "", areas: Sequence[Area] = ()
+    ) -> bytes:
+        """Return a page of a file as PNG; the lines of a text are marked where they stand, and areas of it.
 
         Raises:
             ExtractionError: such files have no pages, it has no such page, or it cannot be drawn.
@@ -86,6 +91,10 @@ class PictureReader(Protocol):
             NotIndexable: no words are seen in it.
             ExtractionError: it cannot be read.
         """
+        ...
+
+    def areas(self, data: bytes, name: str, page: int, text: str) -> list[Area]:
+        """Return where the lines of a text stand on a page that was read in this way; none if it was not."""
         ...
 
     def close(self) -> None:

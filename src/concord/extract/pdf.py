@@ -15,7 +15,7 @@ from pypdfium2 import raw
 
 from concord.core.errors import Damaged, Encrypted, NotIndexable, TooLarge
 from concord.core.overriding import override
-from concord.core.protocols import Extractor
+from concord.core.protocols import Area, Extractor
 from concord.extract.decode import with_plain_newlines
 from concord.extract.pdf_headings import find_headings
 from concord.extract.pdf_tables import named_rows
@@ -70,8 +70,10 @@ class PdfExtractor(Extractor):
         sections = under_headings(text, headings) if headings else None
         return Extracted(text, "pdf", title=title, details=details, page_starts=starts, sections=sections)
 
-    def image(self, data: bytes, page: int, width: int, marked: str = "") -> bytes:
-        """Return a page as PNG; the lines of a text are marked where they stand on it.
+    def image(
+        self, data: bytes, page: int, width: int, marked: str = "", areas: Sequence[Area] = ()
+    ) -> bytes:
+        """Return a page as PNG; the lines of a text are marked where they stand on it, and areas of it.
 
         Raises:
             NotIndexable: there is no such page.
@@ -87,6 +89,9 @@ class PdfExtractor(Extractor):
                     bitmap = drawn.render(scale=scale, rev_byteorder=True, prefer_bgrx=False)
                     if marked:
                         _mark(drawn, bitmap, marked)
+                    for left, top, right, bottom in areas:
+                        wide, high = bitmap.width, bitmap.height
+                        _tint(bitmap.to_numpy(), left * wide, top * high, right * wide, bottom * high)
                     return _png(bitmap)
             except (pypdfium2.PdfiumError, ZeroDivisionError) as fault:
                 raise Damaged(f"page {page} cannot be drawn") from fault
@@ -107,8 +112,13 @@ def _mark(page: Any, bitmap: Any, text: str) -> None:
             for n in range(text_page.count_rects(*found)):
                 left, bottom, right, top = text_page.get_rect(n)
                 (x0, y0), (x1, y1) = sorted([place.to_bitmap(left, top), place.to_bitmap(right, bottom)])
-                part = pixels[max(0, min(y0, y1) - 2) : max(y0, y1) + 2, max(0, x0 - 2) : x1 + 2, :3]
-                part[...] = part * _TINT
+                _tint(pixels, x0, min(y0, y1), x1, max(y0, y1))
+
+
+def _tint(pixels: Any, left: float, top: float, right: float, bottom: float) -> None:
+    across = slice(max(0, int(left) - 2), int(right) + 2)
+    part = pixels[max(0, int(top) - 2) : int(bottom) + 2, across, :3]
+    part[...] = part * _TINT
 
 
 def _png(bitmap: Any) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from gzip import BadGzipFile, GzipFile
@@ -15,10 +16,11 @@ from io import BytesIO
 from concord.core import plugins
 from concord.core.errors import Damaged, NotIndexable
 from concord.core.overriding import override
-from concord.core.protocols import FileReader
+from concord.core.protocols import Area, FileReader
 from concord.extract.decode import HEAD_BYTES
 from concord.extract.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
 from concord.extract.sandbox import FileInWorker, Sandbox
+from concord.extract.worker import Drawing
 from concord.types import Extracted
 
 MAX_UNPACKED = 20_000_000  # bytes; the manual page of bash, a long one, has 400,000
@@ -95,8 +97,10 @@ class SandboxedReader(FileReader):
             raise NotIndexable(form.reason)
         return self._sandbox.begin(form.extractor, data, name, seen=seen)
 
-    def image(self, data: bytes, name: str, page: int, width: int, marked: str = "") -> bytes:
-        """Return a page of a file as PNG; the lines of a text are marked where they stand on it.
+    def image(
+        self, data: bytes, name: str, page: int, width: int, marked: str = "", areas: Sequence[Area] = ()
+    ) -> bytes:
+        """Return a page of a file as PNG; the lines of a text are marked where they stand, and areas of it.
 
         Raises:
             NotIndexable: such files have no pages to draw.
@@ -105,7 +109,8 @@ class SandboxedReader(FileReader):
         form = detect(name, data[:HEAD_BYTES])
         if isinstance(form, Refusal):
             raise NotIndexable(form.reason)
-        return self._sandbox.begin(form.extractor, data, name, image=(page, width, marked)).image()
+        drawing = Drawing(page, width, marked, list(areas))
+        return self._sandbox.begin(form.extractor, data, name, image=drawing).image()
 
     @override
     def close(self) -> None:

@@ -25,7 +25,7 @@ from typing import IO, ClassVar, NamedTuple
 import msgspec
 
 from concord.core import errors
-from concord.extract.worker import IS_UNIX, LENGTH, LENGTHS, Reply, Request
+from concord.extract.worker import IS_UNIX, LENGTH, LENGTHS, Drawing, Reply, Request
 from concord.types import Extracted
 
 
@@ -94,12 +94,12 @@ class Sandbox:
         name: str,
         *,
         plain: str = "",
-        image: tuple[int, int, str] | None = None,
+        image: Drawing | None = None,
         seen: dict[int, str] | None = None,
     ) -> FileInWorker:
         """Have a file read while the caller goes on; as plain lines, if there is a reason for that.
 
-        With `image`, a page of it is drawn instead: its number, how wide, and the text to mark. `seen` is
+        With `image`, a page of it is drawn instead. `seen` is
         the text of pages that are pictures.
         """
         limits = self._limits

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Iterator
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from msgspec.structs import replace
 
 from concord.core.errors import ExtractionError, NotIndexable
 from concord.core.filesystem import replace_file
-from concord.core.protocols import PICTURE_EXTENSIONS, Progress
+from concord.core.protocols import PICTURE_EXTENSIONS, Area, Progress
 from concord.extract.formats import extension
 from concord.extract.ocr import PAGE_CPU_S
 from concord.extract.pdf import MAX_PAGES
@@ -62,11 +64,10 @@ class ScanReader:
 
     def seen(self, picture: bytes) -> Seen:
         """Return what is read in a picture, now or at an earlier time."""
-        path = self._folder / f"{hashlib.sha256(picture).hexdigest()}-{self._engine}.json"
-        try:
-            return msgspec.json.decode(path.read_bytes(), type=Seen)
-        except (OSError, ValueError):
-            seen = self._looked(picture)
+        path = self._path(picture)
+        if (kept := _kept(path)) is not None:
+            return kept
+        seen = self._looked(picture)
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             replace_file(path, msgspec.json.encode(seen), mode=0o600, wait=False)
@@ -74,9 +75,22 @@ class ScanReader:
             pass
         return seen
 
+    def areas(self, data: bytes, name: str, page: int, text: str) -> list[Area]:
+        """Return where the lines of a text stand on a page that was read; none if that is not kept."""
+        picture = self._files.image(data, name, page, _WIDTH)
+        seen = _kept(self._path(picture)) or Seen()
+        wide, high = struct.unpack(">II", picture[16:24])  # of a PNG
+        return [
+            (left / wide, top / high, right / wide, bottom / high)
+            for _, left, top, right, bottom in _boxes_of(text, seen)
+        ]
+
     def close(self) -> None:
         """End the worker."""
         self._sandbox.close()
+
+    def _path(self, picture: bytes) -> Path:
+        return self._folder / f"{hashlib.sha256(picture).hexdigest()}-{self._engine}.json"
 
     def _looked(self, picture: bytes) -> Seen:
         try:
@@ -116,6 +130,31 @@ class ScanReader:
         letters = sum(len(seen.text) for seen in told.values())
         confidence = sum(seen.confidence * len(seen.text) for seen in told.values()) / (letters or 1)
         return {"engine": self._engine, "confidence": round(confidence, 3), "pages": [*told]}
+
+
+def _kept(path: Path) -> Seen | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Seen)
+    except (OSError, ValueError):
+        return None
+
+
+def _boxes_of(text: str, seen: Seen) -> Iterator[tuple[str, int, int, int, int]]:
+    """Yield the boxes of the lines that a text was made of, by their letters: it was flowed anew."""
+    lines = [_letters(box[0]) for box in seen.boxes]
+    starts = [*accumulate(map(len, lines), initial=0)]
+    whole, at = "".join(lines), 0
+    for line in filter(None, map(_letters, text.splitlines())):
+        found = whole.find(line, at)
+        if found >= 0:
+            at = found + len(line)
+            yield from (
+                box for box, (a, b) in zip(seen.boxes, pairwise(starts), strict=True) if a < at and found < b
+            )
+
+
+def _letters(line: str) -> str:
+    return "".join(filter(str.isalnum, line))
 
 
 NOTHING_SEEN = "no words in its pictures"

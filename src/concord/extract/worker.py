@@ -13,7 +13,7 @@ import signal
 import struct
 import sys
 from contextlib import suppress
-from typing import IO
+from typing import IO, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -28,7 +28,7 @@ except ImportError:  # then the clock is the only limit, and the end of its inpu
     IS_UNIX = False
 
 from concord.core import errors, plugins
-from concord.core.protocols import NO_TEXT_LAYER, Extractor
+from concord.core.protocols import NO_TEXT_LAYER, Area, Extractor
 from concord.types import Extracted
 
 LENGTHS = struct.Struct(">IQ")  # of the request and of the file, which follow
@@ -36,6 +36,15 @@ LENGTH = struct.Struct(">Q")  # of the answer, which follows; 0 says that the te
 MAX_SECTIONS = 20_000
 REPLY_SHARE = 8  # how much longer an answer may be than the file or its text, whichever is longer
 _REPLY_ROOM = 1 << 16  # bytes that any answer may have
+
+
+class Drawing(NamedTuple):
+    """A page to draw, how wide, and what to mark on it."""
+
+    page: int
+    width: int
+    marked: str
+    areas: list[Area]
 
 
 class Request(Struct, frozen=True):
@@ -47,7 +56,7 @@ class Request(Struct, frozen=True):
     cpu_s: int
     max_cpu_s: int  # for formats that take their time by the page
     plain: str = ""  # why only lines are wanted, not the structure
-    image: tuple[int, int, str] | None = None  # the page to draw instead, how wide, and what to mark
+    image: Drawing | None = None  # made instead
     seen: dict[int, str] | None = None  # what was read in pictures of pages without text, by page
 
 
@@ -121,7 +130,7 @@ def _reply(request: Request, data: bytes, loaded: dict[str, Extractor], replies:
         if seconds := getattr(loaded[name], "cpu_s", None):
             _limit_processor(min(seconds(data), request.max_cpu_s))
         if request.image:
-            return Reply(image=_drawn(loaded[name], data, *request.image))
+            return Reply(image=_drawn(loaded[name], data, request.image))
         extracted = _with_text(_extracted(loaded[name], data, request))
         _send(b"", replies)
         return _structured(extracted, len(data), request)
@@ -150,12 +159,12 @@ def _with_text(extracted: Extracted) -> Extracted:
     return extracted
 
 
-def _drawn(extractor: Extractor, data: bytes, page: int, width: int, marked: str) -> bytes:
+def _drawn(extractor: Extractor, data: bytes, wish: Drawing) -> bytes:
     """Return a page as PNG, if files of this kind have pages that can be drawn."""
     draw = getattr(extractor, "image", None)
     if draw is None:
         raise errors.NotIndexable("has no pages that can be drawn")
-    image: bytes = draw(data, page, width, marked)
+    image: bytes = draw(data, *wish)
     return image
 
 
