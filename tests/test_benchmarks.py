@@ -78,7 +78,9 @@ def test_a_benchmark_prints_its_rows(name: str, kept: Path, collections: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["fusion", "near_misses", "passages", "quality", "questions", "typed"])
+@pytest.mark.parametrize(
+    "name", ["fusion", "languages", "near_misses", "passages", "quality", "questions", "typed"]
+)
 def test_a_benchmark_without_its_collections_says_so_in_a_row(name: str, kept: Path, tmp_path: Path):
     assert "not measured: " in small(name, kept, tmp_path)
 

@@ -33,8 +33,8 @@ def test_a_passage_that_was_returned_is_explained_with_its_rank_and_its_arithmet
     told = explained(library(), "login token", "Login")
     assert (told.stage, told.rank) == ("returned", 1)
     assert told.why == f"It is result 1 of {told.results}."
-    assert [one.strategy for one in told.strategies] == ["fts_exact", "fts_relaxed", "semantic"]
-    assert all(one.rank == 1 and one.is_candidate for one in told.strategies)
+    assert [vote.strategy for vote in told.strategies] == ["fts_exact", "fts_relaxed", "semantic"]
+    assert all(vote.rank == 1 and vote.is_candidate for vote in told.strategies)
     assert told.arithmetic["fused"] == told.fused.score
     assert {"relevance", "label"} <= told.arithmetic.keys()
 

@@ -147,8 +147,11 @@ def test_what_is_typed_is_found_at_once_marked_and_judged(page: Any, url: str) -
     expect(hits(page).first.locator("mark").filter(has_text="reactor").first).to_be_visible()
     expect(page).to_have_url(f"{url}/?q=reactor+cooled")
     page.wait_for_load_state("networkidle")
-    whole = [one for one in asked if "query=reactor+cooled&" in one]
-    assert ["reader=false" in one for one in whole] == [True, False]  # while typing nobody waits for it
+    whole = [request for request in asked if "query=reactor+cooled&" in request]
+    assert ["reader=false" in request for request in whole] == [
+        True,
+        False,
+    ]  # while typing nobody waits for it
     answer = ask(url, "GET /api/v1/search?query=reactor+cooled").json
     number = f"{round(100 * answer['results'][0]['score'])} %"
     expect(hits(page).first.locator(".odds .number")).to_have_text(number)
