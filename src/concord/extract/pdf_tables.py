@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pypdfium2
 
 _FEWEST = 3  # columns, and rows below their names
-_MOST_LINES = 2_000  # of a page
+_MOST_LETTERS = 30_000  # of a page, each line of which is looked for; hardly any has a third of that
 _ABOVE = 2  # lines over the first with a number may name columns
 _GAP = 0.8  # of a letter's height, between cells: words are a third of it apart, in justified lines some more
 _NUMBER = re.compile(r"[-+−–(]?[$€£]?\d(?:[\d.,'’]*\d)?[%€)]*")
@@ -41,7 +41,7 @@ def named_rows(text_page: Any, lines: Sequence[str]) -> dict[int, str]:
     named: dict[int, str] = {}
     at = 0
     with suppress(pypdfium2.PdfiumError, ValueError):
-        for first, end in _stretches(lines):
+        for first, end in _stretches(lines if sum(map(len, lines)) <= _MOST_LETTERS else ()):
             rows: list[Row] = []
             for line in lines[first:end]:
                 row, at = _row(text_page, line.strip(), at) if line.strip() else ([], at)
@@ -53,7 +53,7 @@ def named_rows(text_page: Any, lines: Sequence[str]) -> dict[int, str]:
 def _stretches(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield where lines with numbers follow each other, and the lines above: no others are looked at."""
     start, end = None, 0
-    for n, line in enumerate([*lines[:_MOST_LINES], ""]):
+    for n, line in enumerate([*lines, ""]):
         words = line.split()
         if len(words) > 1 and any(map(_NUMBER.fullmatch, words)) and not _LEADERS.search(line):
             start = n if start is None else start
