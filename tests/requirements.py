@@ -558,4 +558,8 @@ PROMISES: dict[str, Promise] = {
         "docs/promises.md",
         "two organisations of one server share nothing: no reply to one holds a word of the other's",
     ),
+    "torture.faulty-servers": Promise(
+        "docs/promises.md",
+        "a model server that answers nonsense costs meaning only: no wrong vector is kept, later all is well",
+    ),
 }

@@ -43,6 +43,7 @@ class Behaviour:
     frozen: threading.Event | None = None  # requests wait for it
     freezes_above: int = 0  # texts in a request: only larger ones wait for it
     spoil: Callable[[list[list[Any]]], list[Any]] | None = None  # what becomes of the vectors
+    garble: Callable[[bytes], bytes] | None = None  # what becomes of an answer on its way
     requests: list[dict[str, Any]] = field(default_factory=list)
     most_at_once: int = 0
     connections: int = 0
@@ -139,6 +140,8 @@ class _Talk(BaseHTTPRequestHandler):
 
     def _answer(self, status: int, body: Any) -> None:
         data = json.dumps(body).encode()
+        if status == 200 and self.server.behaviour.garble:
+            data = self.server.behaviour.garble(data)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))

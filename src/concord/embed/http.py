@@ -86,7 +86,7 @@ class Server:
             raise Refused(response.status_code, _reason(bytes(data), response.reason_phrase))
         try:
             return json.loads(data)
-        except ValueError as fault:
+        except (ValueError, RecursionError) as fault:
             raise EmbedderDown(f"{self.name} answers with what is no JSON", hint=self._start) from fault
 
     def _as_ours(self, fault: Exception) -> Exception:
@@ -136,7 +136,7 @@ def _reason(data: bytes, phrase: str) -> str:
     text = data.decode("utf-8", "replace")
     try:
         reason = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return " ".join(text.split())[:_REASON_LENGTH] or phrase
     for key in ("error", "message", "detail"):
         if isinstance(reason, dict) and reason.get(key):

@@ -92,7 +92,7 @@ class RemoteEmbedder(Embedder):
     def identity(self) -> Identity:
         with self._asking:
             if not self._dimension:
-                self._dimension = len(self._single(PROBE, tries=TRIES)) // 4
+                self._dimension = self._learned()
         return Identity(self.provider, self._model, self._dimension, self._prefixes.version)
 
     @override
@@ -160,12 +160,22 @@ class RemoteEmbedder(Embedder):
         self.overflowed += 1
         return vector
 
+    def _learned(self) -> int:
+        """Return how long vectors are: of two, since one that is broken would be kept as the model's."""
+        try:
+            return len(self._vectors([PROBE, PROBE], TRIES)[0]) // 4
+        except _Unfit as fault:
+            raise self._at_fault(fault) from fault
+
     def _single(self, text: str, tries: int) -> Vector:
         try:
             return self._vector(text, tries)
         except _Unfit as fault:
-            hint = "look at the server's own log"
-            raise EmbedderDown(f"{self._server.name} does not work: {fault}", hint=hint) from fault
+            raise self._at_fault(fault) from fault
+
+    def _at_fault(self, fault: _Unfit) -> EmbedderDown:
+        name, hint = self._server.name, "look at the server's own log"
+        return EmbedderDown(f"{name} does not work: {fault}", hint=hint)
 
     def _vector(self, text: str, tries: int) -> Vector:
         try:
@@ -200,13 +210,14 @@ class RemoteEmbedder(Embedder):
     def _believed(self, answer: Any, count: int) -> list[Vector]:
         try:
             rows = self.numbers(answer)
-        except (KeyError, TypeError, IndexError, ValueError) as fault:
+        except (KeyError, TypeError, IndexError, ValueError, OverflowError) as fault:
             raise _Unfit("the answer holds no embeddings") from fault
         if len(rows) != count:
             raise _Unfit(f"the answer holds {len(rows)} embeddings where {count} are needed")
         vectors = [unit(row) for row in rows]
-        for size in {len(vector) // 4 for vector in vectors} - {self._dimension or len(vectors[0]) // 4}:
-            raise _Unfit(f"a vector has {size} dimensions where {self._dimension} are expected")
+        expected = self._dimension or len(vectors[0]) // 4
+        for size in {len(vector) // 4 for vector in vectors} - {expected}:
+            raise _Unfit(f"a vector has {size} dimensions where {expected} are expected")
         return vectors
 
 
@@ -276,6 +287,6 @@ def unit(numbers: Any) -> Vector:
         if not 0 < length < math.inf:  # so written, it refuses NaN as well
             raise _Unfit(f"the model returned a vector of length {length:g}")
         vector = array("f", [number / length for number in numbers])
-    except TypeError as fault:
+    except (TypeError, OverflowError) as fault:  # or a whole number too large for any vector
         raise _Unfit("the model returned what are no numbers") from fault
     return vector.tobytes()
