@@ -562,4 +562,8 @@ PROMISES: dict[str, Promise] = {
         "docs/promises.md",
         "a model server that answers nonsense costs meaning only: no wrong vector is kept, later all is well",
     ),
+    "torture.files": Promise(
+        "docs/promises.md",
+        "a file that is damaged in any way is read or named with a reason, and the files beside it are read",
+    ),
 }

@@ -99,7 +99,7 @@ def run(text: str) -> str:
     return f"<a:r><a:t>{text}</a:t></a:r>"
 
 
-def make_archive(parts: Mapping[str, str]) -> bytes:
+def make_archive(parts: Mapping[str, str | bytes]) -> bytes:
     """Return a ZIP archive of these files."""
     out = BytesIO()
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
