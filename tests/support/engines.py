@@ -17,7 +17,7 @@ PATIENCE_S = 30.0
 
 def our_variables() -> list[str]:
     """Return the variables that tests must not see, as they may be those of the machine's user."""
-    kept = ("KB_ENGINE_", "KB_READER_")  # which `conftest` sets
+    kept = ("KB_ENGINE_", "KB_READER_", "KB_OCR_")  # which `conftest` sets
     return [name for name in os.environ if name.startswith("KB_") and not name.startswith(kept)]
 
 
