@@ -183,6 +183,7 @@ def environment(scene: Scene) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         for name in set(our_variables()) - {RENEW}:
             patched.delenv(name)
+        patched.delenv("KB_OCR_ENGINE", raising=False)  # no scene has a scan
         for name, text in {
             **homes,
             "KB_EMBED_PROVIDER": "hashing",

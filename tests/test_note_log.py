@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,32 @@ def test_what_a_note_said_leaves_the_copies_when_it_is_changed_or_deleted(folder
         assert kb.recover().notes == 0
         kb.remove("notes", force=True)
     assert not any("It rests." in copy for copy in beside(folder))
+
+
+KILLED = """
+import os, sys
+from concord.store.sqlite.note_log import NoteLog
+from concord import KnowledgeBase, Note
+
+keep = NoteLog.keep
+
+def killed(log, connection):
+    keep(log, connection)
+    os.kill(os.getpid(), 9)
+
+kb = KnowledgeBase.open(store__url=f"sqlite://{sys.argv[1]}", embed__provider="hashing")
+NoteLog.keep = killed
+kb.note(Note("The emu was on its way."))
+"""
+
+
+def test_a_note_that_a_killed_process_had_not_kept_yet_is_missed_by_nobody(folder: Path):
+    done = subprocess.run([sys.executable, "-c", KILLED, str(folder)], check=False)
+    assert done.returncode == -9
+    assert all("emu" in copy for copy in beside(folder))
+    with opened(f"sqlite://{folder}") as kb:
+        assert kept(kb) == [OSTRICH, PENGUIN]
+        assert "notes" not in {finding.fault for finding in kb.doctor().findings}
 
 
 def test_a_note_that_could_not_be_kept_is_in_no_copy(folder: Path):

@@ -4,6 +4,7 @@ Both files hold the same, so that one damaged place costs nothing. A line is a n
 of one that was deleted, after the CRC-32 of the rest. Lines are added at the end; what a note said before it
 was changed or deleted is blotted out where it stands. That happens under the store's write lock, just before
 a transaction is committed: a deleted note has left these files before anybody is told that it is deleted.
+A line says that it is a draft until the transaction is committed: a process may be killed in between.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from concord.store.sqlite.connections import Connection
 
 LARGE = 1_000_000  # bytes: a smaller file may be mostly blank
-_START = re.compile(rb'[0-9a-f]{8} \{"(?:id|gone)":')
+_SETTLED, _DRAFT = b" ", b"?"  # behind the checksum
+_START = re.compile(rb'[0-9a-f]{8}[ ?]\{"(?:id|gone)":')
 _NAMED = re.compile(rb'^.{9}\{"id":("(?:[^"\\\n]|\\.)*").*$', re.MULTILINE)  # whatever the checksum says
 _CRC = 8  # digits
 
@@ -66,6 +68,7 @@ class NoteLog:
         self._store = store
         self._changed: dict[str, None] = {}
         self._before: dict[str, bytes | None] = {}  # the running transaction
+        self._drafts: dict[str, list[int]] = {}  # where its lines say that they are drafts
         self._is_checked = False
 
     def watch(self, connection: Connection) -> None:
@@ -88,10 +91,14 @@ class NoteLog:
     def settle(self) -> None:
         """Note that the transaction has been committed."""
         self._before.clear()
+        while self._drafts:
+            with suppress(OSError):
+                _settle(*self._drafts.popitem())
 
     def set_back(self) -> None:
         """Make the files what they were before a transaction that has failed; the store is not asked."""
         self._changed.clear()
+        self._drafts.clear()
         while self._before:
             path, content = self._before.popitem()
             with suppress(OSError):
@@ -108,7 +115,7 @@ class NoteLog:
         for path in paths(self._store):
             with suppress(OSError):
                 if os.path.exists(path):
-                    _append(path, entries, changed)
+                    self._drafts[path] = _append(path, entries, changed)
                 else:
                     mend(connection, self._store)
 
@@ -118,13 +125,14 @@ def paths(store: str) -> tuple[str, ...]:
     return store + NOTES, f"{store}{NOTES}-too"
 
 
-def _append(path: str, entries: Iterable[_Entry], changed: Collection[str]) -> None:
-    """Add lines to a file, and blot out what it said of some notes."""
+def _append(path: str, entries: Iterable[_Entry], changed: Collection[str]) -> list[int]:
+    """Add lines to a file, and blot out what it said of some notes; return where they are called drafts."""
+    lines = [_line(entry, _DRAFT) for entry in entries]
     doomed = set(map(json.encode, changed))
     with open(os.open(path, os.O_RDWR | CLOSED_IN_CHILDREN), "r+b") as file:
         before = file.read()
         is_torn = before != b"" and not before.endswith(b"\n")
-        file.write(b"\n" * is_torn + b"".join(map(_line, entries)))
+        file.write(b"\n" * is_torn + b"".join(lines))
         for match in _NAMED.finditer(before):
             if match[1] in doomed:
                 file.seek(match.start())
@@ -132,7 +140,21 @@ def _append(path: str, entries: Iterable[_Entry], changed: Collection[str]) -> N
         file.flush()
         os.fsync(file.fileno())
     if len(before) > LARGE and before.count(b" ") > len(before) / 2:
-        replace_file(path, b"".join(_lines(path)))
+        before = b"".join(_lines(path))
+        replace_file(path, before)
+        return [match.start() + _CRC for match in _START.finditer(before)]
+    begins = accumulate((len(line) for line in lines[:-1]), initial=len(before) + is_torn)
+    return [begin + _CRC for begin in begins] if lines else []
+
+
+def _settle(path: str, places: Iterable[int]) -> None:
+    """Call drafts settled, as far as they are where they were written."""
+    with open(os.open(path, os.O_RDWR | CLOSED_IN_CHILDREN), "r+b") as file:
+        for place in places:
+            file.seek(place)
+            if file.read(1) == _DRAFT:
+                file.seek(place)
+                file.write(_SETTLED)
 
 
 def read(store: str) -> tuple[dict[str, Document], set[str]]:
@@ -147,10 +169,12 @@ def read(store: str) -> tuple[dict[str, Document], set[str]]:
     return notes, gone - notes.keys()
 
 
-def _read(path: str) -> tuple[dict[str, Document], set[str]]:
+def _read(path: str, only: bytes = b"") -> tuple[dict[str, Document], set[str]]:
     notes: dict[str, Document] = {}
     gone: set[str] = set()
     for line in _lines(path):
+        if only and line[_CRC : _CRC + 1] != only:
+            continue
         with suppress(DecodeError):  # of another version, perhaps
             entry = json.decode(line[_CRC + 1 :], type=_Gone)
             gone.add(entry.gone)
@@ -164,7 +188,8 @@ def _read(path: str) -> tuple[dict[str, Document], set[str]]:
 def find_faults(connection: Connection, store: str) -> Iterator[Finding]:
     """Yield what is wrong with the files beside a store; nothing is changed."""
     kept, logged = stored(connection), read(store)[0]
-    if lost := sum(_is_newer(note, kept.get(id)) for id, note in logged.items()):
+    settled = {id for path in paths(store) for id in _read(path, only=_SETTLED)[0]}
+    if lost := sum(_is_newer(logged[id], kept.get(id)) for id in settled & logged.keys()):
         said = f"{lost:,} notes are in {store}{NOTES} and not, or not so, in the store"
         yield repairable("notes", said, "brings them back, and so does {recover}")
     copies = [_read(path)[0] for path in paths(store)]
@@ -205,9 +230,9 @@ def _with_text(note: Document, connection: Connection) -> Document:
     return replace(note, fields={"content": connection.value(_TEXT, {"id": note.id}) or ""})
 
 
-def _line(entry: _Entry) -> bytes:
+def _line(entry: _Entry, state: bytes = _SETTLED) -> bytes:
     text = json.encode(entry)
-    return b"%08x %s\n" % (crc32(text), text)
+    return b"%08x%s%s\n" % (crc32(text), state, text)
 
 
 def _content(path: str) -> bytes | None:
