@@ -94,7 +94,7 @@ def walk_source(source: Source, max_bytes: int) -> Iterator[Found | Skipped]:
                 Action.REMOVE, "put it back, or {remove}; its index is kept until then", source=source.name
             ),
         )
-    if (real := os.path.realpath(path)) != path:  # it had no links when it was added
+    if (real := _real(path)) != path:  # it had no links when it was added
         raise Unreadable(
             f"{path} is not what was added: a link leads from there to {real} now",
             hint=Hint(
@@ -327,6 +327,13 @@ def _is_utf8(name: str) -> bool:
     except UnicodeEncodeError:  # the file system's bytes were no text
         return False
     return True
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except OSError as fault:  # a link was put there, or taken away, just now
+        raise _unreadable(path, fault) from fault
 
 
 def _unreadable(root: str, fault: OSError) -> Unreadable:
