@@ -98,9 +98,16 @@ def root_folder(source: Source) -> str:
 def mount_point(source: Source) -> str:
     """Return where the disk of a source's files is mounted: at its folder, or at the nearest one above."""
     folder = root_folder(source)
-    while not os.path.ismount(folder) and os.path.dirname(folder) != folder:
+    while not _is_mount(folder) and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)
     return folder
+
+
+def _is_mount(folder: str) -> bool:
+    try:
+        return os.path.ismount(folder)
+    except OSError:  # it became a link, or stopped being one, just now: no disk is mounted like that
+        return False
 
 
 def is_elsewhere(source: Source, memo: Memo) -> bool:
