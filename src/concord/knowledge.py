@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from concord.ops.models import Models
     from concord.ops.vector_move import VectorMove
     from concord.quality.measuring import Measuring
-    from concord.reading.links import DocumentLinks, Near
     from concord.reading.outline import Outline
     from concord.reading.pages import Page
+    from concord.search.around import DocumentLinks, Near
     from concord.search.explain import Explanation
     from concord.search.pipeline import Progressive
     from concord.store.contract import Store
@@ -322,9 +322,9 @@ class KnowledgeBase:
         Raises:
             NotFound: nothing of that name is indexed.
         """
-        from concord.reading.links import MOST_LINKS, with_links
         from concord.reading.locate import locate, slice_of
         from concord.reading.outline import outline_slice
+        from concord.search.around import MOST_LINKS, with_links
 
         if context < 0:
             raise BadValue(f"cannot read {context} neighbours", hint="0 or more")
@@ -364,7 +364,7 @@ class KnowledgeBase:
         from msgspec.structs import replace
 
         from concord.reading import pages
-        from concord.reading.links import BYTES_A_LINK, MOST_LINKS, with_links
+        from concord.search.around import BYTES_A_LINK, MOST_LINKS, with_links
 
         if cursor is not None:
             return pages.next_page(cursor, self.store.catalog, max_bytes=max_bytes)
@@ -392,7 +392,7 @@ class KnowledgeBase:
         Raises:
             NotFound: nothing of that name is indexed.
         """
-        from concord.reading.links import broken_links, links_of
+        from concord.search.around import broken_links, links_of
 
         if reference is None:
             return broken_links(self.store)
@@ -404,7 +404,7 @@ class KnowledgeBase:
         Raises:
             NotFound: nothing of that name is indexed.
         """
-        from concord.reading.links import related_to
+        from concord.search.around import related_to
 
         return related_to(self.document_named(reference), self.store, limit)
 

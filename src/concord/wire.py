@@ -28,8 +28,8 @@ from concord.text.json_safe import JsonObject, json_object, json_safe, to_text
 
 if TYPE_CHECKING:
     from concord.core.reports import DocumentSlice, Slices
-    from concord.reading.links import DocumentLinks, Near
     from concord.reading.outline import Outline
+    from concord.search.around import DocumentLinks, Near
     from concord.search.explain import Explanation
     from concord.types import Answer, Document, Hit, Source
 
