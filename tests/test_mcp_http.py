@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import anyio
 import httpx2
@@ -492,7 +493,9 @@ def test_a_program_learns_the_address_from_one_line_of_json(tmp_path: Path):
 def test_ctrl_c_ends_the_server_well(tmp_path: Path):
     process = kb_process.start("serve", "--port", "0", "--json", env=environment(tmp_path / "home"))
     assert process.stdout is not None
-    json.loads(process.stdout.readline())
+    url = json.loads(process.stdout.readline())["url"]
+    with urlopen(url.removesuffix("/mcp") + "/health", timeout=60) as reply:  # it handles signals by now
+        assert reply.status == 200
     process.send_signal(signal.SIGINT)
     status, _, err = kb_process.finish(process)
     assert (status, err.splitlines()[-1]) == (0, "stopped serving")
