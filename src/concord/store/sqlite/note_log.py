@@ -142,7 +142,8 @@ def _append(path: str, entries: Iterable[_Entry], changed: Collection[str]) -> l
     if len(before) > LARGE and before.count(b" ") > len(before) / 2:
         before = b"".join(_lines(path))
         replace_file(path, before)
-        return [match.start() + _CRC for match in _START.finditer(before)]
+        places = [match.start() + _CRC for match in _START.finditer(before)]
+        return places[len(places) - len(lines) :]  # drafts of others, who were killed, stay drafts
     begins = accumulate((len(line) for line in lines[:-1]), initial=len(before) + is_torn)
     return [begin + _CRC for begin in begins] if lines else []
 
