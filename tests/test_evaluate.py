@@ -135,5 +135,5 @@ def test_every_mode_and_every_query_type_has_its_latency(knowledge: KnowledgeBas
     found = knowledge.measuring.evaluate(things(tmp_path / "set"))
     assert list(found.mode_latency_ms) == list(MODES)
     by_type = [of.latency_ms for of in found.query_types.values()]
-    for one in (found.latency_ms, *found.mode_latency_ms.values(), *by_type):
-        assert 0 < one["p50"] <= one["p95"]
+    for latency in (found.latency_ms, *found.mode_latency_ms.values(), *by_type):
+        assert 0 < latency["p50"] <= latency["p95"]
