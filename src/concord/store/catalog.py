@@ -8,8 +8,7 @@ from typing import Any
 
 from concord.store.changes import Changes
 from concord.store.contract import EVERY, Select, Snapshot
-from concord.store.models import SPACES, space_of
-from concord.store.outbox import TEXTS, home_of
+from concord.store.models import ADDED, TEXTS, home_of, model_of
 from concord.store.rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -69,12 +68,12 @@ class SqlCatalog(Changes):
     def snapshot(self) -> Snapshot:
         with self._database.read() as session:
             generation, sources, models, superseded, texts = session.several(
-                _GENERATION, _SOURCES, SPACES, HAS_SUPERSEDED, TEXTS
+                _GENERATION, _SOURCES, ADDED, HAS_SUPERSEDED, TEXTS
             )
         return Snapshot(
             generation[0][0],
             [source_of(row) for row in sources],
-            [space_of(*row) for row in models],
+            [model_of(*row) for row in models],
             bool(superseded[0][0]),
             home_of(dict(texts), self._database.origin),
         )

@@ -20,7 +20,7 @@ from concord.store.changes import KEEP_CHUNK, PUT_SOURCE, PUT_SYNC_STATE, write_
 from concord.store.contract import TextHash
 from concord.store.embeddings import EMBEDDED, KNOWN, LINK, new_embeddings, pending_of, text_hash
 from concord.store.links import NO_LINKS, KeptLinks, fill_links
-from concord.store.models import Model, VectorTables, find_model, forget_if_empty, new_model, use
+from concord.store.models import Model, find_model, forget_if_empty, new_model, use
 from concord.store.rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -32,7 +32,7 @@ from concord.store.rows import (
     source_of,
     source_values,
 )
-from concord.store.sql import Dialect, Session, WordTables
+from concord.store.sql import Dialect, Session, VectorTables, WordTables
 from concord.store.store import FEEDBACK, PUT_ACCESS, PUT_FEEDBACK
 from concord.store.words import put_names
 from concord.types import FLOAT_BYTES, Access, Chunk, ChunkId, Document, Feedback, Identity, Source, Vector

@@ -5,39 +5,40 @@ A vector's number, hash and checksum are in kb_embeddings; the vector itself is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from concord.core.errors import Action, BadValue, Hint, ModelMismatch
 from concord.store.contract import EmbeddingCache, TextHash, VectorIndex
 from concord.store.models import (
     Model,
-    VectorTables,
     all_models,
+    check_here,
+    claim,
     find_model,
     forget_if_empty,
     new_model,
 )
-from concord.store.outbox import check_here, claim
 from concord.store.rows import OF_SOURCE, TAGS, list_of
-from concord.store.sql import Database, Row, Session, override
-from concord.store.store_errors import check_vector, unprepared, vectors_gone
+from concord.store.sql import Database, Row, Session, VectorTables, override
 from concord.types import FLOAT_BYTES, ChunkId, Filter, Identity, Pending, Scored, Vector
 
 if TYPE_CHECKING:
     from concord.core.reports import CacheUsage
 
 _READ_AT_ONCE = 512  # vectors, of all that are listed
+_LENGTH_TOLERANCE = 1e-3  # a unit vector rounded to float32 is off by 1e-7; to float16, by 5e-4
 
-_LINKED = "SELECT 1 FROM kb_chunk_vectors AS v WHERE v.chunk = c.id AND v.model = :model"
-_WAITING = f"""
-FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document WHERE NOT EXISTS ({_LINKED})"""
+_WAITING = """
+FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document WHERE NOT EXISTS (
+    SELECT 1 FROM kb_chunk_vectors AS v WHERE v.chunk = c.id AND v.model = :model)"""
 _COUNT_WAITING = """
 SELECT (SELECT value FROM kb_meta WHERE key = 'chunks')
     - (SELECT count(*) FROM kb_chunk_vectors WHERE model = :model)"""
 # A chunk `c` of a document `d`, and all that is embedded of it.
 EMBEDDED = f"c.id, d.title, c.heading, c.content, CASE d.type WHEN 'note' THEN {TAGS} ELSE '[]' END"
-_PENDING = f"SELECT {EMBEDDED} {_WAITING} AND c.id > :after"
 KNOWN = (
     "SELECT text_hash, id, crc FROM kb_embeddings WHERE model = :model AND text_hash IN (:keys as bytes...)"
 )
@@ -52,7 +53,7 @@ _VECTORS_OF = """
 SELECT v.chunk, e.id, e.crc FROM kb_chunk_vectors AS v JOIN kb_embeddings AS e ON e.id = v.embedding
 WHERE v.model = :model AND v.chunk IN (:chunks...)"""
 _OF_SOURCES_CHUNKS = f"""
-model = :model AND chunk IN (
+FROM kb_chunk_vectors WHERE model = :model AND chunk IN (
     SELECT c.id FROM kb_documents AS d JOIN kb_chunks AS c ON c.document = d.key WHERE {OF_SOURCE})"""
 _UNUSED = "NOT EXISTS (SELECT 1 FROM kb_chunk_vectors AS v WHERE v.embedding = e.id)"
 _LOOKUPS = "SELECT sum(value) FROM kb_meta WHERE key IN ('cache_hits', 'cache_misses')"
@@ -76,34 +77,35 @@ class SqlVectors(VectorIndex):
     @override
     def pending(self, after: ChunkId, limit: int, source_id: str | None = None) -> list[Pending]:
         chosen = "" if source_id is None else f" AND {OF_SOURCE}"
+        statement = f"SELECT {EMBEDDED} {_WAITING} AND c.id > :after{chosen} ORDER BY c.id LIMIT :limit"
         values = {"after": after, "limit": max(limit, 0), "source": source_id}
         with self._database.read() as session:
-            values["model"] = self._key(session)
-            rows = session.rows(f"{_PENDING}{chosen} ORDER BY c.id LIMIT :limit", values)
+            rows = session.rows(statement, {**values, "model": self._key(session)})
         return [*map(pending_of, rows)]
 
     @override
     def cached(self, keys: Sequence[TextHash]) -> dict[TextHash, Vector]:
         with self._database.read() as session:
-            model = find_model(session, self._identity)
-            known = self._stored(session, model, keys) if model else {}
+            if (model := find_model(session, self._identity)) is None:
+                return {}
+            rows = session.rows(KNOWN, {"model": model.key, "keys": list(set(keys))})
+            vectors = self._tables.read(session, model, [id for _, id, _ in rows])
+        known = {id: key for key, id, crc in rows if is_intact(vectors.get(id), crc)}
         if known:
             with self._database.transaction() as session:
                 used = _count(session, "cache_hits", len(known))
-                session.run(_USED, {"used": used, "ids": [id for id, _ in known.values()]})
-        return {key: vector for key, (_, vector) in known.items()}
+                session.run(_USED, {"used": used, "ids": [*known]})
+        return {key: vectors[id] for id, key in known.items()}
 
     @override
     def remember(self, vectors: Mapping[TextHash, Vector]) -> None:
         if not vectors:
             return
         with self._database.transaction() as session:
-            model = find_model(session, self._identity) or new_model(
-                session, self._tables, self._identity, is_added=False
-            )
+            model = find_model(session, self._identity)
+            model = model or new_model(session, self._tables, self._identity, is_added=False)
             _count(session, "cache_misses", len(vectors))
             self._store(session, model, vectors)
-            _count_version(session, model)
 
     @override
     def put(self, vectors: Iterable[tuple[ChunkId, TextHash, Vector]]) -> int:
@@ -111,7 +113,7 @@ class SqlVectors(VectorIndex):
         with self._database.transaction() as session:
             model = find_model(session, self._identity)
             if model is None or not model.is_added:
-                raise unprepared()
+                raise not_added()
             if model.home:
                 claim(session, self._database)
             for _, _, vector in batch:
@@ -120,10 +122,7 @@ class SqlVectors(VectorIndex):
             chunks = "SELECT id FROM kb_chunks WHERE id IN (:chunks...)"
             alive = {id for (id,) in session.rows(chunks, {"chunks": [chunk for chunk, _, _ in batch]})}
             links = {chunk: ids[key] for chunk, key, _ in batch if chunk in alive}
-            session.run_many(
-                LINK, ({"chunk": chunk, "model": model.key, "embedding": id} for chunk, id in links.items())
-            )
-            _count_version(session, model)
+            link(session, model, links)
             return len(links)
 
     @override
@@ -154,31 +153,21 @@ class SqlVectors(VectorIndex):
     @override
     def delete_source(self, source_id: str) -> int:
         with self._database.transaction() as session:
-            model = find_model(session, self._identity)
-            if model is None:
+            if (model := find_model(session, self._identity)) is None:
                 return 0
             values = {"model": model.key, "source": source_id}
-            rows = session.rows(f"SELECT embedding FROM kb_chunk_vectors WHERE {_OF_SOURCES_CHUNKS}", values)
+            rows = session.rows(f"SELECT embedding {_OF_SOURCES_CHUNKS}", values)
             if rows:
                 check_here(model.home)
-            session.run(f"DELETE FROM kb_chunk_vectors WHERE {_OF_SOURCES_CHUNKS}", values)
-            ids = {"ids": [id for (id,) in rows]}
+            session.run(f"DELETE {_OF_SOURCES_CHUNKS}", values)
             statement = f"SELECT e.id FROM kb_embeddings AS e WHERE e.id IN (:ids...) AND {_UNUSED}"
-            unused = [id for (id,) in session.rows(statement, ids)]
-            delete_embeddings(session, self._tables, model, unused)
+            unused = session.rows(statement, {"ids": [id for (id,) in rows]})
+            delete_embeddings(session, self._tables, model, [id for (id,) in unused])
             return len(rows)
 
     def _key(self, session: Session) -> int:
         model = find_model(session, self._identity)
         return model.key if model else 0  # no model has this key: every chunk waits
-
-    def _stored(
-        self, session: Session, model: Model, keys: Sequence[TextHash]
-    ) -> dict[TextHash, tuple[int, Vector]]:
-        """Return the intact vectors of texts, each with its id."""
-        rows = session.rows(KNOWN, {"model": model.key, "keys": list(set(keys))})
-        vectors = self._tables.read(session, model, [id for _, id, _ in rows])
-        return {key: (id, vectors[id]) for key, id, crc in rows if is_intact(vectors.get(id), crc)}
 
     def _store(
         self, session: Session, model: Model, vectors: Mapping[TextHash, Vector]
@@ -187,15 +176,16 @@ class SqlVectors(VectorIndex):
         ids = {key: id for key, id, _ in session.rows(KNOWN, {"model": model.key, "keys": [*vectors]})}
         stored = self._tables.read(session, model, [*ids.values()])
         used = int(session.value(_LOOKUPS))
-        new = [key for key in vectors if key not in ids]
-        others = [key for key, id in ids.items() if stored.get(id) != vectors[key]]
-        self._tables.remove(session, model, [ids[key] for key in others])
-        changed = ({"id": ids[key], "crc": crc32(vectors[key]), "used": used} for key in others)
-        session.run_many(_CHANGED, changed)
-        if others:
-            self._tables.write(session, model, {ids[key]: vectors[key] for key in others})
-        made = new_embeddings(session, self._tables, model, [(key, vectors[key], used) for key in new])
-        return ids | dict(zip(new, made, strict=True))
+        changed = {id: vectors[key] for key, id in ids.items() if stored.get(id) != vectors[key]}
+        if changed:
+            self._tables.remove(session, model, [*changed])
+            self._tables.write(session, model, changed)
+            rows = ({"id": id, "crc": crc32(vector), "used": used} for id, vector in changed.items())
+            session.run_many(_CHANGED, rows)
+        new = [(key, vector, used) for key, vector in vectors.items() if key not in ids]
+        made = new_embeddings(session, self._tables, model, new)
+        _count_version(session, model)
+        return ids | {key: id for (key, _, _), id in zip(new, made, strict=True)}
 
 
 class SqlCache(EmbeddingCache):
@@ -208,13 +198,12 @@ class SqlCache(EmbeddingCache):
     @override
     def entries(self) -> Iterator[tuple[Identity, TextHash, Vector]]:
         with self._database.read() as session:
-            rows = session.rows("SELECT id, model, text_hash, crc FROM kb_embeddings ORDER BY used, id")
             models = {model.key: model for model in all_models(session)}
-            rows = [row for row in rows if row[1] in models]
+            rows = session.rows("SELECT id, model, text_hash, crc FROM kb_embeddings ORDER BY used, id")
             for start in range(0, len(rows), _READ_AT_ONCE):
-                few = rows[start : start + _READ_AT_ONCE]
+                few = [row for row in rows[start : start + _READ_AT_ONCE] if row[1] in models]
                 vectors: dict[int, Vector] = {}
-                for key in {model for _, model, _, _ in few}:
+                for key in {key for _, key, _, _ in few}:
                     ids = [id for id, model, _, _ in few if model == key]
                     vectors |= self._tables.read(session, models[key], ids)
                 for id, key, text_hash, crc in few:
@@ -227,11 +216,8 @@ class SqlCache(EmbeddingCache):
 
         with self._database.read() as session:
             counts = _counts(session)
-            hits, misses = (
-                session.value("SELECT value FROM kb_meta WHERE key = :key", {"key": key})
-                for key in ("cache_hits", "cache_misses")
-            )
-        return CacheUsage(sum(counts.values()), _size(counts), hits, misses)
+            meta = dict(session.rows("SELECT key, value FROM kb_meta"))
+        return CacheUsage(sum(counts.values()), _size(counts), meta["cache_hits"], meta["cache_misses"])
 
     @override
     def trim(self, max_bytes: int) -> int:
@@ -251,6 +237,30 @@ class SqlCache(EmbeddingCache):
                 delete_embeddings(session, self._tables, models[key], ids)
                 forget_if_empty(session, self._tables, models[key])
             return sum(map(len, doomed.values()))
+
+
+def check_vector(vector: Vector, dimension: int) -> None:
+    """Refuse a vector that is not finite, not of length 1 or not of this dimension."""
+    hint = "the embedder is broken or is not the one that the index was built with"
+    if len(vector) != dimension * FLOAT_BYTES:
+        given = len(vector) / FLOAT_BYTES
+        raise BadValue(f"a vector has {given:g} dimensions where the index has {dimension}", hint=hint)
+    from array import array  # late: a search by words checks no vector
+
+    length = math.hypot(*array("f", vector))
+    if not abs(length - 1) <= _LENGTH_TOLERANCE:  # so written, it refuses NaN as well
+        raise BadValue(f"a vector has the length {length:g} where 1 is needed", hint=hint)
+
+
+def not_added() -> BadValue:
+    """Return the error that vectors cannot be stored of a model that is not known."""
+    return BadValue("nobody has told which embedder makes the vectors", hint="add its model first")
+
+
+def vectors_gone(identity: Identity) -> ModelMismatch:
+    """Return the error that there are no vectors of the model to search with, or no longer."""
+    message = f"the index holds no vectors of {identity.name}, or no longer"
+    return ModelMismatch(message, hint=Hint(Action.MODELS_LIST))
 
 
 def pending_of(row: Row) -> Pending:
@@ -273,13 +283,18 @@ def new_embeddings(
     session: Session, tables: VectorTables, model: Model, vectors: Sequence[tuple[TextHash, Vector, int]]
 ) -> list[int]:
     """Store vectors of texts that have none, each with when it was last of use; return their ids."""
-    values = [
-        {"model": model.key, "key": key, "crc": crc32(vector), "used": used} for key, vector, used in vectors
-    ]
+    rows = ((key, crc32(vector), used) for key, vector, used in vectors)
+    values = [{"model": model.key, "key": key, "crc": crc, "used": used} for key, crc, used in rows]
     ids: list[int] = session.insert_many(_NEW, values)
     if ids:
-        tables.write(session, model, dict(zip(ids, [vector for _, vector, _ in vectors], strict=True)))
+        tables.write(session, model, {id: vector for id, (_, vector, _) in zip(ids, vectors, strict=True)})
     return ids
+
+
+def link(session: Session, model: Model, embeddings: Mapping[ChunkId, int | None]) -> None:
+    """Note which vectors chunks have; None is one that is kept outside."""
+    rows = embeddings.items()
+    session.run_many(LINK, ({"chunk": chunk, "model": model.key, "embedding": id} for chunk, id in rows))
 
 
 def is_intact(vector: Vector | None, crc: int) -> bool:

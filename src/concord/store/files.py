@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 
-from concord.core.errors import BackendDown
+from concord.core.errors import Action, BackendDown, Hint, ReadOnlyStore, StoreBusy
 from concord.core.filesystem import CLOSED_IN_CHILDREN, HAS_LOCKS, try_lock
-from concord.store.store_errors import locked, read_only
 
 
 def file_identity(path: str) -> str:
@@ -41,6 +40,17 @@ def organisations_beside(path: str) -> list[str]:
 
 _POLL_S = 0.05
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+def read_only(path: str) -> ReadOnlyStore:
+    """Return the error that a store on disk can only be read."""
+    hint = Hint(Action.STORE, "change its permissions or its folder's, or use another {store}")
+    return ReadOnlyStore(f"{path} is read-only", hint=hint)
+
+
+def locked(doing: str) -> StoreBusy:
+    """Return the error that another process still holds a lock."""
+    return StoreBusy(f"another process is {doing}", hint="wait for it to finish, then try again")
 
 
 @contextmanager

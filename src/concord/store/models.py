@@ -1,31 +1,60 @@
-"""The models that vectors are kept of, and which of them searches use."""
+"""The models that vectors are kept of, which of them searches use, and what is known of vectors outside.
+
+A row of kb_chunk_vectors without an embedding says that a chunk's vector is outside the store. kb_outbox has
+what waits to be sent there. Triggers fill it, in the transaction that changes a chunk or its document, so
+that a crash forgets nothing; they exist only while vectors are kept outside: nobody else pays for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from concord import types
-from concord.core.errors import Action, BadValue, Hint, NotFound
-from concord.store.contract import Models, VectorIndex
-from concord.store.rows import details_column, details_of, identity_column, identity_of
-from concord.store.sql import Database, Session, override
-from concord.types import Filter, Identity, Json, Scored, Vector
+from concord.core.errors import Action, BadValue, Hint, NotFound, VectorsElsewhere
+from concord.store.contract import Models, Outbox, VectorIndex
+from concord.store.files import COPY, is_copied
+from concord.store.rows import (
+    OF_SOURCE,
+    details_column,
+    details_of,
+    identity_column,
+    identity_of,
+    list_of,
+    stored_list,
+)
+from concord.store.sql import Database, Dialect, Session, VectorTables, override
+from concord.types import ChunkId, Home, Identity, Json
 
 _MODELS = """
 SELECT key, identity, version, is_added, (SELECT value FROM kb_vec_meta WHERE key = 'home') FROM kb_models"""
-_ACTIVE = f"{_MODELS} WHERE key = (SELECT value FROM kb_meta WHERE key = 'active_model')"
-SPACES = """
+ADDED = """
 SELECT identity, recipe, key = (SELECT value FROM kb_meta WHERE key = 'active_model'), was_active
 FROM kb_models WHERE is_added = 1 ORDER BY key"""
 _NEW = "INSERT INTO kb_models (identity, is_added) VALUES (:identity, :is_added) RETURNING key"
-_REMEMBER = "UPDATE kb_models SET is_added = 1, recipe = :recipe WHERE key = :model"
+_DESCRIBE = "UPDATE kb_models SET is_added = 1, recipe = :recipe WHERE key = :model"
 _DROP = "UPDATE kb_models SET is_added = 0, was_active = 0, recipe = '{}' WHERE key = :model"
 _USE = """
 INSERT INTO kb_meta (key, value) VALUES ('active_model', :model)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
+
+TEXTS = "SELECT key, value FROM kb_vec_meta"
+_REMEMBER = """
+INSERT INTO kb_vec_meta (key, value) VALUES (:key, :value)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
+_IS_EMPTY = "SELECT NOT EXISTS (SELECT 1 FROM kb_chunk_vectors)"
+_IS_SETTLED = "SELECT NOT EXISTS (SELECT 1 FROM kb_outbox)"
+_CHANGES = "SELECT turn, chunk FROM kb_outbox ORDER BY turn LIMIT :limit"
+_ACKNOWLEDGE = """
+INSERT INTO kb_chunk_vectors (chunk, model, embedding)
+SELECT id, :model, NULL FROM kb_chunks WHERE id IN (:chunks...)
+ON CONFLICT (chunk, model) DO NOTHING"""
+_RETRACT = f"""
+DELETE FROM kb_chunk_vectors WHERE model = :model AND chunk IN (
+    SELECT c.id FROM kb_documents AS d JOIN kb_chunks AS c ON c.document = d.key WHERE {OF_SOURCE})
+RETURNING chunk"""
 
 
 class Model(Struct, frozen=True):
@@ -36,33 +65,6 @@ class Model(Struct, frozen=True):
     version: int
     is_added: bool  # False where only cached vectors are left of it
     home: str = ""  # where the store keeps its vectors, if not here
-
-
-class VectorTables(Protocol):
-    """Where an engine keeps the vectors themselves, by the ids of kb_embeddings, and how it searches them."""
-
-    def create(self, session: Session, model: Model) -> None:
-        """Make room for the vectors of a model."""
-
-    def drop(self, session: Session, model: Model) -> None:
-        """Delete all vectors of a model."""
-
-    def write(self, session: Session, model: Model, vectors: Mapping[int, Vector]) -> None:
-        """Store vectors under ids that have none."""
-
-    def read(self, session: Session, model: Model, ids: list[int]) -> dict[int, Vector]:
-        """Return those of the vectors that are there."""
-
-    def stored(self, session: Session, model: Model) -> str:
-        """Return the statement that lists the ids of the vectors that are there."""
-
-    def remove(self, session: Session, model: Model, ids: list[int]) -> None:
-        """Delete vectors."""
-
-    def nearest(
-        self, session: Session, model: Model, vector: Vector, filter: Filter, limit: int, ef: int | None
-    ) -> list[Scored]:
-        """Return the nearest chunks, nearest first, ties by id; vectors that are not intact are skipped."""
 
 
 class SqlModels(Models):
@@ -82,7 +84,7 @@ class SqlModels(Models):
     def add(self, identity: Identity, recipe: Mapping[str, Json]) -> None:
         with self._database.transaction() as session:
             model = find_model(session, identity) or new_model(session, self._tables, identity)
-            session.run(_REMEMBER, {"recipe": details_column(recipe), "model": model.key})
+            session.run(_DESCRIBE, {"recipe": details_column(recipe), "model": model.key})
             if active_model(session) is None:
                 use(session, model)
 
@@ -110,23 +112,26 @@ class SqlModels(Models):
 
 def all_models(session: Session) -> list[Model]:
     """Return all models, also those of which only cached vectors are left."""
-    return [_model(row) for row in session.rows(f"{_MODELS} ORDER BY key")]
+    rows = session.rows(f"{_MODELS} ORDER BY key")
+    return [
+        Model(key, identity_of(identity), version, bool(is_added), home or "")
+        for key, identity, version, is_added, home in rows
+    ]
 
 
 def find_model(session: Session, identity: Identity) -> Model | None:
     """Return a model; None before anything was kept of it."""
-    rows = session.rows(f"{_MODELS} WHERE identity = :identity", {"identity": identity_column(identity)})
-    return _model(rows[0]) if rows else None
+    return next((model for model in all_models(session) if model.identity == identity), None)
 
 
 def active_model(session: Session) -> Model | None:
     """Return the model that searches use; None before the first."""
-    rows = session.rows(_ACTIVE)
-    return _model(rows[0]) if rows else None
+    key = session.value("SELECT value FROM kb_meta WHERE key = 'active_model'")
+    return next((model for model in all_models(session) if model.key == key), None)
 
 
-def space_of(identity: str, recipe: str, is_active: int | None, was_active: int) -> types.Model:
-    """Return a model in a row of SPACES."""
+def model_of(identity: str, recipe: str, is_active: int | None, was_active: int) -> types.Model:
+    """Return a model in a row of ADDED."""
     return types.Model(identity_of(identity), details_of(recipe), bool(is_active), bool(was_active))
 
 
@@ -164,6 +169,139 @@ def _added(session: Session, identity: Identity) -> Model:
     return model
 
 
-def _model(row: tuple[int, str, int, int, str | None]) -> Model:
-    key, identity, version, is_added, home = row
-    return Model(key, identity_of(identity), version, bool(is_added), home or "")
+class SqlOutbox(Outbox):
+    """The outbox of one store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @override
+    def home(self) -> Home:
+        return home_of(dict(self._database.rows(TEXTS)), self._database.origin)
+
+    @override
+    def own(self) -> Home:
+        texts = dict(self._database.rows(TEXTS))
+        home = home_of(texts, self._database.origin)
+        if not home.url or (texts.get("birthplace") and not home.is_anothers):
+            return home
+        with self._database.transaction() as session:
+            if home_of(_texts(session), self._database.origin).is_anothers:
+                move_home(session, home.url, self._database)
+            _remember(session, "birthplace", self._database.origin())
+        return self.home()
+
+    @override
+    def is_empty(self) -> bool:
+        return bool(self._database.value(_IS_EMPTY))
+
+    @override
+    def move(self, url: str) -> None:
+        with self._database.transaction() as session:
+            move_home(session, url, self._database)
+
+    @override
+    def acknowledge(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
+        with self._database.transaction() as session:
+            if model := find_model(session, identity):
+                session.run(_ACKNOWLEDGE, {"chunks": list(chunk_ids), "model": model.key})
+
+    @override
+    def retract(self, identity: Identity, source_id: str) -> int:
+        with self._database.transaction() as session:
+            model = find_model(session, identity)
+            return len(session.rows(_RETRACT, {"model": model.key if model else 0, "source": source_id}))
+
+    @override
+    def changes(self, limit: int) -> list[tuple[int, ChunkId]]:
+        return self._database.rows(_CHANGES, {"limit": limit})
+
+    @override
+    def settle(self, turns: Sequence[int]) -> None:
+        with self._database.transaction() as session:
+            session.run("DELETE FROM kb_outbox WHERE turn IN (:turns...)", {"turns": list(turns)})
+
+    @override
+    def left(self) -> list[Home]:
+        return _left(dict(self._database.rows(TEXTS)))
+
+    @override
+    def forget(self, home: Home) -> None:
+        with self._database.transaction() as session:
+            _remember_left(session, [other for other in _left(_texts(session)) if other != home])
+
+
+def home_of(texts: Mapping[str, str], origin: Callable[[], str]) -> Home:
+    """Return where vectors are kept, by the rows of TEXTS; an empty URL is the store itself."""
+    url = texts.get("home", "")
+    is_anothers = bool(url) and is_copied(texts.get("birthplace", ""), origin())
+    return Home(url, texts.get("key", ""), is_anothers)
+
+
+def kept_elsewhere(home: str, asked: str) -> VectorsElsewhere:
+    """Return the error that a store's vectors are in one place, and looked for in another."""
+    kept, wanted = (url or "the store itself" for url in (home, asked))
+    message = f"the vectors are kept in {kept}, not in {wanted}: {{migrate}} brings them there"
+    return VectorsElsewhere(Hint(Action.MIGRATE, message), hint="or set vectors.url to where they are")
+
+
+def check_here(home: str) -> None:
+    """Refuse to use vectors of this store when they are kept outside."""
+    if home:
+        raise kept_elsewhere(home, "")
+
+
+def claim(session: Session, database: Database) -> None:
+    """Keep vectors in this store, unless there are some elsewhere."""
+    if home := _texts(session).get("home"):
+        if not session.value(_IS_EMPTY):
+            check_here(home)
+        move_home(session, "", database)
+
+
+def part_from_original(session: Session, origin: str, dialect: Dialect) -> None:
+    """Give a copy of a store a key of its own; the vectors outside are the original's, so all are pending."""
+    if url := _texts(session).get("home"):
+        _remember(session, "birthplace", COPY)
+        _move_home(session, url, origin, dialect)
+        _remember(session, "birthplace", COPY)
+
+
+def move_home(session: Session, url: str, database: Database) -> None:
+    """Make all chunks pending for all models, and keep vectors that come at `url`; empty is this store."""
+    _move_home(session, url, database.origin(), database.dialect)
+
+
+def _move_home(session: Session, url: str, origin: str, dialect: Dialect) -> None:
+    old = home_of(_texts(session), lambda: origin)
+    is_left = old.url and (old.url != url or old.is_anothers)
+    if is_left and not (session.value(_IS_EMPTY) and session.value(_IS_SETTLED)):
+        _remember_left(session, [*_left(_texts(session)), old])
+    if old.is_anothers:
+        _remember_left(session, [replace(home, is_anothers=True) for home in _left(_texts(session))])
+    session.run(dialect.unwatch)
+    for rows in ("kb_chunk_vectors", "kb_outbox", "kb_vec_meta WHERE key = 'home'"):
+        session.run(f"DELETE FROM {rows}")
+    if url:
+        import secrets  # late: a search by words needs no random key
+
+        key = old.key if old.url == url and not old.is_anothers else secrets.token_hex(8)
+        for name, value in (("home", url), ("key", key), ("birthplace", origin)):
+            _remember(session, name, value)
+        session.run(dialect.watch)
+
+
+def _texts(session: Session) -> dict[str, str]:
+    return dict(session.rows(TEXTS))
+
+
+def _remember(session: Session, key: str, value: str) -> None:
+    session.run(_REMEMBER, {"key": key, "value": value})
+
+
+def _left(texts: Mapping[str, str]) -> list[Home]:
+    return [Home(*home) for home in list_of(texts.get("left", "[]"))]
+
+
+def _remember_left(session: Session, homes: Sequence[Home]) -> None:
+    _remember(session, "left", stored_list([astuple(home) for home in homes]))

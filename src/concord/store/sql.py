@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from concord.core.errors import BadValue, KBError
 from concord.core.overriding import override as override
+
+if TYPE_CHECKING:
+    from concord.store.models import Model
+    from concord.types import Filter, Scored, Vector
 
 Values = Mapping[str, Any]
 NOTHING: Values = {}
@@ -33,41 +37,21 @@ class Dialect(Protocol):
     watch: str  # makes triggers that record changes of chunks and documents in kb_outbox
     unwatch: str  # takes these triggers away, if they are there
 
-    def glob_value(self, glob: str) -> str:
-        """Return what :glob is for a glob of ours."""
+    def glob_value(self, glob: str) -> str: ...  # what :glob is for a glob of ours
 
 
 class Session(Protocol):
-    """A connection within `Database.read` or `Database.transaction`."""
+    """A connection within `Database.read` or `Database.transaction`. Whatever inserts may raise Duplicate."""
 
-    def rows(self, statement: str, values: Values = NOTHING) -> list[Any]:
-        """Return all rows, each a tuple of its columns."""
+    def rows(self, statement: str, values: Values = NOTHING) -> list[Any]: ...  # all, as tuples
+    def several(self, *statements: str) -> list[list[Any]]: ...  # which a server is asked for at once
+    def iterate(self, statement: str, values: Values = NOTHING) -> Iterable[Any]: ...  # not all held at once
 
-    def several(self, *statements: str) -> list[list[Any]]:
-        """Return the rows of several statements, which a server is asked for at once."""
-
-    def iterate(self, statement: str, values: Values = NOTHING) -> Iterable[Any]:
-        """Return the rows one by one, without holding them all."""
-
-    def value(self, statement: str, values: Values = NOTHING) -> Any:
-        """Return the first column of the first row; None if there is no row."""
-
-    def run(self, statement: str, values: Values = NOTHING) -> None:
-        """Run a statement whose rows nobody wants.
-
-        Raises:
-            Duplicate: a value that must be unique is there already.
-        """
-
-    def run_many(self, statement: str, values: Iterable[Values]) -> None:
-        """Run a statement once for each of several values."""
-
-    def insert_many(self, statement: str, values: Sequence[Values]) -> list[Any]:
-        """Insert several rows; return what the statement returns of each.
-
-        Raises:
-            Duplicate: a value that must be unique is there already.
-        """
+    # Returns the first column of the first row; None if there is no row.
+    def value(self, statement: str, values: Values = NOTHING) -> Any: ...
+    def run(self, statement: str, values: Values = NOTHING) -> None: ...
+    def run_many(self, statement: str, values: Iterable[Values]) -> None: ...
+    def insert_many(self, statement: str, values: Sequence[Values]) -> list[Any]: ...  # what each returns
 
 
 class Database(Protocol):
@@ -75,45 +59,46 @@ class Database(Protocol):
 
     dialect: Dialect
 
-    def read(self) -> AbstractContextManager[Session]:
-        """Lend a session for reading. Each statement sees one moment, which may be later than the one before.
-
-        To hold on to a moment would cost a server two trips more. So what one statement lists, another may
-        no longer find.
-        """
+    # Lends a session for reading. Each statement sees one moment, which may be later than the one before: to
+    # hold on to one would cost a server two trips more. So what one lists, another may no longer find.
+    def read(self) -> AbstractContextManager[Session]: ...
 
     def rows(self, statement: str, values: Values = NOTHING) -> list[Any]:
-        """Return all rows of one statement."""
         with self.read() as session:
             return session.rows(statement, values)
 
     def value(self, statement: str, values: Values = NOTHING) -> Any:
-        """Return the first column of the first row of one statement; None if there is no row."""
         with self.read() as session:
             return session.value(statement, values)
 
-    def transaction(self) -> AbstractContextManager[Session]:
-        """Run the block as one transaction, alone among those that write."""
+    def transaction(self) -> AbstractContextManager[Session]: ...  # alone among those that write
 
-    def lock(self, name: str, doing: str, wait_s: float) -> AbstractContextManager[None]:
-        """Hold a lock across processes; it is freed when the holder dies.
-
-        Raises:
-            StoreBusy: another process holds it for longer than `wait_s`: it is `doing` that.
-        """
-
-    def origin(self) -> str:
-        """Return what tells this store from a copy of it; empty where that cannot be known."""
+    # Holds a lock across processes, as `Store.lock` does.
+    def lock(self, name: str, doing: str, wait_s: float) -> AbstractContextManager[None]: ...
+    def origin(self) -> str: ...  # what tells this store from a copy of it; empty where that cannot be known
 
 
 class WordTables(Protocol):
     """How an engine keeps the words of chunks in step with their rows."""
 
-    def delete_chunks(self, session: Session, chunk_ids: Sequence[int]) -> None:
-        """Delete chunks and take them out of the index of words."""
+    def delete_chunks(self, session: Session, chunk_ids: Sequence[int]) -> None: ...  # and their words
+    def index(self, session: Session, chunk_ids: Sequence[int]) -> None: ...  # what was written or changed
 
-    def index(self, session: Session, chunk_ids: Sequence[int]) -> None:
-        """Index chunks that have been written or changed."""
+
+class VectorTables(Protocol):
+    """Where an engine keeps the vectors themselves, by the ids of kb_embeddings, and how it searches them."""
+
+    def create(self, session: Session, model: Model) -> None: ...
+    def drop(self, session: Session, model: Model) -> None: ...
+    def write(self, session: Session, model: Model, vectors: Mapping[int, Vector]) -> None: ...  # new ids
+    def read(self, session: Session, model: Model, ids: list[int]) -> dict[int, Vector]: ...  # those there
+    def stored(self, session: Session, model: Model) -> str: ...  # the statement that lists the ids there
+    def remove(self, session: Session, model: Model, ids: list[int]) -> None: ...
+
+    # Returns the nearest chunks, nearest first, ties by id; vectors that are not intact are skipped.
+    def nearest(
+        self, session: Session, model: Model, vector: Vector, filter: Filter, limit: int, ef: int | None
+    ) -> list[Scored]: ...
 
 
 Place = TypeVar("Place")

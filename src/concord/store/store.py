@@ -13,9 +13,8 @@ from concord.store.catalog import SqlCatalog
 from concord.store.contract import Backend, Catalog, EmbeddingCache, Journal, Links, Models, Outbox
 from concord.store.embeddings import SqlCache
 from concord.store.links import SqlLinks
-from concord.store.models import SqlModels, VectorTables
-from concord.store.outbox import SqlOutbox
-from concord.store.sql import Database, WordTables, override
+from concord.store.models import SqlModels, SqlOutbox
+from concord.store.sql import Database, VectorTables, WordTables, override
 from concord.types import Access, Feedback
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from concord.core.errors import Action, Hint
 from concord.core.reports import FaultName, Finding
 from concord.store.changes import COUNT_CHANGE
 from concord.store.embeddings import EMBEDDED, delete_embeddings, is_intact, pending_of, text_hash
-from concord.store.models import Model, VectorTables, all_models
-from concord.store.sql import Database, Session
+from concord.store.models import Model, all_models
+from concord.store.sql import Database, Session, VectorTables
 
 Repair = Callable[[Session, VectorTables], None]
 

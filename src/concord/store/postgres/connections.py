@@ -29,8 +29,8 @@ from psycopg_pool import ConnectionPool
 from concord.core.call_limit import limit_ms
 from concord.core.errors import BadValue
 from concord.core.values import check_org
+from concord.store.files import locked
 from concord.store.postgres.errors import Unanswered, is_crowded, is_full, is_lost, translated
-from concord.store.store_errors import locked
 
 # It warns of everything that a stopped server takes along, connections of the pool and pipelines; the caller
 # who needs one gets an error anyway.

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 
 from concord.core.reports import FaultName, Finding
 from concord.store import upkeep
-from concord.store.models import VectorTables, all_models
+from concord.store.models import all_models
 from concord.store.postgres.database import PostgresSession
 from concord.store.postgres.postings import POSTING_BYTES, index_words
 from concord.store.postgres.shared_tables import drop_left, find_left
 from concord.store.postgres.vectors import MOST_DIMENSIONS, PostgresVectorTables, hnsw_state
-from concord.store.sql import Session
+from concord.store.sql import Session, VectorTables
 from concord.store.upkeep import repairable
 
 _GROWN = 1.5  # times what the server knows of: then it is made to look

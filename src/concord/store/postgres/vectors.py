@@ -22,11 +22,11 @@ from psycopg.pq import Format
 from concord.core.errors import Action, Hint, joined
 from concord.core.reports import VectorIndexState
 from concord.store.embeddings import is_intact
-from concord.store.models import Model, VectorTables, active_model, all_models
+from concord.store.models import Model, active_model, all_models
 from concord.store.postgres.database import DIALECT, PostgresSession
 from concord.store.postgres.words import SUPERSEDED, Scope, Scopes
 from concord.store.rows import condition
-from concord.store.sql import Session, override
+from concord.store.sql import Session, VectorTables, override
 from concord.types import FLOAT_BYTES, ChunkId, Filter, Scored, Vector
 
 EF_SEARCH = 64  # where nobody asks for another: recall@10 is above 0.95 (benchmarks/bench_postgres.py)

@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any
 
 from concord.core.batches import batched
-from concord.core.errors import Action, BackendDown, Hint, MissingExtra, StoreBusy
+from concord.core.errors import Action, BackendDown, Hint, MissingExtra, StoreBusy, VectorsElsewhere
 from concord.core.reports import Finding
+from concord.store.models import kept_elsewhere
 from concord.store.qdrant.client import Collections, Connection, without_secrets
 from concord.store.qdrant.vectors import EVERYTHING, QdrantVectors, chunk_of
-from concord.store.store_errors import kept_by_another, kept_elsewhere
 from concord.types import ChunkId, Home, Identity, Json
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class QdrantStore:
         if self._is_here(home):
             return home
         if not self.outbox.is_empty():
-            raise kept_by_another(home.url) if home.is_anothers else kept_elsewhere(home.url, self.home)
+            raise _kept_by_another(home) if home.is_anothers else kept_elsewhere(home.url, self.home)
         return None
 
     def writing(self, wait_s: float | None = None) -> AbstractContextManager[None]:
@@ -261,3 +261,10 @@ class QdrantStore:
             yield from (chunk_of(record.id) for record in records)
             if offset is None:
                 return
+
+
+def _kept_by_another(home: Home) -> VectorsElsewhere:
+    theirs = f"the vectors in {home.url} are those of the store that this one was copied from"
+    return VectorsElsewhere(
+        Hint(Action.SYNC, f"{theirs}: {{sync}} sends its own"), hint="nothing is embedded anew for that"
+    )

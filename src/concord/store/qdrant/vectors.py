@@ -16,8 +16,8 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from concord.core.batches import batched
-from concord.core.errors import BackendDown, StoreBusy
-from concord.store.store_errors import check_vector, none_anywhere, unprepared, vectors_gone
+from concord.core.errors import Action, BackendDown, Hint, StoreBusy, VectorsElsewhere
+from concord.store.embeddings import check_vector, not_added, vectors_gone
 from concord.text.globs import is_prefix, literal_prefix
 from concord.types import FLOAT_BYTES, Chunk, ChunkId, Document, Filter, Home, Identity, Scored, Vector
 
@@ -49,7 +49,7 @@ class QdrantVectors:
         """Send the vectors of chunks; return how many chunks got one."""
         batch = {chunk_id: vector for chunk_id, _, vector in vectors}
         if not self._is_added():
-            raise unprepared()
+            raise not_added()
         for vector in batch.values():
             check_vector(vector, self._identity.dimension)
         home = self._outside.claim()
@@ -73,7 +73,10 @@ class QdrantVectors:
         check_vector(vector, self._identity.dimension)
         home = self._outside.own_home()
         if home is None:
-            raise none_anywhere(self._outside.home)
+            raise VectorsElsewhere(
+                Hint(Action.SYNC, f"no vector has been sent to {self._outside.home} yet: {{sync}}"),
+                hint="or set vectors.url to where they are",
+            )
         condition = self._condition(home, self._widened(home, filter))
         query = partial(self._query, array("f", vector).tolist(), condition, ef_search)
         return self._nearest(query, filter, limit)

@@ -15,13 +15,12 @@ import apsw
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint
 from concord.core.filesystem import HAS_LOCKS, sync_names
 from concord.core.protocols import Progress
-from concord.store.files import file_birthplace, hold_file
-from concord.store.outbox import part_from_original
+from concord.store.files import file_birthplace, hold_file, locked
+from concord.store.models import part_from_original
 from concord.store.sql import explained, says
 from concord.store.sqlite.connections import Connection, Readers, closed_on_failure
 from concord.store.sqlite.dialect import DIALECT
 from concord.store.sqlite.file import APPLICATION_ID, DAMAGE, translated
-from concord.store.store_errors import locked
 
 _PAGES = 32  # copied between two reports of progress
 _SIGNATURE = b"SQLite format 3\0"

@@ -215,7 +215,7 @@ def _io(fault: Exception, path: str) -> KBError:
 
 
 def _read_only(fault: Exception, path: str) -> KBError:
-    from concord.store.store_errors import read_only  # late: no search needs it
+    from concord.store.files import read_only  # late: no search needs it
 
     return read_only(path)
 

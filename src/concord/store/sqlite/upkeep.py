@@ -13,8 +13,8 @@ from concord.core.protocols import Progress
 from concord.core.reports import FaultName, Finding
 from concord.store import upkeep
 from concord.store.embeddings import is_intact
-from concord.store.models import VectorTables, all_models
-from concord.store.sql import Duplicate, Session
+from concord.store.models import all_models
+from concord.store.sql import Duplicate, Session, VectorTables
 from concord.store.sqlite import note_log
 from concord.store.sqlite.connections import Connection, Readers, Writer
 from concord.store.sqlite.dialect import DELETED_TRIGGER

@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from concord.store.embeddings import is_intact
-from concord.store.models import Model, VectorTables
+from concord.store.models import Model
 from concord.store.rows import HAS_SUPERSEDED, condition
-from concord.store.sql import Session, override
+from concord.store.sql import Session, VectorTables, override
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.dialect import DIALECT
 from concord.types import ChunkId, Filter, Scored, Vector
