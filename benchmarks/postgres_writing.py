@@ -18,7 +18,7 @@ from benchmarks.server_time import clock_with_server
 from benchmarks.stored import keyed, vectors_of
 from benchmarks.synthetic import SEED, batches_of_texts, documents_of
 from concord.embed.bundled import BundledEmbedder
-from concord.index.batch import is_full
+from concord.index.documents import is_full
 from concord.index.embedding import EMBED_BATCH
 from concord.store.contract import Store
 from concord.store.postgres.store import PostgresStore

@@ -25,7 +25,7 @@ from concord.core.errors import (
 from concord.core.protocols import FileBeingRead
 from concord.core.reports import Failure, PartlyRead
 from concord.extract.reader import SandboxedReader
-from concord.index import batch, embedding
+from concord.index import documents, embedding
 from concord.knowledge import KnowledgeBase
 from concord.types import Counts, Extracted, Filter, Identity, Word
 from contract.stored import active_model
@@ -64,11 +64,11 @@ def test_words_are_searchable_before_anything_is_embedded(bench: SyncBench, docs
 def test_a_document_is_searchable_long_before_the_last_file_is_read(
     bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 60)
+    monkeypatch.setattr(documents, "GROUP_DOCUMENTS", 60)
     seen: list[int] = []
     bench.progress = lambda stage, done, total: seen.append(counts(bench).documents)
     bench.add(docs)
-    assert max(done - stored for done, stored in enumerate(seen[:200], 1)) <= batch.GROUP_DOCUMENTS
+    assert max(done - stored for done, stored in enumerate(seen[:200], 1)) <= documents.GROUP_DOCUMENTS
 
 
 def test_progress_tells_of_every_file_and_of_the_chunks_left_to_embed(bench: SyncBench, docs: Path):
@@ -134,7 +134,7 @@ def test_a_provider_that_breaks_down_leaves_the_rest_for_the_next_sync(bench: Sy
 def test_an_interrupted_run_goes_on_where_it_stopped(
     bench: SyncBench, docs: Path, stage: str, at: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 60)
+    monkeypatch.setattr(documents, "GROUP_DOCUMENTS", 60)
 
     def interrupt(now: str, done: int, total: int | None) -> None:
         if (now, done >= at) == (stage, True):
@@ -144,7 +144,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     with pytest.raises(KeyboardInterrupt):
         bench.add(docs)
     kept = counts(bench)
-    assert (kept.documents if stage == "index" else kept.vectors) >= at - batch.GROUP_DOCUMENTS
+    assert (kept.documents if stage == "index" else kept.vectors) >= at - documents.GROUP_DOCUMENTS
     bench.progress = lambda *news: None
     report = bench.sync()
     assert did(report) == Did(added=200 - kept.documents, unchanged=kept.documents)

@@ -13,7 +13,7 @@ import pytest
 from concord.cli.main import main
 from concord.core.errors import BackendDown, EmbedderDown
 from concord.embed.hashing import HashingEmbedder
-from concord.index import batch
+from concord.index import documents
 from concord.knowledge import KnowledgeBase
 from concord.store.contract import Store
 from concord.types import Vector, Word
@@ -136,7 +136,7 @@ def wait_for_a_waiter(connection: Any) -> None:
 def test_a_sync_cut_off_by_the_server_is_finished_by_the_next_one(
     server: Server, store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 50)  # so that a server can go between two groups
+    monkeypatch.setattr(documents, "GROUP_DOCUMENTS", 50)  # so that a server can go between two groups
     for n in range(FILES):
         write(tmp_path / "docs" / f"{n:03}.md", f"# Page {n}\n\nShared text of page{n}.\n")
     bench = SyncBench(store)

@@ -18,7 +18,7 @@ import apsw
 import pytest
 
 from concord.core.errors import BadValue
-from concord.index.sources import remove
+from concord.index.lock import remove
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.file import locate
 from concord.store.sqlite.store import SQLiteStore

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from concord.index import batch
+from concord.index import documents
 from concord.index.sources import register
 from concord.text.document import declares, status_of, successors
 from concord.types import Document, Filter, Json, Word
@@ -167,7 +167,7 @@ def test_what_a_note_superseded_stays_so_whatever_the_file_says(bench: SyncBench
 def test_an_interrupted_sync_is_made_good_by_the_next_although_no_file_changed_since(
     bench: SyncBench, records: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 1)
+    monkeypatch.setattr(documents, "GROUP_DOCUMENTS", 1)
     write(records / "0008-between.md", "# Between\n\nNothing.\n")  # is being read, and is lost
     write(records / "0009-last.md", "# Last\n\nNothing.\n")
     register(records, bench.store.catalog)

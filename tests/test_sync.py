@@ -22,8 +22,7 @@ from concord.files.freshness import Files, may_be_another
 from concord.files.opening import read_unchanging
 from concord.files.state import Memo, read_memo, write_memo
 from concord.files.walk import Found
-from concord.index import batch
-from concord.index import reading as reading_files
+from concord.index import documents
 from concord.index.sources import register
 from concord.text.chunk import ChunkSize
 from concord.types import Document, Filter, Word
@@ -470,7 +469,7 @@ def interrupt(bench: SyncBench, after: int) -> None:
 def test_an_interrupted_first_sync_goes_on_where_it_stopped(
     bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 1)
+    monkeypatch.setattr(documents, "GROUP_DOCUMENTS", 1)
     register(docs, bench.store.catalog)
     interrupt(bench, after=2)
     assert did(bench.sync()) == Did(added=2, unchanged=1)  # of two files in flight neither is stored
@@ -480,7 +479,7 @@ def test_an_interrupted_sync_that_cuts_files_anew_goes_on_where_it_stopped(
     bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):
     bench.add(docs)
-    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 1)
+    monkeypatch.setattr(documents, "GROUP_DOCUMENTS", 1)
     bench.size = ChunkSize.for_target(80, overlap=0)
     bench.forget()
     interrupt(bench, after=2)
@@ -538,7 +537,7 @@ def test_who_changes_how_files_are_read_or_cut_raises_the_reader_version(bench: 
         for name in SAMPLES
         for one in bench.chunks(f"docs/{name}")
     ]
-    assert hashlib.sha256(repr(cut).encode()).hexdigest()[:8] == CUT[reading_files.READER_VERSION], cut
+    assert hashlib.sha256(repr(cut).encode()).hexdigest()[:8] == CUT[documents.READER_VERSION], cut
 
 
 def test_a_folder_that_is_gone_keeps_its_index_and_says_what_to_do(bench: SyncBench, docs: Path):

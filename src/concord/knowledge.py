@@ -192,7 +192,7 @@ class KnowledgeBase:
             StoreBusy: it has been synced by another process for too long.
             BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
         """
-        from concord.index.sources import remove
+        from concord.index.lock import remove
 
         wait_s = self.settings["sync.lock_wait_s"]
         return remove(self.store, self._named(name), wait_s, force=force, progress=progress)

@@ -19,7 +19,7 @@ from concord.types import Home, Identity, Model
 
 if TYPE_CHECKING:
     from concord.core.protocols import Embedder, PageReader, PictureReader
-    from concord.index.reading import ReadLimits
+    from concord.index.documents import ReadLimits
     from concord.store.contract import OutsideVectors, Salvage, Store
 
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
@@ -278,7 +278,7 @@ class Parts:
 
     def limits(self) -> ReadLimits:
         """Return how files are read and chunked."""
-        from concord.index.reading import ReadLimits
+        from concord.index.documents import ReadLimits
         from concord.text.chunk import ChunkSize
 
         settings = self.settings

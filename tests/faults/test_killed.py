@@ -43,10 +43,10 @@ def test_a_run_that_is_killed_over_and_over_gets_there_in_the_end(
 
 KILLED_AT = """
 import os, signal, sys
-from concord.index import batch
+from concord.index import documents
 from concord.knowledge import KnowledgeBase
 
-batch.GROUP_DOCUMENTS = 64  # so that what came before is in other groups
+documents.GROUP_DOCUMENTS = 64  # so that what came before is in other groups
 
 def killer(stage, done, total):
     if [stage, done >= int(sys.argv[3])] == [sys.argv[2], True]:

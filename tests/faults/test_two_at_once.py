@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from concord.core.errors import NotFound, StoreBusy
-from concord.index import batch, lock
+from concord.index import documents, lock
 from faults.disturbed import FILES, Reference
 from support.kb_process import assert_sound, database, finish, run, start, state
 from support.small_library import opened
@@ -43,7 +43,7 @@ def test_two_runs_at_once_both_succeed_and_nothing_is_doubled(
 def test_a_search_during_a_sync_answers_and_does_not_wait_for_it(
     reference: Reference, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(batch, "GROUP_DOCUMENTS", 64)  # so that some are stored while others are read
+    monkeypatch.setattr(documents, "GROUP_DOCUMENTS", 64)  # so that some are stored while others are read
     with opened(f"sqlite://{env['KB_HOME']}/data") as kb:
         answers: list[int] = []
 

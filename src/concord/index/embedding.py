@@ -7,7 +7,7 @@ by words alone, and keeps nobody else from getting theirs.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -42,14 +42,13 @@ class EmbeddingReport(NamedTuple):
     refused: int = 0  # of the pending: texts that the provider will not have
     overflowed: int = 0  # texts longer than the model's window, which were embedded in parts
 
-
-def added(first: EmbeddingReport, then: EmbeddingReport) -> EmbeddingReport:
-    """Return what embedding has done in two steps; what is left is what the second left."""
-    return then._replace(
-        embedded=first.embedded + then.embedded,
-        reused=first.reused + then.reused,
-        overflowed=first.overflowed + then.overflowed,
-    )
+    def followed_by(self, then: EmbeddingReport) -> EmbeddingReport:
+        """Return what embedding has done in two steps; what is left is what the second left."""
+        return then._replace(
+            embedded=self.embedded + then.embedded,
+            reused=self.reused + then.reused,
+            overflowed=self.overflowed + then.overflowed,
+        )
 
 
 class BatchVectors(NamedTuple):
@@ -62,14 +61,9 @@ class BatchVectors(NamedTuple):
 
 def with_embedding(report: SyncReport, done: EmbeddingReport) -> SyncReport:
     """Add what embedding has done to the report of a sync."""
-    return replace(
-        report,
-        embedded=done.embedded,
-        reused=done.reused,
-        pending=done.pending,
-        degraded=done.degraded,
-        overflowed=done.overflowed,
-    )
+    counts = done._asdict()
+    del counts["refused"]
+    return replace(report, **counts)
 
 
 def text_key(text: str) -> bytes:
@@ -111,7 +105,17 @@ def embed_by_model(
         index = ready_index(store, embedder.identity)
         done = done._replace(pending=index.count_pending(source_id))
         for batch in _batches(index, source_id):
-            done = _count(done, len(batch), *_embed(batch, index, embedder))
+            keys = {chunk_id: text_key(text) for chunk_id, text in batch}
+            vectors, made, refused = vectors_for((text for _, text in batch), index, embedder)
+            given = [(chunk_id, key, vectors[key]) for chunk_id, key in keys.items() if key in vectors]
+            index.put(given)
+            done = done._replace(
+                embedded=done.embedded + made,
+                reused=done.reused + len(given) - made,
+                pending=max(0, done.pending - len(given)),
+                degraded=refused or done.degraded,
+                refused=done.refused + len(batch) - len(given),
+            )
             finished = done.embedded + done.reused
             progress("embed", finished, finished + done.pending)
         if done.pending:  # unless another process has given them theirs meanwhile
@@ -159,8 +163,8 @@ def _batches(index: VectorIndex, source_id: str | None) -> Iterator[list[tuple[C
     after = 0
     while window := index.pending(after, EMBED_WINDOW, source_id):
         after = window[-1].chunk_id
-        texts = sorted(((pending.chunk_id, embedded_text(pending)) for pending in window), key=_length)
-        yield from batched(texts, EMBED_BATCH)
+        texts = [(pending.chunk_id, embedded_text(pending)) for pending in window]
+        yield from batched(sorted(texts, key=lambda given: len(given[1])), EMBED_BATCH)
 
 
 def embedded_text(pending: Pending) -> str:
@@ -168,44 +172,14 @@ def embedded_text(pending: Pending) -> str:
     return embeddable_text(pending.title, pending.heading, pending.text, pending.tags)
 
 
-def _length(text: tuple[ChunkId, str]) -> int:
-    return len(text[1])
-
-
-def _embed(
-    batch: Sequence[tuple[ChunkId, str]], index: VectorIndex, embedder: Embedder
-) -> tuple[int, BatchVectors]:
-    """Store a vector for each chunk of a batch; return how many were stored, and the vectors."""
-    result = vectors_for((text for _, text in batch), index, embedder)
-    keys = {chunk_id: text_key(text) for chunk_id, text in batch}
-    made = result.vectors
-    index.put((chunk_id, key, made[key]) for chunk_id, key in keys.items() if key in made)
-    return sum(key in result.vectors for key in keys.values()), result
-
-
 def _made(texts: dict[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vector], str | None]:
+    """Return the vectors of texts, and why some have none; one of another dimension reaches no cache."""
     try:
         made = embedder.embed_documents(list(texts.values()))
-        _check_dimension(made, embedder)
-        return dict(zip(texts, made, strict=True)), None
     except TextsRefused as fault:
         pairs = zip(texts, fault.vectors, strict=True)
         return {key: vector for key, vector in pairs if vector is not None}, fault.message
-
-
-def _count(done: EmbeddingReport, size: int, having: int, batch: BatchVectors) -> EmbeddingReport:
-    return done._replace(
-        embedded=done.embedded + batch.made,
-        reused=done.reused + having - batch.made,
-        pending=max(0, done.pending - having),
-        degraded=batch.refused or done.degraded,
-        refused=done.refused + size - having,
-    )
-
-
-def _check_dimension(vectors: Iterable[Vector], embedder: Embedder) -> None:
-    """Refuse vectors of another dimension before they reach the cache, which would keep them."""
-    identity = embedder.identity
-    for vector in vectors:
-        if len(vector) != identity.dimension * FLOAT_BYTES:
-            raise wrong_dimension(identity, len(vector) // FLOAT_BYTES)
+    for vector in made:
+        if len(vector) != embedder.identity.dimension * FLOAT_BYTES:
+            raise wrong_dimension(embedder.identity, len(vector) // FLOAT_BYTES)
+    return dict(zip(texts, made, strict=True)), None

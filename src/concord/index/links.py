@@ -1,8 +1,12 @@
-"""Which documents mention which by their titles? Looked for in what was stored, and kept current both ways.
+"""Which documents mention each other, and which have been replaced? Known once a sync has stored its files.
 
 What a document links to is stored with it. Mentions depend on two documents: the words of one, the title of
 the other. So documents that were stored wait: their texts are searched for all titles, and all other texts
 for theirs. A title that stands in too many chunks says nothing, and is not kept.
+
+A note supersedes what its author names. Files say it in their text (`text/document.py`): a sync compares
+what all files of a source say with what the catalog has. So it does not matter which file was read first,
+which has gone since, or whether a run was interrupted.
 """
 
 from __future__ import annotations
@@ -11,12 +15,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from msgspec.structs import replace
+
+from concord.core.batches import batched
 from concord.core.protocols import Progress
-from concord.index.batch import WHOLE_DOCUMENTS
-from concord.store.contract import Store
+from concord.index.documents import UPDATED_AT_ONCE, WHOLE_DOCUMENTS
+from concord.store.contract import Catalog, Select, Store
+from concord.text.document import declares, successors
 from concord.text.links import Named
 from concord.text.tokens import folded
-from concord.types import ChunkId, Filter, Phrase, silent
+from concord.types import ChunkId, Filter, Phrase, Source, silent
 
 COMMON_SHARE = 0.01  # of all chunks: a title in more of them says nothing of any
 COMMON_FROM = 20  # chunks: in a small collection no title is too common below that
@@ -135,3 +143,37 @@ def _keep(found: Mapping[ChunkId, Iterable[str]], store: Store, limit: int) -> l
     if common:
         store.links.drop_common(common)
     return list(common)
+
+
+def settle_supersession(source: Source, catalog: Catalog) -> bool:
+    """Mark documents as superseded, as the files of a source say; return whether any file says so."""
+    documents = list(catalog.documents(Select(source_id=source.id)))
+    own, wanted = {None, *(document.id for document in documents)}, successors(documents, source.prefix)
+    changed = {  # what a note supersedes stays so
+        document.id: document.superseded_by
+        for document in documents
+        if document.superseded_by != wanted.get(document.id) and document.superseded_by in own
+    }
+    for ids in batched(changed, UPDATED_AT_ONCE):
+        # As they are now: somebody may have changed them since they were read, or superseded them by a note.
+        current = catalog.documents(Select(ids))
+        catalog.update_documents(
+            [
+                replace(document, superseded_by=wanted.get(document.id))
+                for document in current
+                if document.superseded_by == changed[document.id]
+            ]
+        )
+    return any(declares(document.details) for document in documents)
+
+
+def release_superseded(source: Source, catalog: Catalog, document_ids: Sequence[str]) -> None:
+    """Bring back the documents of a source that some others superseded, before these others are deleted.
+
+    Deleting a document passes what it superseded on to its own successor. That may be a note, and no file
+    could undo it.
+    """
+    superseded = (Select(source_id=source.id, superseded_by=document_id) for document_id in document_ids)
+    freed = [document for select in superseded for document in catalog.documents(select)]
+    for group in batched(freed, UPDATED_AT_ONCE):
+        catalog.update_documents([replace(document, superseded_by=None) for document in group])

@@ -1,4 +1,4 @@
-"""Who may sync a source? One process at a time; the others wait, and report that they do.
+"""Who may sync a source, and who may remove it? One process at a time; the others wait, and say that they do.
 
 Who wants to remove a source does not wait until it is indexed: a mark behind what its sync has written down
 asks that sync to stop, which looks for it every second.
@@ -7,18 +7,18 @@ asks that sync to stop, which looks for it every second.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from concord.core.errors import Action, Hint, NotFound, StoreBusy
+from concord.core.errors import Action, BackendDown, Hint, NotFound, StoreBusy, UsageError
 from concord.core.protocols import WAITING, Progress
+from concord.core.reports import Removal
 from concord.store.contract import Catalog, Store
-from concord.types import Source
+from concord.types import Source, silent
 
 SYNCING = "syncing this source"  # what others are told that wait for the lock of a source
-_REPORTED_EVERY_S = 1.0  # to whoever waits for another sync of the same source
+_LOOKED_EVERY_S = 1.0  # for another sync of the same source to end, for the mark
 _REMOVED = "\nremoved"  # the mark: no state of a sync ends so
-_LOOKED_EVERY_S = 1.0  # for the mark
 
 
 @contextmanager
@@ -29,15 +29,7 @@ def sync_lock(source_id: str, store: Store, progress: Progress, wait_s: float) -
         StoreBusy: another process holds it for longer than `wait_s`.
     """
     began = time.monotonic()
-    with ExitStack() as held:
-        while (left_s := wait_s - (time.monotonic() - began)) > _REPORTED_EVERY_S:
-            try:
-                held.enter_context(store.lock(source_id, SYNCING, wait_s=_REPORTED_EVERY_S))
-                break
-            except StoreBusy:
-                progress(WAITING, round(time.monotonic() - began), None)
-        else:
-            held.enter_context(store.lock(source_id, SYNCING, wait_s=max(0.0, left_s)))
+    with _locked(source_id, store, wait_s, lambda: progress(WAITING, round(time.monotonic() - began), None)):
         yield
 
 
@@ -48,22 +40,34 @@ def removal_lock(source_id: str, store: Store, wait_s: float) -> Iterator[None]:
     Raises:
         StoreBusy: it has not stopped within `wait_s`.
     """
-    deadline, asked_s = time.monotonic() + wait_s, 0.0
+
+    def ask() -> None:
+        state = store.catalog.sync_state(source_id)
+        store.catalog.put_sync_state(source_id, state.removesuffix(_REMOVED) + _REMOVED)
+
+    with ExitStack() as held:
+        try:
+            held.enter_context(_locked(source_id, store, wait_s, ask))
+        except BaseException:  # Ctrl-C, too: then the source stays
+            begin_anew(source_id, store.catalog)
+            raise
+        yield
+
+
+@contextmanager
+def _locked(source_id: str, store: Store, wait_s: float, meanwhile: Callable[[], None]) -> Iterator[None]:
+    """Hold a source's lock; while another process has it, call `meanwhile` every second."""
+    deadline = time.monotonic() + wait_s
     with ExitStack() as held:
         while True:
+            left_s = max(0.0, deadline - time.monotonic())
             try:
-                held.enter_context(store.lock(source_id, SYNCING, wait_s=asked_s))
+                held.enter_context(store.lock(source_id, SYNCING, wait_s=min(_LOOKED_EVERY_S, left_s)))
                 break
             except StoreBusy:
-                asked_s = min(_REPORTED_EVERY_S, deadline - time.monotonic())
-                if asked_s <= 0:
-                    begin_anew(source_id, store.catalog)
+                if time.monotonic() >= deadline:
                     raise
-            except BaseException:  # Ctrl-C: then it stays
-                begin_anew(source_id, store.catalog)
-                raise
-            state = store.catalog.sync_state(source_id)
-            store.catalog.put_sync_state(source_id, state.removesuffix(_REMOVED) + _REMOVED)
+                meanwhile()
         yield
 
 
@@ -94,3 +98,39 @@ def removed_meanwhile(source: Source) -> NotFound:
     return NotFound(
         f"the source {source.name!r} was removed meanwhile", hint=Hint(Action.ADD, "{add} indexes it again")
     )
+
+
+def remove(
+    store: Store, source: Source, wait_s: float, *, force: bool = False, progress: Progress = silent
+) -> Removal:
+    """Delete a source with all that came from it, vectors first: these may be kept on another server."""
+    notes = store.catalog.count(source.id).documents if source.kind == "notes" else 0
+    if notes and not force:
+        counted = "1 note" if notes == 1 else f"{notes:,} notes"
+        raise UsageError(
+            f"what {source.name!r} holds is in no file: {counted} would be gone for good",
+            hint=Hint(
+                Action.NOTE_REMOVE,
+                "{note_remove} removes one; {note_export} saves them all, then {remove_with_notes}",
+                source=source.name,
+            ),
+        )
+    # A sync under way would store what it still holds after everything else has been deleted.
+    with removal_lock(source.id, store, wait_s):
+        progress("remove", 0, None)  # whoever does not want it any more after waiting can still say so
+        vectors = _delete_vectors(store, source.id)
+        documents = store.catalog.remove_source(source.id)
+    store.maintain(silent)
+    return Removal(source, documents, vectors)
+
+
+def _delete_vectors(store: Store, source_id: str) -> int:
+    """Delete the vectors of a source, of every model; return how many there were."""
+    try:
+        indexes = [store.models.index(model.identity) for model in store.catalog.snapshot().models]
+        return sum(index.delete_source(source_id) for index in indexes)
+    except BackendDown as fault:
+        if not store.outbox.home().url:  # the store's own fault, and its own advice
+            raise
+        hint = "nothing was removed: see that it runs and that vectors.url is right, then try again"
+        raise BackendDown(fault.message, hint=hint) from fault

@@ -15,7 +15,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -98,8 +99,16 @@ def note_from_json(given: Any, where: str, now: float) -> KeptNote:
         raise BadValue(f"{where} is not a note: {fault}", hint="mend it, or leave it out") from fault
     unknown = {key: value for key, value in named.items() if key not in _KEYS}
     note = replace(note, title=note.title or None, details={**unknown, **note.details})
+    note_id = "" if about.id is None else str(about.id)
+    if len(note_id) > MAX_ID or not note_id.isprintable():
+        raise BadValue(
+            f"the id of {where} cannot be one", hint=f"a line of at most {MAX_ID} characters, or none"
+        )
+    if not note_id:  # the same note has the same id again, and is imported once
+        said = json.dumps(note_to_json(KeptNote("", note, 0.0)), sort_keys=True, default=str)
+        note_id = hashlib.sha256(said.encode()).hexdigest()[:16]
     changed_at = _moment(about.changed_at, where) if about.changed_at else now
-    return KeptNote(_checked(about.id, where) or _id_of_content(note), note, changed_at, about.superseded_by)
+    return KeptNote(note_id, note, changed_at, about.superseded_by)
 
 
 def note_to_markdown(kept: KeptNote) -> str:
@@ -111,23 +120,15 @@ def note_to_markdown(kept: KeptNote) -> str:
 
 def note_from_markdown(text: str, where: str, now: float) -> KeptNote:
     """Return the note in a Markdown file; the first heading or words stand in for a missing title."""
-    own = _HEAD.match(text)
-    head = _own_head(own[1]) if own else None
-    if own and head is not None:
-        return note_from_json({**head, "content": text[own.end() :]}, where, now)
+    if own := _HEAD.match(text):
+        with suppress(ValueError):  # then others wrote it
+            pairs = (line.split(": ", 1) for line in own[1].split("\n")[:-1])
+            head = {name: json.loads(value) for name, value in pairs}
+            return note_from_json({**head, "content": text[own.end() :]}, where, now)
     foreign = split_front_matter(text.replace("\r\n", "\n"))
     said = {**foreign.details, "tags": list(foreign.tags)}
     content = foreign.text.strip("\n") + "\n" if foreign.text.strip("\n") else ""
     return note_from_json({"title": foreign.title or "", **said, "content": content}, where, now)
-
-
-def _own_head(lines: str) -> dict[str, Json] | None:
-    """Return a head that `note_to_markdown` wrote; None for one that others wrote."""
-    pairs = (line.split(": ", 1) for line in lines.split("\n")[:-1])
-    try:
-        return {name: json.loads(value) for name, value in pairs}
-    except ValueError:
-        return None
 
 
 def _read_file(path: Path) -> Iterator[KeptNote]:
@@ -191,21 +192,6 @@ def _loaded(text: str, where: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as fault:
         raise BadValue(f"{where} is not JSON: {fault}", hint="mend it, or leave it out") from fault
-
-
-def _checked(note_id: str | int | None, where: str) -> str:
-    told = "" if note_id is None else str(note_id)
-    if len(told) > MAX_ID or not told.isprintable():
-        raise BadValue(
-            f"the id of {where} cannot be one", hint=f"a line of at most {MAX_ID} characters, or none"
-        )
-    return told
-
-
-def _id_of_content(note: Note) -> str:
-    """Return an id for a note that has none: the same note has the same again, and is imported once."""
-    said: Mapping[str, Any] = note_to_json(KeptNote("", note, 0.0))
-    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def _moment(value: Any, where: str) -> float:

@@ -11,7 +11,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, convert, field, to_builtins
@@ -22,7 +22,7 @@ from concord.core.errors import Action, BadValue, Hint, NotFound
 from concord.core.given import as_texts
 from concord.core.protocols import Embedder
 from concord.files.freshness import storable_ns
-from concord.index.batch import WHOLE_DOCUMENTS
+from concord.index.documents import WHOLE_DOCUMENTS
 from concord.index.links import find_mentions
 from concord.index.sources import notes_source
 from concord.reading.locate import find_document, joined
@@ -30,7 +30,7 @@ from concord.store.contract import Catalog, Select, Store, document_by_id, sourc
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean, without_lone_surrogates
 from concord.text.document import NoteText, note_text
-from concord.types import Document, Extracted, Json, Piece, Source, silent
+from concord.types import Document, Extracted, Json, Source, silent
 
 _LISTS = ("tags", "highlights", "aliases")
 _FIELDS = ("content", "summary", "context", "highlights", "aliases")
@@ -86,15 +86,13 @@ class NoteTools(NamedTuple):
 def save_note(note: Note, tools: NoteTools, *, supersedes: str | None = None) -> Document:
     """Store a note, and mark the document it supersedes: the newest, if that one is superseded already."""
     catalog = tools.store.catalog
+    old = None if supersedes is None else find_document(supersedes, catalog)
     note = _with_lists(note)
     text = text_of(note)
-    old = None if supersedes is None else find_document(supersedes, catalog)
-    source = notes_source(catalog)
-    document = _described(KeptNote(secrets.token_hex(8), note, time.time()), text, source)
-    catalog.put_documents([(document, _pieces(text, tools))])
+    document = _described(KeptNote(secrets.token_hex(8), note, time.time()), text, notes_source(catalog))
+    _put([document], [text], tools)
     if old:
         catalog.update_documents([replace(_newest(old, catalog), superseded_by=document.id)])
-    find_mentions(tools.store)
     return document
 
 
@@ -106,17 +104,15 @@ def edit_note(document_id: str, changes: Mapping[str, Json], tools: NoteTools) -
         raise NotFound(
             f"there is no note {document_id!r}", hint=Hint(Action.LIST_NOTES, "{list_notes} gives the ids")
         )
-    if old.type != "note":
-        raise BadValue(
-            f"{old.path} is a file, not a note", hint=Hint(Action.SYNC, "edit the file and run {sync}")
-        )
-    note = _with_lists(replace(_as_given(note_of(old, catalog)), **changes))
+    _check_is_note(old, "edit the file and run {sync}")
+    note = note_of(old, catalog)
+    if note.title == _title_from_words(note, text_of(note)):
+        note = replace(note, title=None)  # it follows the edit
+    note = _with_lists(replace(note, **changes))
     text = text_of(note)
     kept = KeptNote(old.id, note, time.time(), old.superseded_by)
-    source = source_by_id(catalog, old.source_id)
-    document = replace(_described(kept, text, source), path=old.path)
-    catalog.put_documents([(document, _pieces(text, tools))])
-    find_mentions(tools.store)
+    document = replace(_described(kept, text, source_by_id(catalog, old.source_id)), path=old.path)
+    _put([document], [text], tools)
     return document
 
 
@@ -124,10 +120,7 @@ def remove_note(reference: str, store: Store) -> RemovedNote:
     """Delete a note for good; what it superseded comes back, unless something newer supersedes that, too."""
     catalog = store.catalog
     document = find_document(reference, catalog)
-    if document.type != "note":
-        raise BadValue(
-            f"{document.path} is a file, not a note", hint=Hint(Action.SYNC, "delete the file and run {sync}")
-        )
+    _check_is_note(document, "delete the file and run {sync}")
     older = [] if document.superseded_by else [*catalog.documents(Select(superseded_by=document.id))]
     catalog.delete_documents([document.id])
     store.maintain(silent)
@@ -157,16 +150,40 @@ def store_notes(notes: Sequence[KeptNote], tools: NoteTools) -> Imported:
     """
     catalog = tools.store.catalog
     texts = {kept.id: text_of(kept.note) for kept in notes}  # all of them first: half an import helps nobody
-    known = {kept.id: _replaceable(kept) for kept in catalog.documents(Select(ids=[*texts]))}
+    known = {document.id: document for document in catalog.documents(Select(ids=[*texts]))}
+    for document in known.values():
+        if document.type != "note":
+            raise BadValue(f"{document.id!r} is the id of a file", hint="give the note another id, or none")
     source = notes_source(catalog)
-    made = {kept.id: _described(kept, texts[kept.id], source) for kept in notes}
-    made = {id: _placed(document, known.get(id), made, catalog) for id, document in made.items()}
-    changed = [document for document in made.values() if not _is_same(document, known.get(document.id))]
+    changed = []
+    for kept in {kept.id: kept for kept in notes}.values():
+        newer, old = kept.superseded_by, known.get(kept.id)
+        if newer is not None and newer not in texts and document_by_id(catalog, newer) is None:
+            kept = kept._replace(superseded_by=None)  # else it would be hidden for good
+        made = _described(kept, texts[kept.id], source)
+        if old:
+            made = replace(made, path=old.path, source_id=old.source_id)
+        if old is None or replace(made, indexed_at=old.indexed_at) != old:
+            changed.append(made)
     for group in batched(changed, WHOLE_DOCUMENTS):
-        catalog.put_documents((document, _pieces(texts[document.id], tools)) for document in group)
-        find_mentions(tools.store)
+        _put(group, [texts[document.id] for document in group], tools)
     added = sum(document.id not in known for document in changed)
-    return Imported(added, len(changed) - added, len(made) - len(changed))
+    return Imported(added, len(changed) - added, len(texts) - len(changed))
+
+
+def _put(documents: Sequence[Document], texts: Sequence[str], tools: NoteTools) -> None:
+    """Store notes with their chunks, and find what they mention."""
+    given = [
+        (document, chunk(Extracted(text, "markdown"), tools.tokenizer.token_starts, tools.size))
+        for document, text in zip(documents, texts, strict=True)
+    ]
+    tools.store.catalog.put_documents(given)
+    find_mentions(tools.store)
+
+
+def _check_is_note(document: Document, instead: str) -> None:
+    if document.type != "note":
+        raise BadValue(f"{document.path} is a file, not a note", hint=Hint(Action.SYNC, instead))
 
 
 def history(document: Document, catalog: Catalog) -> list[Document]:
@@ -183,8 +200,7 @@ def history(document: Document, catalog: Catalog) -> list[Document]:
 
 def superseded_instead(meant: Document, kept: Sequence[Document]) -> Document | None:
     """Return what a new note really superseded, if that is a newer document than the one that was named."""
-    older = kept[-2] if len(kept) > 1 else None
-    return older if older and older.id != meant.id else None
+    return kept[-2] if len(kept) > 1 and kept[-2].id != meant.id else None
 
 
 def _newest(document: Document, catalog: Catalog) -> Document:
@@ -197,11 +213,6 @@ def _newest(document: Document, catalog: Catalog) -> Document:
         document = newer
         seen.add(document.id)
     return document
-
-
-def _as_given(kept: Note) -> Note:
-    """Return a kept note without a title that was made from its content: it would not follow an edit."""
-    return replace(kept, title=None) if kept.title == _title_from_words(kept, text_of(kept)) else kept
 
 
 def text_of(note: Note) -> str:
@@ -220,20 +231,17 @@ def _with_lists(note: Note) -> Note:
     return replace(note, **{name: as_texts(name, getattr(note, name)) for name in _LISTS})
 
 
-def _pieces(text: str, tools: NoteTools) -> list[Piece]:
-    return chunk(Extracted(text, "markdown"), tools.tokenizer.token_starts, tools.size)
-
-
 def _described(kept: KeptNote, text: str, source: Source) -> Document:
     note = kept.note
     title = " ".join(clean(note.title or "", paged=False).split()) or _title_from_words(note, text)
+    given: dict[str, Json] = {name: to_builtins(getattr(note, name)) for name in _FIELDS}
     return Document(
         id=kept.id,
         source_id=source.id,
         path=f"{source.prefix}/{slug(title)}-{_short(kept.id)}",
         type="note",
         title=title,
-        tags=_tags(note),
+        tags=tuple(dict.fromkeys(tag.strip() for tag in note.tags if tag.strip())),
         details=_plain(note.details),
         content_hash=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
         size=len(text.encode("utf-8", "replace")),
@@ -241,14 +249,8 @@ def _described(kept: KeptNote, text: str, source: Source) -> Document:
         mtime_ns=storable_ns(round(kept.changed_at * 1e6) * 1000),
         superseded_by=kept.superseded_by,
         indexed_at=time.time(),
-        fields=_plain(_fields(note)),
+        fields=_plain({name: value for name, value in given.items() if value or name == "content"}),
     )
-
-
-def _fields(note: Note) -> dict[str, Json]:
-    """Return the given fields of a note that no other column of its document holds."""
-    given: dict[str, Json] = {name: to_builtins(getattr(note, name)) for name in _FIELDS}
-    return {name: value for name, value in given.items() if value or name == "content"}
 
 
 def _plain(values: Mapping[str, Json]) -> dict[str, Json]:
@@ -261,37 +263,9 @@ def _plain(values: Mapping[str, Json]) -> dict[str, Json]:
     return plain
 
 
-def _tags(note: Note) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(tag.strip() for tag in note.tags if tag.strip()))
-
-
-def _placed(document: Document, known: Document | None, others: Container[str], catalog: Catalog) -> Document:
-    """Return an imported note at the path it had before, superseded only if its superseder is there.
-
-    Otherwise the note would be hidden for good.
-    """
-    newer = document.superseded_by
-    is_there = newer is not None and (newer in others or document_by_id(catalog, newer) is not None)
-    path, source_id = (known.path, known.source_id) if known else (document.path, document.source_id)
-    return replace(document, path=path, source_id=source_id, superseded_by=newer if is_there else None)
-
-
-def _replaceable(document: Document) -> Document:
-    if document.type != "note":
-        raise BadValue(f"{document.id!r} is the id of a file", hint="give the note another id, or none")
-    return document
-
-
-def _is_same(made: Document, known: Document | None) -> bool:
-    return known is not None and replace(made, indexed_at=known.indexed_at) == known
-
-
 def _title_from_words(note: Note, text: str) -> str:
-    return _first_words(clean(note.content).strip() or text)
-
-
-def _first_words(text: str) -> str:
-    line = " ".join(text.split("\n", 1)[0].lstrip("# ").split())
+    """Return a title made of a note's first words."""
+    line = " ".join((clean(note.content).strip() or text).split("\n", 1)[0].lstrip("# ").split())
     return line if len(line) <= _LONGEST_TITLE else line[:_LONGEST_TITLE].rsplit(" ", 1)[0] + "…"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
@@ -18,9 +17,8 @@ from concord.files.sources import holder
 from concord.files.state import is_unchanged
 from concord.files.walk import leaves_out
 from concord.files.watch import WatchTools, watch
-from concord.index.embedding import embed_pending, with_embedding
 from concord.index.sources import glob_under, register
-from concord.index.sync import SyncTools, sync
+from concord.index.sync import SyncTools, embed_notes, sync
 from concord.parts import Parts
 from concord.types import Filter, Source, silent
 
@@ -40,23 +38,15 @@ class Syncing:
 
     def sync_and_report(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
         """Sync a source; one that is out of reach, or was removed meanwhile, is reported, not raised."""
-        if source.kind == "notes":
-            return self._embed_notes(source, embed=embed, progress=progress)
         try:
             return self.sync(source, embed=embed, progress=progress)
         except Unreadable as fault:
-            reason = joined("; ", fault.message, fault.hint) if fault.hint else fault.message
-            return _failed(source, reason)
+            return _failed(source, joined("; ", fault.message, fault.hint) if fault.hint else fault.message)
         except NotFound:  # somebody wanted it removed: nothing has failed
             return SyncReport(source, skipped={"removed meanwhile": 1})
 
     def sync(
-        self,
-        source: Source,
-        *,
-        embed: bool,
-        progress: Progress,
-        wait_s: float | None = None,
+        self, source: Source, *, embed: bool, progress: Progress, wait_s: float | None = None
     ) -> SyncReport:
         """Bring a source up to date.
 
@@ -67,21 +57,24 @@ class Syncing:
             NotFound: it was removed before its turn came.
             StoreBusy: another process has been syncing it for too long.
         """
+        parts = self._parts
         tools = SyncTools(
-            store=self._parts.store,
-            reader=self._parts.reader,
-            tokenizer=cache(self._parts.tokenizer),
-            embedder=lambda: self._parts.embedder if embed else None,
-            limits=self._parts.limits(),
+            store=parts.store,
+            reader=parts.reader,
+            tokenizer=cache(parts.tokenizer),
+            embedder=lambda: parts.embedder if embed else None,
+            limits=parts.limits(),
             progress=progress,
-            pictures=lambda: self._parts.pictures,
+            pictures=lambda: parts.pictures,
         )
-        if wait_s is None:
-            wait_s = self._parts.settings["sync.lock_wait_s"]
-        report = sync(source, tools, lock_wait_s=wait_s)
+        if source.kind == "notes":
+            report = embed_notes(source, tools)
+        else:
+            lock_wait_s = parts.settings["sync.lock_wait_s"] if wait_s is None else wait_s
+            report = sync(source, tools, lock_wait_s=lock_wait_s)
         if report.embedded or report.reused:
-            self._parts.after_embedding()
-        self._parts.store.maintain(progress)
+            parts.after_embedding()
+        parts.store.maintain(progress)
         return report
 
     def ensure(self, path: Path, *, embed: bool, progress: Progress) -> Scope:
@@ -101,6 +94,7 @@ class Syncing:
         self, chosen: Collection[str], *, embed: bool, stop: Event, progress: Progress = silent
     ) -> Iterator[SyncReport]:
         """Keep sources current, all or those of the chosen ids, until `stop` is set."""
+        path, paths = self._parts.store.place.path, self._parts.settings.paths
         tools = WatchTools(
             sources=lambda: [
                 source
@@ -108,7 +102,8 @@ class Syncing:
                 if not chosen or source.id in chosen
             ],
             sync=lambda source: self._try_sync(source, embed=embed, progress=progress),
-            own_folders=self._own_folders(),
+            # If what a sync writes to were watched, it would never end.
+            own_folders=[paths.data, paths.cache, *([os.path.dirname(path)] if path else [])],
             rescan_s=self._parts.settings["sync.rescan_s"],
         )
         return watch(tools, stop)
@@ -119,11 +114,6 @@ class Syncing:
             return self.sync_and_report(source, embed=embed, progress=progress)
         except (Unavailable, StoreBusy) as fault:
             return _failed(source, fault.message)
-
-    def _own_folders(self) -> list[str]:
-        """Return the folders that a sync writes to: if these were watched, it would never end."""
-        path, paths = self._parts.store.place.path, self._parts.settings.paths
-        return [paths.data, paths.cache, *([os.path.dirname(path)] if path else [])]
 
     def _sync_if_stale(self, source: Source, *, embed: bool, progress: Progress) -> None:
         """Bring a source up to date for a search that follows.
@@ -143,23 +133,6 @@ class Syncing:
             if isinstance(fault, ReadOnlyStore):
                 raise
             self.sync(source, embed=embed, progress=progress)
-
-    def _embed_notes(self, source: Source, *, embed: bool, progress: Progress) -> SyncReport:
-        started = time.monotonic()
-        self._parts.store.outbox.own()
-        done = embed_pending(
-            self._parts.store, self._parts.embedder if embed else None, progress, source_id=source.id
-        )
-        self._parts.after_embedding()
-        self._parts.store.maintain(progress)
-        catalog = self._parts.store.catalog
-        report = SyncReport(
-            source,
-            unchanged=catalog.count(source.id).documents,
-            generation=catalog.snapshot().generation,
-            took_s=time.monotonic() - started,
-        )
-        return with_embedding(report, done)
 
 
 def _failed(source: Source, reason: str) -> SyncReport:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from concord.core.batches import batched
 from concord.core.errors import Unavailable
 from concord.core.protocols import Embedder, Progress
-from concord.index.batch import WHOLE_DOCUMENTS
+from concord.index.documents import WHOLE_DOCUMENTS
 from concord.index.embedding import EMBED_BATCH, ready_index, text_key, vectors_for
 from concord.index.links import find_mentions
 from concord.index.notes import NoteTools, kept_notes, store_notes

@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 from concord.core.batches import batched
 from concord.core.errors import StoreError
 from concord.core.protocols import Progress
-from concord.index.batch import WHOLE_DOCUMENTS
+from concord.index.documents import WHOLE_DOCUMENTS
 from concord.store.contract import Store, document_by_id
 from concord.types import Access, Chunk, ChunkId, Counts, Document, Feedback, Identity, Vector
 

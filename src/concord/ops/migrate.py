@@ -22,7 +22,7 @@ from concord.core.batches import batched
 from concord.core.errors import Action, BadValue, Hint, NotFound, ReadOnlyStore
 from concord.core.protocols import Progress
 from concord.files.state import unfinished_copy
-from concord.index.batch import is_full
+from concord.index.documents import is_full
 from concord.index.embedding import embedded_text, ready_index, text_key
 from concord.index.links import find_mentions
 from concord.index.lock import SYNCING

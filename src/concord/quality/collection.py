@@ -16,8 +16,8 @@ from msgspec.structs import astuple, replace
 from concord.core.config import Resolved, Settings
 from concord.core.errors import BadValue, NotFound
 from concord.core.protocols import Embedder, Progress
+from concord.index.documents import READER_VERSION
 from concord.index.links import find_mentions
-from concord.index.reading import READER_VERSION
 from concord.store.contract import Store
 from concord.text.chunk import ChunkSize, chunk
 from concord.text.clean import clean, without_lone_surrogates
