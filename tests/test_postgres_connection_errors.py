@@ -80,7 +80,7 @@ def test_a_role_that_may_not_log_in_is_told_so(administrator: Any):
 def test_a_database_that_does_not_exist_is_named():
     error = refusal(database="nowhere")
     assert type(error) is StoreError
-    assert 'no such database: database "nowhere"' in error.message
+    assert 'database "nowhere" does not exist' in error.message
     assert "docs/postgresql.md" in (error.hint or "")
 
 

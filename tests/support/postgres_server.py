@@ -118,7 +118,7 @@ def walks(store: PostgresStore) -> int:
     """
     connections = store._connections
     with ExitStack() as held:
-        for _ in range(connections._pool.get_stats()["pool_size"]):
+        for _ in range(len(connections._idle)):
             held.enter_context(connections.session()).execute("SELECT pg_stat_force_next_flush()")
     counted = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelid = to_regclass('kb_vectors_1_hnsw')"
     return int(asked(store, counted))

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
+import psycopg
 from msgspec import json
-from psycopg import Cursor, InterfaceError, OperationalError
+from psycopg import Cursor
 from psycopg.errors import UniqueViolation
 
-from concord.store.postgres.connections import Connection, Connections, Locks, escaped
-from concord.store.postgres.errors import is_lost
+from concord.store.files import locked
+from concord.store.postgres.connections import Connection, Connections, escaped
+from concord.store.postgres.errors import translated
 from concord.store.sql import NOTHING, Database, Dialect, Duplicate, Session, Values, override
 from concord.text.globs import sections
 from concord.types import ChunkId
 
-T = TypeVar("T")
 Rows = Cursor[tuple[Any, ...]]
-Renew = Callable[[Connection, Exception], Connection]  # the connection that is gone, and how that showed
 
 _LIST = re.compile(r"IN \(:(\w+)(?: as bytes)?\.\.\.\)")
 _NAME = re.compile(r"(?<![:\w]):(\w+)")
 _JSON_LIST = re.compile(r"json_list\((\w+), (\w+)\)")
 _INSERT = re.compile(r"\s*INSERT INTO (\w+) \(([\w, ]+)\)\s+VALUES \(((?::\w+(?:, )?)+)\)([^:]*)")
 _FETCHED_AT_ONCE = 500  # rows that are not held all at once
+_TAKE_TURN = "SELECT FROM kb_meta WHERE key = 'generation' FOR UPDATE"  # as writers do
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5  # between two tries: locks are held for moments or for minutes
+
+# Whoever holds a lock works on other connections: this one is idle, which a server may be set to take ill.
+_TRY_LOCK = "SELECT pg_try_advisory_lock(%s), set_config('idle_session_timeout', '0', false)"
 
 # A replica has the same identifier as the server that it follows, and in the end the same rows.
 _SERVER = "SELECT system_identifier::text FROM pg_control_system()"
@@ -98,7 +105,7 @@ DIALECT = PostgresDialect()
 
 
 @lru_cache(maxsize=512)
-def translated(statement: str) -> str:
+def in_own_form(statement: str) -> str:
     """Return a shared statement that has values in PostgreSQL's form."""
     listed = _LIST.sub(r"= ANY(:\1)", _in_order(statement).replace("%", "%%"))
     return _NAME.sub(r"%(\1)s", listed)
@@ -132,17 +139,12 @@ def _in_order(statement: str) -> str:
 
 
 class PostgresSession(Session):
-    """A connection within `read` or `transaction`.
+    """A connection within `read` or `transaction`."""
 
-    A connection may have died unnoticed since it was used last. If `renew` is given, the first statement is
-    then run once more on another one.
-    """
-
-    def __init__(self, connection: Connection, renew: Renew | None = None) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.before_commit: list[Callable[[], None]] = []
         self.unindexed: dict[ChunkId, None] = {}  # chunks whose words are indexed before the commit
-        self._renew = renew
 
     @override
     def rows(self, statement: str, values: Values = NOTHING) -> list[Any]:
@@ -150,18 +152,15 @@ class PostgresSession(Session):
 
     @override
     def several(self, *statements: str) -> list[list[Any]]:
-        def ask(connection: Connection) -> list[Rows]:
-            with connection.pipeline():
-                return [connection.execute(_in_order(statement)) for statement in statements]
-
-        return [rows.fetchall() for rows in self.on(ask)]
+        with self.connection.pipeline():
+            several = [self.connection.execute(_in_order(statement)) for statement in statements]
+        return [rows.fetchall() for rows in several]
 
     @override
     def iterate(self, statement: str, values: Values = NOTHING) -> Iterator[Any]:
-        self.on(lambda connection: connection.execute("SELECT"))  # so that it is one that lives
         with self.connection.transaction(), self.connection.cursor("kb_rows") as cursor:
             cursor.itersize = _FETCHED_AT_ONCE
-            yield from cursor.execute(translated(statement), dict(values))
+            yield from cursor.execute(in_own_form(statement), dict(values))
 
     @override
     def value(self, statement: str, values: Values = NOTHING) -> Any:
@@ -177,7 +176,7 @@ class PostgresSession(Session):
         rows = list(values)
         if rows and self._insert(statement, rows) is None:
             with self.connection.cursor() as cursor:
-                cursor.executemany(translated(statement), rows)
+                cursor.executemany(in_own_form(statement), rows)
 
     @override
     def insert_many(self, statement: str, values: Sequence[Values]) -> list[Any]:
@@ -206,22 +205,11 @@ class PostgresSession(Session):
 
     def execute(self, statement: str, values: Values, *, binary: bool = False) -> Rows:
         """Run a shared statement; several statements may be one text if they have no values."""
-        own, given = (translated(statement), dict(values)) if values else (_in_order(statement), None)
+        own, given = (in_own_form(statement), dict(values)) if values else (_in_order(statement), None)
         try:
-            return self.on(lambda connection: connection.cursor(binary=binary).execute(own, given))
+            return self.connection.cursor(binary=binary).execute(own, given)
         except UniqueViolation as error:
             raise Duplicate from error
-
-    def on(self, work: Callable[[Connection], T]) -> T:
-        """Return what a piece of work comes to on the connection."""
-        renew, self._renew = self._renew, None
-        try:
-            return work(self.connection)
-        except (OperationalError, InterfaceError) as error:
-            if renew is None or not is_lost(error):
-                raise
-            self.connection = renew(self.connection, error)
-        return work(self.connection)
 
 
 class PostgresDatabase(Database):
@@ -232,7 +220,6 @@ class PostgresDatabase(Database):
     def __init__(self, connections: Connections, make: Callable[[], None] | None = None) -> None:
         self.connections = connections
         self._make = make  # None: they are there
-        self._locks = Locks(connections)
 
     @property
     def is_made(self) -> bool:
@@ -243,29 +230,37 @@ class PostgresDatabase(Database):
     @contextmanager
     def read(self) -> Iterator[PostgresSession]:
         self._make_if_missing()
-        with ExitStack() as lent:
-
-            def renew(lost: Connection, error: Exception) -> Connection:
-                self.connections.note_loss(lost, error)
-                return lent.enter_context(self.connections.session())
-
-            yield PostgresSession(lent.enter_context(self.connections.session()), renew)
+        with self.connections.session() as connection:
+            yield PostgresSession(connection)
 
     @override
     @contextmanager
     def transaction(self) -> Iterator[PostgresSession]:
         self._make_if_missing()
         with self.connections.transaction() as connection:
-            connection.execute(
-                "SELECT FROM kb_meta WHERE key = 'generation' FOR UPDATE"
-            )  # writers take turns
+            connection.execute(_TAKE_TURN)
             session = PostgresSession(connection)
             yield session
             session.finish()
 
     @override
-    def lock(self, name: str, doing: str, wait_s: float) -> AbstractContextManager[None]:
-        return self._locks.hold(name, doing, wait_s)
+    @contextmanager
+    def lock(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
+        """Hold a lock on a connection of its own: the server would give one connection the same lock twice."""
+        location = self.connections.location
+        digest = hashlib.sha256(f"{location.schema}\n{name}".encode("utf-8", "surrogatepass")).digest()
+        key = int.from_bytes(digest[:8], signed=True)
+        with ExitStack() as lent:
+            with translated(location.server):
+                connection = lent.enter_context(self.connections.extra())
+                if not _is_locked(connection, key, wait_s):
+                    raise locked(doing)
+            try:
+                yield
+            finally:
+                with suppress(psycopg.Error):  # a connection that is lost has let go already
+                    connection.execute("SELECT pg_advisory_unlock(%s)", (key,))
+                    connection.execute("RESET idle_session_timeout")
 
     @override
     def origin(self) -> str:
@@ -281,6 +276,22 @@ class PostgresDatabase(Database):
         if self._make is not None:
             self._make()
             self._make = None
+
+
+def _is_locked(connection: Connection, key: int, wait_s: float) -> bool:
+    """Try until the wait is over.
+
+    Not by one statement that waits: its snapshot would hold up an index that the holder builds concurrently,
+    and the holder would be waited for in turn, which the server has no way to see.
+    """
+    deadline, pause_s = time.monotonic() + wait_s, _FIRST_PAUSE_S
+    while not (connection.execute(_TRY_LOCK, (key,)).fetchone() or (False,))[0]:
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            return False
+        time.sleep(min(pause_s, left_s))
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+    return True
 
 
 def origin_of(session: Session, schema: str) -> str:

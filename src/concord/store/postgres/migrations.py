@@ -5,8 +5,6 @@ What versions up to 12 kept in shared tables is moved there.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from concord.core.errors import Action, CorruptStore, Hint, SchemaTooNew, StoreError
 from concord.store.links import name_all
 from concord.store.postgres import postings
@@ -25,12 +23,8 @@ _STEPS = ("ALTER TABLE kb_sources ADD COLUMN about text NOT NULL DEFAULT ''", LI
 OLDEST_PGVECTOR = (0, 8)
 _LOCK = 0x6B62636F  # one at a time makes or moves tables
 
-# With the schema of an extension whose type is not found by its name alone, as our statements call it.
 _LOOK = """
-SELECT to_regclass(%(own)s || '.kb_meta') IS NOT NULL, to_regclass(%(own)s || '.kb_chunks') IS NOT NULL,
-    EXISTS (SELECT FROM pg_namespace WHERE nspname = %(schema)s),
-    (SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
-     WHERE e.extname = 'vector' AND to_regtype('vector') IS NULL)"""
+SELECT to_regclass(%(own)s || '.kb_meta') IS NOT NULL, to_regclass(%(own)s || '.kb_chunks') IS NOT NULL"""
 # Whose base it is: that of the tables that organisations shared, or else of where the role looks first.
 _PUT_BASE = """
 INSERT INTO kb_vec_meta SELECT 'base', coalesce(
@@ -39,22 +33,16 @@ INSERT INTO kb_vec_meta SELECT 'base', coalesce(
     (array_remove(current_schemas(false), %s))[1], '')"""
 _BASE = """
 SELECT value, value = '' OR value = ANY(current_schemas(false)) FROM kb_vec_meta WHERE key = 'base'"""
-_EXTENSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
-
-
-class _State(NamedTuple):
-    """What there is of an organisation's schema."""
-
-    is_made: bool
-    has_chunks: bool
-    has_schema: bool
-    hidden_extension: str | None  # the schema of a pgvector that the role does not see
+_EXTENSION = """
+SELECT e.extversion, n.nspname, to_regtype('vector') IS NOT NULL
+FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"""
 
 
 def bring_up_to_date(location: Location) -> bool:
     """Make what is stored usable; return whether anything is."""
     with translated(location.server), connect(location) as connection:
-        if _look(connection, location).is_made:
+        is_made, _ = _look(connection, location)
+        if is_made:
             version = _checked_version(connection, location)
             _check_base(connection, location)
             if version < VERSION:
@@ -74,9 +62,15 @@ def make(location: Location) -> None:
     with translated(location.server), connect(location) as connection:
         _lock(connection)
         with connection.transaction():
-            state = _look(connection, location)
-            if not state.is_made:
-                _make(connection, location, state)
+            is_made, has_chunks = _look(connection, location)
+            if has_chunks and not is_made:
+                raise CorruptStore(
+                    f"the schema {location.schema} in PostgreSQL at {location.server} holds another program's"
+                    " tables",
+                    hint="use another organisation or database, or drop its kb_ tables",
+                )
+            if not is_made:
+                _make(connection, location)
 
 
 def _update(connection: Bounded, location: Location) -> None:
@@ -96,14 +90,9 @@ def _lock(connection: Bounded) -> None:
     connection.bind(None)  # waiting may be cut off, making takes as long as it takes
 
 
-def _make(connection: Connection, location: Location, state: _State) -> None:
-    if state.has_chunks:
-        raise CorruptStore(
-            f"the schema {location.schema} in PostgreSQL at {location.server} holds another program's tables",
-            hint="use another organisation or database, or drop its kb_ tables",
-        )
+def _make(connection: Connection, location: Location) -> None:
     _make_extension(connection, location)
-    if not state.has_schema:
+    if connection.execute("SELECT to_regnamespace(%s)", (f'"{location.schema}"',)).fetchone() == (None,):
         connection.execute(f'CREATE SCHEMA "{location.schema}"')
     connection.execute(create(DIALECT))
     connection.execute(postings.TABLES)
@@ -118,10 +107,17 @@ def _make(connection: Connection, location: Location, state: _State) -> None:
 def _make_extension(connection: Connection, location: Location) -> None:
     """Make pgvector usable: where the role looks for tables of its own, not in one organisation's schema."""
     if connection.execute(_EXTENSION).fetchone() is None:
-        path = _value(connection, "SELECT current_setting('search_path')")
+        (path,) = connection.execute("SELECT current_setting('search_path')").fetchone() or ("",)
         connection.execute("SET LOCAL search_path TO DEFAULT; CREATE EXTENSION vector")
         connection.execute("SELECT set_config('search_path', %s, true)", (path,))
-    version = str(_value(connection, _EXTENSION))
+    version, schema, is_seen = connection.execute(_EXTENSION).fetchone() or ("0.0", "", False)
+    if not is_seen:
+        raise StoreError(
+            f"PostgreSQL at {location.server} has pgvector in the schema {schema}, where the role does not"
+            " look",
+            hint=f"let an administrator run GRANT USAGE ON SCHEMA {schema} TO the role, and ALTER ROLE … SET"
+            f' search_path = "$user", public, {schema}',
+        )
     if tuple(map(int, version.split(".")[:2])) < OLDEST_PGVECTOR:
         wanted = ".".join(map(str, OLDEST_PGVECTOR))
         raise StoreError(
@@ -130,16 +126,15 @@ def _make_extension(connection: Connection, location: Location) -> None:
         )
 
 
-def _look(connection: Connection, location: Location) -> _State:
-    values = {"own": f'"{location.schema}"', "schema": location.schema}
-    state = _State(*(connection.execute(_LOOK, values).fetchone() or (False, False, False, None)))
-    if state.hidden_extension is not None:
-        raise _hidden_pgvector(state.hidden_extension, location)
-    return state
+def _look(connection: Connection, location: Location) -> tuple[bool, bool]:
+    """Return whether an organisation's tables are there, and whether a table is that is called as ours."""
+    row = connection.execute(_LOOK, {"own": f'"{location.schema}"'}).fetchone()
+    return (row[0], row[1]) if row else (False, False)
 
 
 def _checked_version(connection: Connection, location: Location) -> int:
-    version = int(_value(connection, "SELECT value FROM kb_meta WHERE key = 'schema'"))
+    row = connection.execute("SELECT value FROM kb_meta WHERE key = 'schema'").fetchone()
+    version = int(row[0]) if row else 0
     if version > VERSION:
         raise SchemaTooNew(
             f"PostgreSQL at {location.server} has schema {version}; this program knows up to {VERSION}",
@@ -158,16 +153,3 @@ def _check_base(connection: Connection, location: Location) -> None:
             hint=f"use another organisation or database; or, if it is yours, let the role look there: ALTER"
             f" ROLE … SET search_path = {base}, …",
         )
-
-
-def _hidden_pgvector(where: str, location: Location) -> StoreError:
-    return StoreError(
-        f"PostgreSQL at {location.server} has pgvector in the schema {where}, where the role does not look",
-        hint=f"let an administrator run GRANT USAGE ON SCHEMA {where} TO the role, and ALTER ROLE … SET"
-        f' search_path = "$user", public, {where}; or ALTER EXTENSION vector SET SCHEMA public',
-    )
-
-
-def _value(connection: Connection, statement: str) -> Any:
-    row = connection.execute(statement).fetchone()
-    return row[0] if row else 0

@@ -36,7 +36,7 @@ class PostgresStore(SqlStore):
     _database: PostgresDatabase
 
     def __init__(self, location: Location, is_made: bool, options: Mapping[str, Any] | None = None) -> None:
-        self._connections = Connections(location, options)
+        self._connections = Connections(location)
         database = PostgresDatabase(self._connections, None if is_made else partial(make, location))
         # What building an index may use; None leaves it to the server.
         self._index_memory_mb: int | None = options["store.index_memory_mb"] if options else None
