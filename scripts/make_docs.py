@@ -31,7 +31,7 @@ by [answer.schema.json](answer.schema.json).
 | exit status | means |
 |---|---|
 | 0 | found, or done |
-| 1 | nothing found; of `kb doctor`: something is wrong; of `kb models use`: not switched |
+| 1 | nothing found; of `kb doctor`: something is wrong |
 | 2 | error: one line says what, one says what to do ([errors](errors.md)) |
 | 3 | finished, but some files failed, each named with its reason; of `kb models add`, `kb backfill` and \
 `kb migrate`: chunks are left without a vector |

@@ -459,13 +459,10 @@ PROMISES: dict[str, Promise] = {
     ),
     "E.models.resumable": Promise("E part 4", "building a model's vectors goes on where it was killed"),
     "E.models.switch": Promise("E part 4", "a switch is atomic, and going back is instant"),
-    "E.models.guard": Promise(
-        "E part 4", "a model that finds less in a replay of queries is not used, unless it is forced"
-    ),
     "E.models.complete": Promise(
         "E part 4", "what was stored after a model was added has its vector before the model is used"
     ),
-    "E.models.commands": Promise("E part 4", "kb models list, add, use, remove and compare, also as JSON"),
+    "E.models.commands": Promise("E part 4", "kb models list, add, use and remove, also as JSON"),
     "004.backfill.words": Promise(
         "004 Backfill", "every document's words are indexed anew with the current extraction of fields"
     ),

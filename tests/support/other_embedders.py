@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -24,18 +23,4 @@ class Turned(HashingEmbedder):
         return array("f", [-number for number in array("f", super().embed_query(text))]).tobytes()
 
 
-class Muddled(HashingEmbedder):
-    """A model that is no good: queries come out as something else than documents."""
-
-    identity = replace(HashingEmbedder.identity, model="muddled")
-
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return vectors of the documents."""
-        return [super(Muddled, self).embed_query(text) for text in texts]
-
-    def embed_query(self, text: str) -> Vector:
-        """Return a vector of something else."""
-        return super().embed_query(text[::-1] + "?")
-
-
-TABLE = {"turned": "support.other_embedders:Turned", "muddled": "support.other_embedders:Muddled"}
+TABLE = {"turned": "support.other_embedders:Turned"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,26 +15,16 @@ from concord.text.visible import one_line
 
 if TYPE_CHECKING:
     from concord.index.embedding import EmbeddingReport
-    from concord.ops.model_trial import ModelComparison, ModelResult
     from concord.ops.models import ModelState
-
-NOT_SWITCHED = 1
-
-_queries_option = click.option(
-    "--queries",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help='Try these: a line each, {"query": …, "path": …}; else sentences of the documents are queries.',
-)
 
 
 @group("models", "kb models", "kb models add ollama nomic-embed-text", "kb models use nomic-embed-text")
 def models(ctx: click.Context, as_json: bool) -> None:
-    """List, add, use, remove and compare embedding models.
+    """List, add, use and remove embedding models.
 
     A new model's vectors are built beside those that are there, while searches go on with the old ones; an
-    interrupted `kb models add` goes on where it was. `kb models use` switches at once, for every process, and
-    only if the new model finds no less; going back is as quick. Without a command, lists the models.
+    interrupted `kb models add` goes on where it was. `kb models use` switches at once, for every process;
+    going back is as quick. `kb eval --auto` tells how much is found. Without a command, lists the models.
     """
     if ctx.invoked_subcommand is None:
         _list(ctx.obj, as_json=as_json)
@@ -76,25 +65,20 @@ def add(flags: Flags, provider: str, model: str, url: str, as_json: bool) -> int
 
 @command("use", "kb models use nomic-embed-text", "kb models use 2 --force", "kb models use 1 --json")
 @click.argument("model")
-@click.option("--force", is_flag=True, help="Switch without trying it, and though chunks wait for a vector.")
-@_queries_option
-def use(flags: Flags, model: str, force: bool, queries: Path | None, as_json: bool) -> int:
-    """Use a model from now on, unless it finds less than the present one.
+@click.option("--force", is_flag=True, help="Switch though chunks wait for a vector.")
+def use(flags: Flags, model: str, force: bool, as_json: bool) -> None:
+    """Use a model from now on.
 
     MODEL is a name, a part of one, or its number in `kb models list`. What has no vector of it yet is
-    embedded first. A model that was used before is not tried again, so going back is instant.
+    embedded first.
     """
     with opened(flags) as knowledge, progress_shown() as progress:
-        switch = knowledge.models.use(model, force=force, queries=queries, progress=progress)
+        switch = knowledge.models.use(model, force=force, progress=progress)
     if as_json:
         output.emit_json(switch)
     else:
-        name = one_line(switch.identity.name)
-        said = {"switched": f"searches use {name} now", "already": f"searches use {name} already"}
-        output.emit(said.get(switch.outcome, f"{name} finds less: nothing was switched (--force does)"))
-        if switch.comparison:
-            output.talk(_difference(switch.comparison))
-    return NOT_SWITCHED if switch.outcome == "worse" else 0
+        how = "already" if switch.outcome == "already" else "now"
+        output.emit(f"searches use {one_line(switch.identity.name)} {how}")
 
 
 @command("remove", "kb models remove nomic-embed-text", "kb models remove 1 --json")
@@ -114,23 +98,7 @@ def remove(flags: Flags, model: str, as_json: bool) -> None:
         output.emit(f"✓ Removed model: {one_line(identity.name)} ({vectors:,} vectors)")
 
 
-@command("compare", "kb models compare 1 2", "kb models compare granite nomic --queries asked.jsonl")
-@click.argument("first")
-@click.argument("second")
-@_queries_option
-def compare(flags: Flags, first: str, second: str, queries: Path | None, as_json: bool) -> None:
-    """Compare what two models find: both look for the same known passages."""
-    with opened(flags) as knowledge, progress_shown() as progress:
-        comparison = knowledge.models.compare(first, second, queries=queries, progress=progress)
-    if as_json:
-        output.emit_json(comparison)
-        return
-    heads = ("model", "MRR", "found", "ms a query")
-    output.emit(output.table(heads, map(_result_row, (comparison.before, comparison.after))))
-    output.talk(_difference(comparison))
-
-
-for _command in (list_models, add, use, remove, compare):
+for _command in (list_models, add, use, remove):
     models.add_command(_command)
 
 
@@ -163,19 +131,3 @@ def _made(done: EmbeddingReport) -> str:
         return made
     why = f" ({one_line(in_words(done.degraded))})" if done.degraded else ""
     return f"{made}; {done.pending:,} left{why}: run it again"
-
-
-def _result_row(result: ModelResult) -> tuple[str, ...]:
-    return (result.identity.name, f"{result.mrr:.3f}", f"{result.found:.0%}", f"{result.query_ms:.1f}")
-
-
-def _difference(comparison: ModelComparison) -> str:
-    count = len(comparison.before.ranks)
-    if not count:
-        return "there was nothing to try: no document has a sentence to look for"
-    after, before = comparison.after, comparison.before
-    verdict = "less, and not by chance" if comparison.is_worse else "no less, or the difference may be chance"
-    return (
-        f"{count} queries: {after.identity.name} finds {after.found:.0%} (MRR {after.mrr:.3f}),"
-        f" {before.identity.name} {before.found:.0%} ({before.mrr:.3f}): {verdict}"
-    )

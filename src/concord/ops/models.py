@@ -1,4 +1,4 @@
-"""Models and their vectors: building a new model's beside the old, trying it, switching, going back.
+"""Models and their vectors: building a new model's beside the old, switching, going back.
 
 Searches go on with the active model throughout, in this process and in others. A switch is one row of the
 store; the vectors of the model before stay until they are removed, so that going back is as quick.
@@ -7,7 +7,7 @@ store; the vectors of the model before stay until they are removed, so that goin
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -15,14 +15,6 @@ from typing import Any, Literal, NamedTuple
 from concord.core.errors import Action, BadValue, EmbedderDown, Hint, NotFound, joined
 from concord.core.protocols import Embedder, Progress
 from concord.index.embedding import EmbeddingReport, embed_by_model
-from concord.ops.model_trial import (
-    Contender,
-    KnownItem,
-    ModelComparison,
-    compare,
-    known_items,
-    recorded_items,
-)
 from concord.store.contract import Store
 from concord.types import Identity, Model, silent
 
@@ -48,12 +40,11 @@ class Built(NamedTuple):
 
 
 class Switch(NamedTuple):
-    """Whether searches use another model now, and the trial that decided it."""
+    """Whether searches use another model now."""
 
-    outcome: Literal["switched", "already", "worse"]
+    outcome: Literal["switched", "already"]
     identity: Identity
     before: Identity | None
-    comparison: ModelComparison | None  # None where nothing had to be tried
     embedding: EmbeddingReport
     took_s: float
 
@@ -88,45 +79,34 @@ class Models:
         is_active = active is not None and active.identity == identity
         return Built(identity, is_active, embedding, time.monotonic() - started)
 
-    def use(
-        self, name: str, *, force: bool = False, queries: Path | None = None, progress: Progress = silent
-    ) -> Switch:
-        """Search with another model from now on, unless it finds less than the present one.
-
-        Chunks that it has no vector for are embedded first. One that was used before is not tried again.
-        """
+    def use(self, name: str, *, force: bool = False, progress: Progress = silent) -> Switch:
+        """Search with another model from now on; chunks that it has no vector for are embedded first."""
         started, target, before = time.monotonic(), self.find(name), self._store.catalog.snapshot().active
         old = before.identity if before else None
-        if target.is_active or before is None:
-            return Switch(
-                "already", target.identity, old, None, EmbeddingReport(), time.monotonic() - started
-            )
-        with self._locked():
-            embedding = self._completed(target, force, progress)
-            trial = None
-            if not force and not target.was_active:
-                trial = self._compared(before, target, queries, progress)
-            if trial is None or not trial.is_worse:
+        outcome: Literal["switched", "already"] = "already"
+        embedding = EmbeddingReport()
+        if before and not target.is_active:
+            with self._locked():
+                embedding = self._completed(target, force, progress)
                 self._store.models.activate(target.identity)
                 self._completed(target, True, progress)  # what was stored while the others were embedded
-        outcome: Literal["switched", "worse"] = "worse" if trial and trial.is_worse else "switched"
-        return Switch(outcome, target.identity, old, trial, embedding, time.monotonic() - started)
+            outcome = "switched"
+        return Switch(outcome, target.identity, old, embedding, time.monotonic() - started)
 
     def remove(self, name: str) -> tuple[Identity, int]:
         """Delete a model's vectors, by its whole name or its number; return whose and how many."""
         identity = self.find(name, by_part=False).identity
         return identity, self._store.models.drop(identity)
 
-    def compare(
-        self, first: str, second: str, *, queries: Path | None = None, progress: Progress = silent
-    ) -> ModelComparison:
-        """Let two models look for the same passages."""
-        return self._compared(self.find(first), self.find(second), queries, progress)
-
     def find(self, name: str, *, by_part: bool = True) -> Model:
         """Return a model by its name, with or without the provider, its number, or a part of its name."""
         models = self._store.catalog.snapshot().models
-        fitting = _numbered(int(name), models) if name.isdecimal() else _named(name, models, by_part=by_part)
+        if name.isdecimal():
+            fitting = [model for number, model in enumerate(models, 1) if number == int(name)]
+        else:
+            fitting = [model for model in models if name in (model.identity.name, model.identity.model)]
+            if by_part and name and not fitting:
+                fitting = [model for model in models if name in model.identity.name]
         if len(fitting) > 1:
             several = ", ".join(model.identity.name for model in fitting)
             raise BadValue(
@@ -141,58 +121,30 @@ class Models:
 
     def _completed(self, target: Model, force: bool, progress: Progress) -> EmbeddingReport:
         """Embed what has no vector of the target yet."""
-        if not self._store.models.index(target.identity).count_pending():
+        wanted = target.identity
+        if not self._store.models.index(wanted).count_pending():
             return EmbeddingReport()
-        with self._opened(target) as embedder:
+        with closing(self._opener(target.recipe, wanted.dimension)) as embedder:
+            if embedder.identity != wanted:
+                raise BadValue(
+                    f"the model is {embedder.identity.name} now, its vectors are of {wanted.name}",
+                    hint=Hint(Action.MODELS_ADD, "{models_add} builds vectors of the new one"),
+                )
             done = embed_by_model(self._store, embedder, progress)
         self._store.maintain(progress)
         if done.pending > done.refused and not force:
+            lacking = f"{done.pending:,} chunks have no vector of {wanted.name} yet"
             raise EmbedderDown(
-                joined(
-                    ": ",
-                    f"{done.pending:,} chunks have no vector of {target.identity.name} yet",
-                    done.degraded or "",
-                ),
+                joined(": ", lacking, done.degraded or ""),
                 hint=Hint(Action.FORCE, "try again when it answers, or {force}: the next {sync} embeds them"),
             )
         return done
-
-    def _compared(
-        self, before: Model, after: Model, queries: Path | None, progress: Progress
-    ) -> ModelComparison:
-        items: Sequence[KnownItem]
-        catalog = self._store.catalog
-        items = recorded_items(queries, catalog) if queries else known_items(catalog)
-        index = self._store.models.index
-        with self._opened(before) as old, self._opened(after) as new:
-            return compare(
-                Contender(old, index(before.identity)), Contender(new, index(after.identity)), items, progress
-            )
-
-    @contextmanager
-    def _opened(self, model: Model) -> Iterator[Embedder]:
-        with closing(self._opener(model.recipe, model.identity.dimension)) as embedder:
-            if embedder.identity != model.identity:
-                raise BadValue(
-                    f"the model is {embedder.identity.name} now, its vectors are of {model.identity.name}",
-                    hint=Hint(Action.MODELS_ADD, "{models_add} builds vectors of the new one"),
-                )
-            yield embedder
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep a second process from building the same vectors."""
         with self._store.lock(_LOCK, "building the vectors of a model", wait_s=self._lock_wait_s):
             yield
-
-
-def _numbered(number: int, models: Sequence[Model]) -> Sequence[Model]:
-    return models[number - 1 : number] if number else []
-
-
-def _named(name: str, models: Sequence[Model], *, by_part: bool) -> Sequence[Model]:
-    exact = [model for model in models if name in (model.identity.name, model.identity.model)]
-    return exact or [model for model in models if by_part and name and name in model.identity.name]
 
 
 def recipe_for(provider: str, model: str, url: str) -> dict[str, str]:

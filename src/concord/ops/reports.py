@@ -80,7 +80,7 @@ def _rounded(name: str, decimals: int) -> Callable[[Any], JsonObject]:
 # Fields that are not sent, or are sent with others.
 LEFT_OUT = frozenset({
     "EmbeddingReport.refused", "Evaluation.foreign", "Evaluation.outcomes", "Evaluation.runs",
-    "Identity.prefix_version", "ModelResult.ranks", "OwnEvaluation.runs", "Refit.feedback", "Refit.path",
+    "Identity.prefix_version", "OwnEvaluation.runs", "Refit.feedback", "Refit.path",
     "Source.id", "Source.name", "Stats.problems", "Stats.vectors_home",
 })  # fmt: skip
 
@@ -102,19 +102,6 @@ EXCEPTIONS: Mapping[str, Callable[[Any], JsonObject]] = {
     "Finding.fault": lambda finding: {"check": finding.fault},
     "LeftBehind.home": lambda left: {"vectors": left.home.url, "store": left.home.key},
     "Migration.left": lambda migration: {"vectors_left": migration.left or None},
-    "ModelComparison.after": lambda comparison: {
-        "after": _fields(comparison.after),
-        "difference": round(comparison.difference, 4),
-        "worse": comparison.is_worse,
-    },
-    "ModelComparison.before": lambda comparison: {
-        "queries": len(comparison.before.ranks),
-        "before": _fields(comparison.before),
-    },
-    "ModelResult.found": _rounded("found", 4),
-    "ModelResult.identity": lambda result: {"name": result.identity.name},
-    "ModelResult.mrr": _rounded("mrr", 4),
-    "ModelResult.query_ms": _rounded("query_ms", 3),
     "ModelState.pending": lambda state: {
         "pending": state.pending,
         "url": state.model.recipe.get("embed.url") or None,

@@ -31,8 +31,7 @@ from concord.core.errors import BackendDown, BadValue
 from concord.core.values import check_org
 from concord.store.postgres.errors import CROWDED, translated
 
-# It warns of everything that a stopped server takes along, connections and pipelines; the caller who needs one
-# gets an error anyway.
+# It warns of everything that a stopped server takes along; the caller gets an error anyway.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 Connection = psycopg.Connection[tuple[Any, ...]]

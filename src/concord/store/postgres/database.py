@@ -246,7 +246,7 @@ class PostgresDatabase(Database):
     @override
     @contextmanager
     def lock(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
-        """Hold a lock on a connection of its own: the server would give one connection the same lock twice."""
+        # On a connection of its own: the server gives one the same lock twice.
         location = self.connections.location
         digest = hashlib.sha256(f"{location.schema}\n{name}".encode("utf-8", "surrogatepass")).digest()
         key = int.from_bytes(digest[:8], signed=True)
