@@ -77,7 +77,6 @@ COMMAND_LINES: dict[str, tuple[str, ...]] = {
     "models": ("models",),
     "models-list": ("models", "list"),
     "models-add": ("models", "add", "turned"),
-    "models-compare": ("models", "compare", "1", "2"),
     "models-use": ("models", "use", "2", "--force"),
     "models-remove": ("models", "remove", "1"),
     "backfill": ("backfill",),
