@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -172,13 +172,16 @@ def diversify(
     picked: list[int] = []
     words = [token_set(passage.chunk.text) for passage in passages]
 
-    @cache
-    def similar(at: int, other: int) -> float:
-        shared = jaccard(words[at], words[other])
-        return shared if shared >= REPETITION else 0.0  # below that both are only about the same
+    repetition = [0.0] * len(passages)  # of each, with those picked that it was compared with
+    compared = [0] * len(passages)
 
     def repeated(at: int) -> float:
-        return max((similar(at, other) for other in picked), default=0.0)
+        """Compare with what was picked since the last time: a long list would take its cube otherwise."""
+        shared = (jaccard(words[at], words[other]) for other in picked[compared[at] :])
+        # Below REPETITION both are only about the same.
+        repetition[at] = max([repetition[at], *(share for share in shared if share >= REPETITION)])
+        compared[at] = len(picked)
+        return repetition[at]
 
     while waiting and len(picked) < limit:
         allowed = [at for at in waiting if counts[documents[at]] < most]
