@@ -24,8 +24,8 @@ from concord.store.postgres import vectors, words  # noqa: E402
 from concord.store.postgres.connections import schema_of  # noqa: E402
 from concord.store.postgres.store import PostgresStore  # noqa: E402
 
-CASES = 10_000  # in all
-TENDED = 6_000  # of them, on stores that have their indexes
+CASES = 2_000  # in all; the campaign of organisations asks far more
+TENDED = 1_200  # of them, on stores that have their indexes
 WORDS = ("alpha", "beta", "gamma", "delta", "ops", "web", "one", "two")
 NAMES = ("--alpha", "--beta", "wiki --beta", "docs --two")
 PATHS = tuple(f"{name}/{n}.md" for name in ("docs", "wiki") for n in range(4))
@@ -226,7 +226,7 @@ def test_every_organisation_is_answered_as_if_it_were_alone_where_graphs_have_th
         embed(store, [(put(store, "docs/0.md", "alpha")[0], unit(1, 0, 0, 0))])
         store.maintain(silent)
     compare(pairs, TENDED, share_tended=0.02)
-    assert walks(pairs[1][1]) > 100
+    assert walks(pairs[1][1]) > 20
     for store in each(pairs):
         store.close()
 
