@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from concord.cli import main
 from concord.cli.hits import show
 from concord.cli.main import COMMANDS
-from concord.cli.progress import LINE_EVERY_S, PATIENCE_S, Bar, Lines
+from concord.cli.output import LINE_EVERY_S, PATIENCE_S, Meter
 from concord.search.pipeline import search
 from concord.types import Request
 from support.kb_command import Kb, Run
@@ -652,7 +652,7 @@ def test_a_flag_after_two_dashes_is_text(capsys: pytest.CaptureFixture[str]):
 
 def test_long_work_says_a_line_now_and_then(capsys: pytest.CaptureFixture[str]):
     now = [0.0]
-    meter = Lines(lambda: now[0])
+    meter = Meter(draws=False, clock=lambda: now[0])
     for done in range(100):
         now[0] += LINE_EVERY_S / 20
         meter("index" if done < 50 else "embed", done, None if done < 50 else 1000)
@@ -669,7 +669,7 @@ def test_long_work_says_a_line_now_and_then(capsys: pytest.CaptureFixture[str]):
 
 def test_work_that_is_done_has_no_time_left(capsys: pytest.CaptureFixture[str]):
     now = [0.0]
-    meter = Lines(lambda: now[0])
+    meter = Meter(draws=False, clock=lambda: now[0])
     for done in range(3):
         now[0] += LINE_EVERY_S + 1
         meter("embed", done, 2)
@@ -679,16 +679,12 @@ def test_work_that_is_done_has_no_time_left(capsys: pytest.CaptureFixture[str]):
     ]
 
 
-def test_a_bar_is_drawn_only_when_the_work_lasts(capsys: pytest.CaptureFixture[str]):
+def test_at_a_terminal_a_line_is_drawn_over_itself_once_the_work_lasts(capsys: pytest.CaptureFixture[str]):
     now = [0.0]
-    meter = Bar(lambda: now[0])
+    meter = Meter(draws=True, clock=lambda: now[0])
     meter("index", 1, None)
-    early = meter._drawn
     now[0] = PATIENCE_S
-    meter("index", 2, None)
-    meter("embed", 3, 10)
-    assert early is None
-    assert meter._drawn is not None
-    assert [(task.completed, task.total) for task in meter._drawn.tasks] == [(2, None), (3, 10)]
+    meter("index", 2, 120)
+    meter("index", 3, 120)
     meter.close()
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr() == ("", "\r\x1b[Kreading files: 2 of 120, about 60 s left\r\x1b[K")

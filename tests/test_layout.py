@@ -33,9 +33,8 @@ MAY_IMPORT = (
 DOORS = {
     "cli/command.py": {"engine"},
     "clients/passages.py": {"wire"},
-    "cli/engine.py": {"engine"},
-    "cli/ui.py": {"web"},
-    "cli/upkeep.py": {"engine", "mcp", "web"},
+    "cli/search.py": {"engine"},
+    "cli/serving.py": {"engine", "mcp", "web"},
     "index/refresh.py": {"parts"},
     "quality/measuring.py": {"parts"},
     "search/cross_encoder.py": {"embed"},

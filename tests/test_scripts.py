@@ -130,7 +130,7 @@ def test_monstrous_words_ask_for_little(unit: str):
 
 
 def test_the_terminal_lights_up_the_word_and_not_its_letters():
-    dress = Dress(strong=str, faint=str, match=lambda word: f"<{word}>", width=None)
+    dress = Dress(match=lambda word: f"<{word}>")
     light_up = _highlighter("बिल्ली שלום", dress, ())
     assert light_up("बल बिल्ली लाल, שָׁלוֹם") == "बल <बिल्ली> लाल, <שָׁלוֹם>"
 

@@ -15,7 +15,7 @@ import concord
 from concord.cli import quick_start
 from support.engines import engines, plain_environment, wait_until
 
-HEAVY = {"onnxruntime", "mcp", "numpy", "rich", "tokenizers", "sqlite_vec", "pypdfium2", "selectolax"}
+HEAVY = {"onnxruntime", "mcp", "numpy", "tokenizers", "sqlite_vec", "pypdfium2", "selectolax"}
 RUN = """
 import sys
 from concord.cli.main import main

@@ -4,35 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+
+from concord.cli import output
+from concord.cli.words import in_words
 
 if TYPE_CHECKING:
     from concord.core.arguments import Arguments
     from concord.core.config import Settings
     from concord.core.protocols import Progress
     from concord.knowledge import KnowledgeBase
-    from concord.operations import JsonObject, Operation
-
+    from concord.operations import Operation
 
 NOTHING_FOUND = 1  # exit statuses, beside 0 and 2 for an error
 SOME_FAILED = 3
 
-OWN_WORK = {
-    "doctor",
-    "backup",
-    "recover",
-    "backfill",
-    "migrate",
-}  # care of a store: for the process of whoever sees to it
+# Care of a store is for the process of whoever sees to it.
+OWN_WORK = {"doctor", "backup", "recover", "backfill", "migrate"}
 
 
 class Flags:
-    """The global flags: which knowledge base is meant."""
+    """What may be given with every command: which knowledge base is meant, and whether JSON is wanted."""
 
     def __init__(self, store: str | None = None, org: str | None = None) -> None:
         self.store, self.org = store, org
+        self.as_json = False
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings under these flags; what is odd about them is said on stderr."""
+        from concord.core.config import load_settings
+
+        settings = load_settings({"store.url": self.store, "org": self.org})
+        for warning in settings.warnings:
+            output.talk(f"warning: {in_words(warning)}")
+        return settings
+
+    def show(self, found: Any, print_it: Callable[[Any], None]) -> None:
+        """Print what an operation returned: as JSON, or as people read it."""
+        output.emit_json(found) if self.as_json else print_it(found)
 
 
 class ExampleCommand(click.Command):
@@ -57,29 +70,49 @@ class ExampleCommand(click.Command):
 class ExampleGroup(ExampleCommand, click.Group):
     """A command with commands of its own, whose help ends with examples."""
 
+    def own(self, name: str, *examples: str) -> Callable[[Callable[..., Any]], ExampleCommand]:
+        """Make a function one of its commands."""
+
+        def decorate(function: Callable[..., Any]) -> ExampleCommand:
+            made = command(name, *examples)(function)
+            self.add_command(made)
+            return made
+
+        return decorate
+
+
+def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], ExampleCommand]:
+    """Make a function a command with `--json`; it is called with the flags first."""
+    return lambda function: _with_examples(click.command(name, cls=ExampleCommand)(function), examples)
+
 
 def group(name: str, *examples: str) -> Callable[[Callable[..., Any]], ExampleGroup]:
     """Make a function a group of commands; without a subcommand, it is a command itself, with `--json`."""
 
     def decorate(function: Callable[..., Any]) -> ExampleGroup:
-        made = click.group(name, cls=ExampleGroup, invoke_without_command=True)(click.pass_context(function))
-        made.params.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
-        made.examples = examples
+        def unless_another(flags: Flags) -> Any:
+            return None if click.get_current_context().invoked_subcommand else function(flags)
+
+        unless_another.__doc__ = function.__doc__
+        made = click.group(name, cls=ExampleGroup, invoke_without_command=True)(unless_another)
+        _with_examples(made, examples)
         return made
 
     return decorate
 
 
-def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a function a command with `--json`; it is called with the global flags first."""
+def _with_examples(made: Any, examples: tuple[str, ...]) -> Any:
+    made.callback = click.pass_obj(made.callback)
+    made.examples = examples
+    option = click.Option(
+        ["--json", "as_json"], is_flag=True, expose_value=False, callback=_take_json, help="Print JSON."
+    )
+    made.params.append(option)
+    return made
 
-    def decorate(function: Callable[..., Any]) -> click.Command:
-        made = click.command(name, cls=ExampleCommand)(click.pass_obj(function))
-        made.params.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
-        made.examples = examples
-        return made
 
-    return decorate
+def _take_json(ctx: click.Context, parameter: click.Parameter, is_wanted: bool) -> None:
+    ctx.ensure_object(Flags).as_json |= is_wanted
 
 
 def tags_option(purpose: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -87,21 +120,14 @@ def tags_option(purpose: str) -> Callable[[Callable[..., Any]], Callable[..., An
     return click.option("--tags", metavar="A,B", multiple=True, callback=_split, help=purpose)
 
 
+def _split(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    tags = (tag.strip() for several in given for tag in several.split(","))
+    return tuple(dict.fromkeys(tag for tag in tags if tag))
+
+
 def refuse(sentence: str) -> NoReturn:
     """End the running command with an error: its flags do not go together."""
     click.get_current_context().fail(sentence)
-
-
-def settings_of(flags: Flags) -> Settings:
-    """Resolve the settings under the global flags; what is odd about them is said on stderr."""
-    from concord.cli import output
-    from concord.cli.words import in_words
-    from concord.core.config import load_settings
-
-    settings = load_settings({"store.url": flags.store, "org": flags.org})
-    for warning in settings.warnings:
-        output.talk(f"warning: {in_words(warning)}")
-    return settings
 
 
 @contextmanager
@@ -109,60 +135,39 @@ def opened(flags: Flags, *, must_exist: bool = True) -> Iterator[KnowledgeBase]:
     """Open the knowledge base that the global flags mean; `must_exist` refuses one named by mistake."""
     from concord.knowledge import KnowledgeBase
 
-    with KnowledgeBase(settings_of(flags), must_exist=must_exist) as knowledge:
+    with KnowledgeBase(flags.settings, must_exist=must_exist) as knowledge:
         yield knowledge
 
 
-def run(flags: Flags, name: str, args: Arguments, *, must_exist: bool = True) -> JsonObject:
-    """Run an operation on the knowledge base that the global flags mean, and return its JSON."""
-    wire: JsonObject = run_with(settings_of(flags), name, args, must_exist=must_exist)
-    return wire
-
-
-def run_with(
-    settings: Settings, name: str, args: Arguments, *, must_exist: bool = True, value: type[Any] | None = None
+def run(
+    flags: Flags, name: str, args: Arguments, *, must_exist: bool = True, value: type[Any] | None = None
 ) -> Any:
     """Run an operation, in the engine if there is one; return its JSON, or a `value` that holds more."""
     from concord.operations import OPERATIONS
 
-    operation = OPERATIONS[name]
-    with _progress(operation, args) as progress:
-        if name not in OWN_WORK and settings["engine.start"] != "never":
-            from concord.engine import client
-
-            with suppress(client.NoEngine):
-                return client.call(settings, operation, args, progress, must_exist=must_exist, wants=value)
-        from concord.knowledge import KnowledgeBase
-
-        with KnowledgeBase(settings, must_exist=must_exist) as knowledge:
-            return ((value and operation.value) or operation.run)(knowledge, args, progress)
-
-
-def start_engine(settings: Settings) -> None:
-    """Start an engine for the next search, unless there is one or is to be none; this one does not wait."""
-    if settings["engine.start"] != "never":
+    if name not in OWN_WORK and flags.settings["engine.start"] != "never":
         from concord.engine import client
 
-        client.start(settings, wait_s=0)
+        operation = OPERATIONS[name]
+        with suppress(client.NoEngine), _progress(operation, args) as progress:
+            return client.call(flags.settings, operation, args, progress, must_exist=must_exist, wants=value)
+    with opened(flags, must_exist=must_exist) as knowledge:
+        return run_on(knowledge, name, args, wants_value=value is not None)
+
+
+def run_on(knowledge: KnowledgeBase, name: str, args: Arguments, *, wants_value: bool = False) -> Any:
+    """Run an operation, for its JSON or its value; a long one shows its progress."""
+    from concord.operations import OPERATIONS
+
+    operation = OPERATIONS[name]
+    with _progress(operation, args) as progress:
+        return ((wants_value and operation.value) or operation.run)(knowledge, args, progress)
 
 
 def _progress(operation: Operation, args: Arguments) -> AbstractContextManager[Progress]:
     """Return what shows the progress of long work; a search is long if it begins with indexing."""
-    if not operation.is_long and getattr(args, "within", None) is None:
-        from concord.types import silent
+    if operation.is_long or getattr(args, "within", None) is not None:
+        return output.progress_shown()
+    from concord.types import silent
 
-        return nullcontext(silent)
-    from concord.cli.progress import progress_shown
-
-    return progress_shown()
-
-
-def run_on(knowledge: KnowledgeBase, operation: Operation, args: Arguments, *, value: bool = False) -> Any:
-    """Run an operation, for its JSON or its `value`; a long one shows its progress."""
-    with _progress(operation, args) as progress:
-        return ((value and operation.value) or operation.run)(knowledge, args, progress)
-
-
-def _split(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    tags = (tag.strip() for several in given for tag in several.split(","))
-    return tuple(dict.fromkeys(tag for tag in tags if tag))
+    return nullcontext(silent)

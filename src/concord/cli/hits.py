@@ -16,26 +16,49 @@ from concord.text.visible import one_line
 if TYPE_CHECKING:
     from concord.types import Answer, Hit
 
-
 MAX_WIDTH = 100  # longer lines are hard to read
 MOST_LINES = 6  # of a snippet
+MOST_FEATURES = 4  # of a relevance that are shown: those that moved it most
 LEAST_TITLE = 12  # characters to which a title may be shortened to make room for headings
 INDENT = "    "
 
+Arithmetic = Mapping[str, Any]
+Style = Callable[[str], str]
+
 
 class Dress(Struct, frozen=True):
-    """How text is coloured: plain if the output is no terminal, or colours are not wanted."""
+    """How text is coloured and wrapped: not at all where the output is no terminal."""
 
-    strong: Callable[[str], str]
-    faint: Callable[[str], str]
-    match: Callable[[str], str]
-    width: int | None  # None: lines are not wrapped
+    strong: Style = str
+    faint: Style = str
+    match: Style = str
+    width: int | None = None
+
+    def under(self, text: str, style: Style) -> list[str]:
+        """Return a text in indented lines."""
+        return [INDENT + style(line) for line in self.wrap(" ".join(text.split()))]
+
+    def snippet(self, snippet: str, style: Style) -> list[str]:
+        """Return a snippet in the lines that it has, indented; many short ones flow together."""
+        lines = [line.rstrip() for line in snippet.expandtabs(4).split("\n") if line.strip()]
+        if len(lines) > MOST_LINES:
+            return self.under(snippet, style)
+        shared = min((len(line) - len(line.lstrip()) for line in lines), default=0)
+        return [INDENT + style(part) for line in lines for part in self.wrap(line[shared:])]
+
+    def wrap(self, line: str) -> list[str]:
+        """Return a line in as many as the terminal needs."""
+        if self.width is None:
+            return [one_line(line)]
+        import textwrap
+
+        return textwrap.wrap(one_line(line), max(20, self.width - len(INDENT)))
 
 
 def show(answer: Answer, *, explain: bool = False) -> None:
     """Print the hits on stdout and what is to be said about them on stderr."""
-    dress = _dress()
     if answer.hits:
+        dress = _dress()
         light_up = _highlighter(answer.request.text, dress, answer.searched)
         scale = " (uncalibrated)" if answer.calibrated is False else ""
         hits = [_hit(hit, dress, light_up, scale, explain=explain) for hit in answer.hits]
@@ -45,13 +68,13 @@ def show(answer: Answer, *, explain: bool = False) -> None:
 
 
 def _dress() -> Dress:
-    width = None
-    if output.is_terminal(sys.stdout):
-        import shutil
+    if not output.is_terminal(sys.stdout):
+        return Dress()
+    import shutil
 
-        width = min(MAX_WIDTH, shutil.get_terminal_size().columns)
+    width = min(MAX_WIDTH, shutil.get_terminal_size().columns)
     if not output.colourful(sys.stdout):
-        return Dress(str, str, str, width)
+        return Dress(width=width)
     return Dress(
         strong=lambda text: click.style(text, bold=True),
         faint=lambda text: click.style(text, dim=True),
@@ -63,40 +86,42 @@ def _dress() -> Dress:
 def _answer(answer: Answer, dress: Dress) -> Iterator[str]:
     """Yield the words that answer the question, with where they stand."""
     if span := answer.answer:
-        words = "\n".join(dress.match(line) for line in _wrapped(span.text, dress.width))
-        yield f"{words}\n{INDENT}{dress.faint(one_line(span.citation))}"
+        words = [dress.match(line) for line in dress.wrap(" ".join(span.text.split()))]
+        yield "\n".join([*words, INDENT + dress.faint(one_line(span.citation))])
 
 
 def _linked(answer: Answer, dress: Dress) -> Iterator[str]:
     """Yield what the hits point to."""
     for row in answer.linked:
-        where = f"{dress.strong(one_line(row.citation))}  {one_line(row.title)}"
-        lines = [f" →  {where}", INDENT + dress.faint(f"{row.kind} in {one_line(row.via)}")]
-        lines += [INDENT + line for line in _snippet(row.snippet, dress.width)]
-        yield "\n".join(lines + [INDENT + dress.faint(f"warning: {warning}") for warning in row.warnings])
+        lines = [f" →  {dress.strong(one_line(row.citation))}  {one_line(row.title)}"]
+        lines += [
+            INDENT + dress.faint(f"{row.kind} in {one_line(row.via)}"),
+            *dress.snippet(row.snippet, str),
+        ]
+        yield "\n".join([*lines, *(INDENT + dress.faint(f"warning: {told}") for told in row.warnings)])
 
 
-def _hit(hit: Hit, dress: Dress, light_up: Callable[[str], str], scale: str, *, explain: bool) -> str:
-    names = list(dict.fromkeys(map(one_line, (hit.document.title, *hit.chunk.heading))))
+def _hit(hit: Hit, dress: Dress, light_up: Style, scale: str, *, explain: bool) -> str:
     room = max(20, (dress.width or MAX_WIDTH) - len(hit.citation) - len(INDENT) - 2)
-    lines = [f"{hit.rank:>2}. {dress.strong(one_line(hit.citation))}  {trail(names, room)}"]
-    facts = " · ".join(_facts(hit, scale, explain=explain))
-    warnings = [f"warning: {warning}" for warning in hit.warnings]
-    lines += [INDENT + dress.faint(line) for line in _wrapped(facts, dress.width)]
-    lines += [INDENT + light_up(line) for line in _snippet(hit.snippet, dress.width)]
-    lines += [INDENT + dress.faint(line) for told in warnings for line in _wrapped(told, dress.width)]
+    lines = [f"{hit.rank:>2}. {dress.strong(one_line(hit.citation))}  {_trail(hit, room)}"]
+    lines += dress.under(" · ".join(_facts(hit, scale, explain=explain)), dress.faint)
+    lines += dress.snippet(hit.snippet, light_up)
+    for warning in hit.warnings:
+        lines += dress.under(f"warning: {warning}", dress.faint)
     for under in hit.more or ():
         lines.append(INDENT + dress.faint(f"{one_line(under.citation)} · score {under.passage_score:.4f}"))
         lines += [INDENT + dress.faint(f"warning: {told}") for told in under.warnings]
-        lines += [2 * INDENT + light_up(line) for line in _snippet(under.snippet, dress.width)]
-    if explain and (numbers := hit.explanation):
-        lines += [INDENT + dress.faint(line) for line in (*ranks(numbers), *arithmetic(numbers))]
+        lines += [INDENT + line for line in dress.snippet(under.snippet, light_up)]
+    if explain and (sums := hit.explanation):
+        found_by = ((found["strategy"], str(found["rank"])) for found in sums["strategies"])
+        ranks = output.table(("strategy", "rank"), found_by).splitlines()
+        lines += [INDENT + dress.faint(line) for line in (*ranks, *arithmetic(sums))]
     return "\n".join(lines)
 
 
-def trail(names: Sequence[str], most: int) -> str:
+def _trail(hit: Hit, most: int) -> str:
     """Return a title and the headings below it in so many characters; of a long title the end goes first."""
-    title, *below = names
+    title, *below = dict.fromkeys(map(one_line, (hit.document.title, *hit.chunk.heading)))
     rest = "".join(f" › {name}" for name in below)
     return _cut(_cut(title, max(LEAST_TITLE, most - len(rest))) + rest, most)
 
@@ -107,7 +132,7 @@ def _cut(text: str, most: int) -> str:
 
 def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
     """Yield who found a hit and how far to trust it; `scale` is what is to be said of its score."""
-    families = {_family(name) for name in hit.found_by}
+    families = {"meaning" if name == "semantic" else _family(name) for name in hit.found_by}
     yield f"{'+'.join(sorted(families, reverse=True))} ({', '.join(hit.found_by)})"
     if hit.confidence:
         yield f"confidence {hit.confidence}"
@@ -123,9 +148,8 @@ def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
         yield f"the file was {hit.freshness} since it was indexed"
     if hit.document.superseded_by:
         yield f"superseded by {hit.document.superseded_by}"
-    if hit.section:
-        of_lines = f"lines {hit.section.start_line}-{hit.section.end_line}"
-        yield f"section {of_lines} ({hit.section.tokens:,} tokens)"
+    if section := hit.section:
+        yield f"section lines {section.start_line}-{section.end_line} ({section.tokens:,} tokens)"
     if hit.more_in_document:
         yield f"{hit.more_in_document} more in this document"
     if hit.also_at:
@@ -133,34 +157,10 @@ def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
 
 
 def _family(strategy: str) -> str:
-    if strategy == "semantic":
-        return "meaning"
     return "words" if strategy == "names" or strategy.startswith("fts_") else "others"
 
 
-def _snippet(snippet: str, width: int | None) -> list[str]:
-    """Return a snippet as the lines that it has; many short ones flow together."""
-    lines = [line.rstrip() for line in snippet.expandtabs(4).split("\n") if line.strip()]
-    if len(lines) > MOST_LINES:
-        return _wrapped(snippet, width)
-    shared = min((len(line) - len(line.lstrip()) for line in lines), default=0)
-    return [part for line in lines for part in _wrap(line[shared:], width)]
-
-
-def _wrapped(text: str, width: int | None) -> list[str]:
-    return _wrap(" ".join(text.split()), width)
-
-
-def _wrap(line: str, width: int | None) -> list[str]:
-    line = one_line(line)
-    if width is None:
-        return [line]
-    import textwrap
-
-    return textwrap.wrap(line, max(20, width - len(INDENT)))
-
-
-def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Callable[[str], str]:
+def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Style:
     """Return a function that highlights the words of the query in a line, or those found in their place."""
     if dress.match is str:
         return str
@@ -179,12 +179,12 @@ def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Callable[
     words = re.compile(rf"[\w{MARKS}]+")
     wanted = {token for word in significant(words.findall(query)) for token in tokens(word)}
 
-    def is_wanted(word: str) -> bool:
-        return not wanted.isdisjoint(tokens(word)) or any(contains(word, form) for form in searched)
+    def lit(found: re.Match[str]) -> str:
+        word = found[0]
+        is_wanted = not wanted.isdisjoint(tokens(word)) or any(contains(word, form) for form in searched)
+        return dress.match(word) if is_wanted else word
 
-    return lambda line: words.sub(
-        lambda found: dress.match(found[0]) if is_wanted(found[0]) else found[0], line
-    )
+    return lambda line: words.sub(lit, line)
 
 
 def missing(degraded: Iterable[Mapping[str, str]]) -> Iterator[str]:
@@ -192,30 +192,24 @@ def missing(degraded: Iterable[Mapping[str, str]]) -> Iterator[str]:
     return (f"without {part['strategy']}: {in_words(part['reason'])}" for part in degraded)
 
 
-def _doubt(answer: Answer) -> str:
-    """Return that no probability stands behind the labels of an answer."""
-    return (
-        " (uncalibrated: nothing was fitted for this)" if answer.calibrated is False and answer.hits else ""
-    )
-
-
 def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
     """Yield what there is to say about a search, the summary first."""
-    found = len(answer.hits)
-    count = "nothing found" if not found else f"{found} result{'s' * (found != 1)}"
+    found, omitted = len(answer.hits), answer.omitted
+    count = output.counted(found, "result") if found else "nothing found"
     of = f" of {answer.total_hits:,} candidates" if answer.total_hits > found > 0 else ""
     parts = [f"{count}{of} in {answer.search_time_ms:.0f} ms", f"mode {answer.mode}"]
     if answer.confidence:
-        parts.append(f"confidence {answer.confidence}{_doubt(answer)}")
+        is_doubtful = answer.calibrated is False and found
+        doubt = " (uncalibrated: nothing was fitted for this)" if is_doubtful else ""
+        parts.append(f"confidence {answer.confidence}{doubt}")
     yield " · ".join(parts)
     if answer.answerable is False and found:
-        names = map(one_line, (answer.hits[0].document.title, *answer.hits[0].chunk.heading))
-        yield f"nothing here answers this; nearest: {trail([*dict.fromkeys(names)], MAX_WIDTH)}"
-    if dropped := answer.omitted.get("below_threshold"):
+        yield f"nothing here answers this; nearest: {_trail(answer.hits[0], MAX_WIDTH)}"
+    if dropped := omitted.get("below_threshold"):
         yield f"{dropped} below the threshold"
-    if unlikely := answer.omitted.get("below_min_score"):
+    if unlikely := omitted.get("below_min_score"):
         yield f"{unlikely} below the least score"
-    if gone := answer.omitted.get("deleted"):
+    if gone := omitted.get("deleted"):
         yield f"{gone} left out: deleted since they were indexed (`kb sync`)"
     yield from missing({"strategy": part.strategy, "reason": part.reason} for part in answer.degraded)
     if explain:
@@ -225,57 +219,34 @@ def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
     yield from (f"try: {suggestion}" for suggestion in answer.suggestions)
 
 
-MOST_FEATURES = 4  # of a relevance that are shown: those that moved it most
-
-Arithmetic = Mapping[str, Any]
-
-
-def ranks(sums: Arithmetic) -> list[str]:
-    """Return the lines that say who found a result."""
-    rows = ((found["strategy"], str(found["rank"])) for found in sums["strategies"])
-    return output.table(("strategy", "rank"), rows).splitlines()
-
-
-def arithmetic(sums: Arithmetic) -> list[str]:
-    """Return the lines that say how a result came by its rank, its score and its label."""
-    lines = output.table(("leg", "rank", "score", "weight", "adds"), _legs(sums)).splitlines()
-    lines.append(_sum(sums))
-    if close := sums.get("closeness"):
-        lines.append(f"closeness: {close:.0%} of the query's neighbouring words stand together in it")
-    if sums.get("name"):
-        lines.append("name: it defines what the query names, so it comes first")
-    if "ranked" in sums and sums["ranked"] != sums["fused"]:
-        lines.append(f"with boosts and reranking: {number(sums['ranked'])}")
-    if "relevance" in sums:
-        lines.extend(_relevance(sums["relevance"]))
-    if "label" in sums:
-        capped = f", capped from {sums['label']['earned']}" if sums["label"]["capped"] else ""
-        lines.append(f"label {sums['label']['label']}{capped}: {sums['label']['row']}")
-    return lines
-
-
 def number(value: float | None) -> str:
     """Return a number as the tables show it; a dash for none."""
     return "-" if value is None else f"{value:.4f}"
 
 
-def _legs(sums: Arithmetic) -> Iterator[tuple[str, ...]]:
-    weights = sums["weights"] or {}
-    for name, leg in sums["families"].items():
-        yield (
-            name,
-            str(leg["rank"] or "-"),
-            number(leg["score"]),
-            number(weights.get(name)),
-            number(leg["added"]),
-        )
-
-
-def _sum(sums: Arithmetic) -> str:
-    added = " + ".join(number(leg["added"]) for leg in sums["families"].values())
+def arithmetic(sums: Arithmetic) -> Iterator[str]:
+    """Yield the lines that say how a result came by its rank, its score and its label."""
+    legs, weights = sums["families"], sums["weights"] or {}
+    rows = (
+        (name, str(leg["rank"] or "-"), *map(number, (leg["score"], weights.get(name), leg["added"])))
+        for name, leg in legs.items()
+    )
+    yield from output.table(("leg", "rank", "score", "weight", "adds"), rows).splitlines()
+    added = " + ".join(number(leg["added"]) for leg in legs.values())
     product = f"({added}) × {sums['factor']:.4f}" if sums["factor"] != 1 else added
     gain = f" + {sums['gain']:.4f}" if sums["gain"] else ""
-    return f"{sums['fusion']}: {product}{gain} = {number(sums['fused'])}; agreement {sums['agreement']:.2f}"
+    yield f"{sums['fusion']}: {product}{gain} = {number(sums['fused'])}; agreement {sums['agreement']:.2f}"
+    if close := sums.get("closeness"):
+        yield f"closeness: {close:.0%} of the query's neighbouring words stand together in it"
+    if sums.get("name"):
+        yield "name: it defines what the query names, so it comes first"
+    if "ranked" in sums and sums["ranked"] != sums["fused"]:
+        yield f"with boosts and reranking: {number(sums['ranked'])}"
+    if "relevance" in sums:
+        yield from _relevance(sums["relevance"])
+    if label := sums.get("label"):
+        capped = f", capped from {label['earned']}" if label["capped"] else ""
+        yield f"label {label['label']}{capped}: {label['row']}"
 
 
 def _relevance(sums: Arithmetic) -> Iterator[str]:
@@ -284,7 +255,5 @@ def _relevance(sums: Arithmetic) -> Iterator[str]:
     yield f"relevance {sums['relevance']:.4f} ({kind})"
     if sums["calibrated"]:
         features = sorted(sums["features"], key=lambda feature: -abs(feature["added"]))[:MOST_FEATURES]
-        shown = ", ".join(
-            f"{feature['name']} {feature['value']:.3g} → {feature['added']:+.2f}" for feature in features
-        )
-        yield f"log-odds from {sums['intercept']:+.2f}: {shown}, …"
+        shown = (f"{row['name']} {row['value']:.3g} → {row['added']:+.2f}" for row in features)
+        yield f"log-odds from {sums['intercept']:+.2f}: {', '.join(shown)}, …"

@@ -30,9 +30,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "add": ("sources:add", "Index a folder or a file."),
     "search": ("search:search", "Search by words and by meaning."),
     "explain": ("search:explain", "Tell why a passage ranks where it does, or does not."),
-    "get": ("search:get", "Read a passage, its neighbours or a whole document."),
-    "links": ("links:links", "List what a document links to and what links to it, or all broken links."),
-    "related": ("links:related", "List the documents nearest to one, and why."),
+    "get": ("reading:get", "Read a passage, its neighbours or a whole document."),
+    "links": ("reading:links", "List what a document links to and what links to it, or all broken links."),
+    "related": ("reading:related", "List the documents nearest to one, and why."),
     "note": ("notes:note", "Keep a note."),
     "list": ("sources:list_sources", "List the sources, or the documents of one."),
     "sync": ("sources:sync", "Bring sources up to date with their files."),
@@ -47,12 +47,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("upkeep:config", "Show the settings, their values and their reasons."),
     "eval": ("evaluation:evaluate", "Evaluate search on your own documents, or on a judged collection."),
     "calibrate": ("evaluation:calibrate", "Calibrate confidence to your own documents."),
-    "feedback": ("search:feedback", "Record whether a result was good or bad."),
-    "mcp": ("upkeep:mcp", "Speak MCP over stdin and stdout."),
-    "ui": ("ui:ui", "Open the page in the browser: search, read, add and look after sources."),
-    "serve": ("upkeep:serve", "Serve MCP, a JSON API and the page over HTTP."),
-    "engine": ("engine:engine", "Look at the process that works for all clients, or end it."),
-    "install": ("install:install", "Write an AI client's configuration."),
+    "feedback": ("reading:feedback", "Record whether a result was good or bad."),
+    "mcp": ("serving:mcp", "Speak MCP over stdin and stdout."),
+    "ui": ("serving:ui", "Open the page in the browser: search, read, add and look after sources."),
+    "serve": ("serving:serve", "Serve MCP, a JSON API and the page over HTTP."),
+    "engine": ("serving:engine", "Look at the process that works for all clients, or end it."),
+    "install": ("serving:install", "Write an AI client's configuration."),
 }
 
 
@@ -82,7 +82,9 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; one that does not exist is answered with the nearest that does."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"there is no command {args[0]!r}{_suggestion(args[0])}")
+            meant = nearest(args[0], COMMANDS)
+            guess = f"; did you mean `kb {meant}`?" if meant else ""
+            ctx.fail(f"there is no command {args[0]!r}{guess}")
         return super().resolve_command(ctx, args)
 
 
@@ -136,11 +138,6 @@ def _run(given: list[str]) -> Any:
         return leaving.exit_code
 
 
-def _suggestion(name: str) -> str:
-    meant = nearest(name, COMMANDS)
-    return f"; did you mean `kb {meant}`?" if meant else ""
-
-
 def guarded(run: Callable[[], Any], args: Sequence[str]) -> int:
     """Run a command and return its exit status, whatever happens."""
     try:
@@ -152,12 +149,13 @@ def guarded(run: Callable[[], Any], args: Sequence[str]) -> int:
         fault.show()
         return ERROR
     except Exception as fault:  # the outermost line: nothing beyond it could tell the user
+        flags = args[: args.index("--")] if "--" in args else args  # known also of a line that does not parse
         if isinstance(fault, BrokenPipeError) and output.reader_is_gone():
             output.silence(sys.stdout)  # whoever reads our output has seen enough
             return 0
-        if _asked("--debug", args):
+        if "--debug" in flags:
             raise
-        return _report(fault, as_json=_asked("--json", args))
+        return _report(fault, as_json="--json" in flags)
 
 
 def _report(fault: Exception, *, as_json: bool) -> int:
@@ -178,53 +176,34 @@ def _sentence(fault: Exception) -> tuple[str, str | None]:
         return in_words(fault.message), in_words(fault.hint)
     if isinstance(fault, click.NoSuchOption):
         return f"there is no option {fault.option_name!r}", _meant(fault)
-    if isinstance(fault, click.UsageError):
-        where = fault.ctx.command_path if fault.ctx else "kb"
-        return _lower(fault.format_message()), SHOWS_HOW.format(where)
     if isinstance(fault, click.ClickException):
-        return _lower(fault.format_message()), None
-    if isinstance(fault, OSError):
-        return _of_system(fault), "check the disk, the path and its permissions"
+        context = getattr(fault, "ctx", None)
+        hint = SHOWS_HOW.format(context.command_path if context else "kb")
+        return _lower(fault.format_message()), hint if isinstance(fault, click.UsageError) else None
+    if isinstance(fault, OSError):  # what the system says, and of what, without its number
+        said = _lower(fault.strerror or str(fault))
+        message = f"{fault.filename}: {said}" if fault.filename else said
+        return message, "check the disk, the path and its permissions"
     return (
         f"unexpected {type(fault).__name__}: {fault}",
         "this is our mistake: please report it with the output of `kb --debug …`",
     )
 
 
-def _of_system(fault: OSError) -> str:
-    """Return what the system says, and of what, without its number."""
-    said = _lower(fault.strerror or str(fault))
-    return f"{fault.filename}: {said}" if fault.filename else said
-
-
 def _meant(fault: click.NoSuchOption) -> str:
     """Return the option that was likely meant, compared without the dashes that all of them have."""
     where = fault.ctx.command_path if fault.ctx else "kb"
-    parameters = fault.ctx.command.get_params(fault.ctx) if fault.ctx else ()
-    root = fault.ctx.find_root() if fault.ctx else None
-    if root and root is not fault.ctx and fault.option_name in _long_options(root).values():
-        command = where.removeprefix(root.command_path).strip()
-        return f"it goes before the command: `{root.command_path} {fault.option_name} … {command} …`"
-    known = _long_options(fault.ctx) if fault.ctx else {}
-    if meant := nearest(fault.option_name.lstrip("-"), known):
-        return f"did you mean {known[meant]}?"
+    parameters = fault.ctx.command.params if fault.ctx else []
+    known = [name for parameter in parameters for name in parameter.opts if name.startswith("--")]
+    if fault.option_name in ("--store", "--org"):
+        return f"it goes before the command: `kb {fault.option_name} … {where.removeprefix('kb ')} …`"
+    if meant := nearest(fault.option_name.lstrip("-"), [name.lstrip("-") for name in known]):
+        return f"did you mean --{meant}?"
     takes_text = any(isinstance(parameter, click.Argument) for parameter in parameters)
     as_text = f"; put -- before text that begins with a dash: `{where} -- {fault.option_name}`"
     return SHOWS_HOW.format(where) + (as_text if takes_text else "")
 
 
-def _long_options(context: click.Context) -> dict[str, str]:
-    """Return the options of a command by their names without dashes."""
-    parameters = context.command.get_params(context)
-    names = (name for parameter in parameters for name in parameter.opts)
-    return {name.lstrip("-"): name for name in names if name.startswith("--")}
-
-
 def _lower(message: str) -> str:
     """Return click's sentence in the shape of ours."""
     return message[:1].lower() + message[1:].rstrip(".")
-
-
-def _asked(flag: str, args: Sequence[str]) -> bool:
-    """Whether a flag was given, even on a command line that could not be parsed."""
-    return flag in (args[: args.index("--")] if "--" in args else args)

@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from concord.cli import output
-from concord.cli.command import Flags, command, opened, refuse, run, run_with, settings_of, tags_option
+from concord.cli.command import Flags, command, opened, refuse, run, tags_option
 from concord.core.arguments import EditNote, Note, NoteFields, RemoveNote
 from concord.core.errors import BadValue
-from concord.operations import JsonObject
+from concord.text.json_safe import JsonObject
 from concord.text.visible import one_line
-
-if TYPE_CHECKING:
-    from concord.knowledge import KnowledgeBase
-
-_FIELDS = ("title", "tags", "details", *NoteFields.__struct_fields__)
 
 
 @command(
@@ -56,93 +51,83 @@ _FIELDS = ("title", "tags", "details", *NoteFields.__struct_fields__)
     help="Export all notes to a .json, .jsonl or .md file, or a folder; - is stdout.",
 )
 @click.option("--no-embed", is_flag=True, help="Searchable by words now, by meaning after `kb sync`.")
-def note(flags: Flags, text: tuple[str, ...], as_json: bool, no_embed: bool, **given: Any) -> None:
+def note(flags: Flags, text: tuple[str, ...], no_embed: bool, **given: Any) -> None:
     """Keep a note, change or delete one; import or export many.
 
     Without TEXT, or with -, the text is read from stdin. Prints the note's id, which `kb get`, --edit,
     --remove and --supersedes take. Exporting notes and importing them again loses nothing.
     """
     source, target, gone = given.pop("source"), given.pop("target"), given.pop("remove")
-    if sum(value is not None for value in (source, target, gone, given["edit"], given["supersedes"])) > 1:
+    edited, superseded = given.pop("edit"), given.pop("supersedes")
+    if sum(value is not None for value in (source, target, gone, edited, superseded)) > 1:
         refuse("--import, --export, --remove, --edit and --supersedes exclude each other")
-    if (source or target or gone) and (text or _given()):
-        refuse("--import, --export and --remove take no text and no fields")
-    if source is not None or target is not None:
-        with opened(flags, must_exist=source is None) as knowledge:
-            if source is not None:
-                _import(knowledge, source, embed=not no_embed, as_json=as_json)
-            elif target is not None:
-                _export(knowledge, target, as_json=as_json)
-    elif gone is not None:
-        _show_removed(run(flags, "remove_note", RemoveNote(gone)), as_json=as_json)
-    else:
-        _show(_kept(flags, text, given, embed=not no_embed), as_json=as_json)
-
-
-def _kept(flags: Flags, text: tuple[str, ...], given: dict[str, Any], *, embed: bool) -> JsonObject:
-    """Keep a note, or change the one that is named."""
     fields = _fields(given)
-    if given["edit"] is not None:
+    if (source or target or gone) and (text or fields):
+        refuse("--import, --export and --remove take no text and no fields")
+    if source is not None:
+        _import(flags, source, embed=not no_embed)
+    elif target is not None:
+        _export(flags, target)
+    elif gone is not None:
+        flags.show(run(flags, "remove_note", RemoveNote(gone)), _show_removed)
+    elif edited is not None:
         changes = {**fields, "content": _content(text)} if text else fields
-        return run(flags, "edit_note", EditNote(given["edit"], embed=embed, **changes))
-    more = NoteFields(**{name: fields.pop(name) for name in NoteFields.__struct_fields__ if name in fields})
-    asked = Note(_content(text), **fields, fields=more, supersedes=given["supersedes"], embed=embed)
-    kept: JsonObject = run_with(settings_of(flags), "note", asked, must_exist=False)
-    return kept
+        _show(flags, run(flags, "edit_note", EditNote(edited, embed=not no_embed, **changes)))
+    else:
+        names = NoteFields.__struct_fields__
+        more = NoteFields(**{name: fields.pop(name) for name in names if name in fields})
+        kept = Note(_content(text), **fields, fields=more, supersedes=superseded, embed=not no_embed)
+        _show(flags, run(flags, "note", kept, must_exist=False))
 
 
 def _fields(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what was said of a note beside its content."""
-    fields = {name: given[name] for name in _given()}
+    """Return what was on the command line of a note beside its text: a field given as nothing is emptied."""
+    context = click.get_current_context()
+    fields = {
+        name: value
+        for name, value in given.items()
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
     return {**fields, "details": _details(fields["details"])} if "details" in fields else fields
 
 
-def _given() -> list[str]:
-    """Return the fields that were on the command line: one that is given as nothing is emptied."""
-    context = click.get_current_context()
-    return [name for name in _FIELDS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-
-
-def _show(kept: JsonObject, *, as_json: bool) -> None:
+def _show(flags: Flags, kept: JsonObject) -> None:
     remark, _ = kept.pop("remark", None), kept.pop("generation")
-    if as_json:
-        output.emit_json(kept)
-        return
-    output.emit(kept["document_id"])
-    output.talk(f"kept as {kept['path']}")
-    if remark:
+    flags.show(kept, _show_kept)
+    if remark and not flags.as_json:
         output.talk(remark)
 
 
-def _import(knowledge: KnowledgeBase, source: str, *, embed: bool, as_json: bool) -> None:
-    done = knowledge.import_notes(source, embed=embed)
-    if as_json:
-        output.emit_json({**done._asdict(), "generation": knowledge.generation})
-    else:
-        output.emit(f"{done.added:,} notes added, {done.changed:,} changed, {done.unchanged:,} unchanged")
+def _show_kept(kept: JsonObject) -> None:
+    output.emit(kept["document_id"])
+    output.talk(f"kept as {kept['path']}")
 
 
-def _export(knowledge: KnowledgeBase, target: str, *, as_json: bool) -> None:
-    if target == "-":
+def _show_removed(gone: JsonObject) -> None:
+    output.emit(f"✓ Removed note: {one_line(gone['title'])} ({gone['path']})")
+    for path in gone["brought_back"]:
+        output.talk(f"{path} is found again: the note superseded it")
+
+
+def _import(flags: Flags, source: str, *, embed: bool) -> None:
+    with opened(flags, must_exist=False) as knowledge:
+        done = knowledge.import_notes(source, embed=embed)
+        wire = {**done._asdict(), "generation": knowledge.generation}
+    line = f"{done.added:,} notes added, {done.changed:,} changed, {done.unchanged:,} unchanged"
+    flags.show(wire, lambda _: output.emit(line))
+
+
+def _export(flags: Flags, target: str) -> None:
+    with opened(flags) as knowledge:
+        if target != "-":
+            count = knowledge.export_notes(target)
+            line = f"{count:,} notes written to {target}"
+            flags.show({"exported": count, "path": target}, lambda _: output.talk(line))
+            return
         from concord.index.note_files import note_to_json
 
         for kept in knowledge.notes():
             output.emit(json.dumps(note_to_json(kept)))
-        return
-    count = knowledge.export_notes(target)
-    if as_json:
-        output.emit_json({"exported": count, "path": target})
-    else:
-        output.talk(f"{count:,} notes written to {target}")
-
-
-def _show_removed(gone: JsonObject, *, as_json: bool) -> None:
-    if as_json:
-        output.emit_json(gone)
-        return
-    output.emit(f"✓ Removed note: {one_line(gone['title'])} ({gone['path']})")
-    for path in gone["brought_back"]:
-        output.talk(f"{one_line(path)} is found again: the note superseded it")
 
 
 def _content(text: tuple[str, ...]) -> str:

@@ -5,13 +5,36 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 import click
 
 from concord.cli.words import in_words
 from concord.text.visible import one_line
+
+LINE_EVERY_S = 10.0  # of progress, where nothing can be drawn over
+DRAW_EVERY_S = 0.1
+PATIENCE_S = 0.5  # work that is done sooner needs no progress
+
+# What the stages of long work are called; "waiting" is in seconds.
+STAGES = {
+    "waiting": "waiting for another sync of this source, seconds",
+    "index": "reading files",
+    "embed": "embedding chunks",
+    "copy": "copying documents",
+    "moving": "copying vectors",
+    "cache": "copying the embedding cache",
+    "verify": "comparing",
+    "timing": "timing each mode",
+    "replay": "trying queries",
+    "links": "finding links",
+    "words": "indexing words",
+    "vectors": "checking vectors",
+    "shrink": "giving back free space",
+}
 
 
 def prepare_streams() -> None:
@@ -44,7 +67,11 @@ def emit_json(value: Any) -> None:
         value = report_to_json(value)
     text = to_text(in_words(value), indent=2 if is_terminal(sys.stdout) else None)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    emit(text if encoding.lower().replace("-", "") == "utf8" else _ascii_json(text))
+    if encoding.lower().replace("-", "") != "utf8":
+        import json
+
+        text = json.dumps(json.loads(text))
+    emit(text)
 
 
 def silence(stream: TextIO | None) -> None:
@@ -75,16 +102,69 @@ def colourful(stream: TextIO | None) -> bool:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return rows in columns, columns of numbers to the right."""
-    cells = [[one_line(cell) for cell in row] for row in (heads, *rows)]
-    return "\n".join(
-        "  ".join(row).rstrip() for row in zip(*map(_column, zip(*cells, strict=True)), strict=True)
-    )
+    columns = []
+    for head, *cells in zip(heads, *rows, strict=True):
+        shown = [one_line(cell) for cell in (head, *cells)]
+        width = max(map(len, shown))
+        is_numeric = all(cell.replace(",", "").isdecimal() for cell in cells)
+        columns.append([cell.rjust(width) if is_numeric else cell.ljust(width) for cell in shown])
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
 
-def _column(cells: Sequence[str]) -> list[str]:
-    width = max(map(len, cells))
-    numeric = all(cell.replace(",", "").isdecimal() for cell in cells[1:])
-    return [cell.rjust(width) if numeric else cell.ljust(width) for cell in cells]
+def counted(number: int, noun: str) -> str:
+    """Return a number of things."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+class Meter:
+    """How far long work has come, on stderr: a line drawn over itself, or one now and then."""
+
+    def __init__(self, *, draws: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._draws, self._clock = draws, clock
+        self._next = clock() + (PATIENCE_S if draws else LINE_EVERY_S)
+        self._begun: dict[str, tuple[float, int]] = {}  # when each stage was first told of, how far
+        self._is_drawn = False
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """Say how far it is and how long it will take, unless that was said a moment ago."""
+        now = self._clock()
+        began, before = self._begun.setdefault(stage, (now, done))
+        if now < self._next:
+            return
+        line = f"{STAGES.get(stage, stage)}: {done:,}"
+        if total:
+            line += f" of {total:,}"
+            if before < done < total and now > began:
+                line += f", {_about((total - done) * (now - began) / (done - before))} left"
+        self._next = now + (DRAW_EVERY_S if self._draws else LINE_EVERY_S)
+        if self._draws:
+            _write(sys.stderr, f"\r\x1b[K{one_line(line)}")
+            self._is_drawn = True
+        else:
+            talk(line)
+
+    def close(self) -> None:
+        """Wipe the line that was drawn."""
+        if self._is_drawn:
+            _write(sys.stderr, "\r\x1b[K")
+
+
+@contextmanager
+def progress_shown() -> Iterator[Meter]:
+    """Show the progress of the work in this block."""
+    meter = Meter(draws=is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb")
+    try:
+        yield meter
+    finally:
+        meter.close()
+
+
+def _about(seconds: float) -> str:
+    """Return how long something takes, no finer than anybody can foretell."""
+    if seconds < 90:
+        return f"about {max(10, round(seconds, -1)):.0f} s"
+    minutes = round(seconds / 60)
+    return f"about {minutes} min" if minutes < 100 else f"about {seconds / 3600:.1f} h"
 
 
 def _write(stream: TextIO | None, text: str) -> None:
@@ -98,9 +178,3 @@ def _write(stream: TextIO | None, text: str) -> None:
     except OSError as fault:
         fault.filename = fault.filename or "the output"  # which a write does not tell
         raise
-
-
-def _ascii_json(text: str) -> str:
-    import json
-
-    return json.dumps(json.loads(text))

@@ -38,8 +38,8 @@ def import_click() -> None:
     gc.set_threshold(FEW_SWEEPS)
     with (
         _instead("inspect", StandIn("inspect", cleandoc=_without_indentation)),
-        _instead("gettext", StandIn("gettext", gettext=_untranslated, ngettext=_counted)),
-        _instead("platform", StandIn("platform", system=_system)),
+        _instead("gettext", StandIn("gettext", gettext=str, ngettext=_counted)),
+        _instead("platform", StandIn("platform", system=lambda: os.uname().sysname)),
     ):
         import click  # noqa: F401
 
@@ -71,19 +71,10 @@ def _real(name: str) -> ModuleType:
 
 
 def _without_indentation(text: str) -> str:
-    if "\n" not in text:
-        return text.expandtabs().lstrip()
-    cleaned: str = _real("inspect").cleandoc(text)
-    return cleaned
-
-
-def _untranslated(message: str) -> str:
-    return message
+    if "\n" in text:
+        return str(_real("inspect").cleandoc(text))
+    return text.expandtabs().lstrip()
 
 
 def _counted(single: str, several: str, number: int) -> str:
     return single if number == 1 else several
-
-
-def _system() -> str:
-    return os.uname().sysname

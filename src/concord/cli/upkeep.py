@@ -1,60 +1,60 @@
-"""`kb stats`, `doctor`, `backup`, `backfill`, `migrate`, `config`, `mcp`, `serve`: state and care."""
+"""`kb stats`, `doctor`, `backup`, `recover`, `backfill`, `migrate` and `config`: state and care."""
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from concord.cli import output
-from concord.cli.command import NOTHING_FOUND, SOME_FAILED, Flags, command, refuse, run, settings_of
+from concord.cli.command import NOTHING_FOUND, SOME_FAILED, Flags, command, refuse, run
 from concord.cli.words import in_words
 from concord.core.arguments import Backup, Doctor, Migrate, Nothing
+from concord.text.json_safe import JsonObject
 from concord.text.visible import one_line
 
 if TYPE_CHECKING:
     from concord.core.config import Settings
     from concord.core.settings import Setting
-    from concord.operations import JsonObject
 
 UNWELL = NOTHING_FOUND  # 1: what it found is for the user to see to, and no error of the command's own
 
 
 @command("stats", "kb stats", "kb stats --json", "kb --org team stats")
-def stats(flags: Flags, as_json: bool) -> None:
+def stats(flags: Flags) -> None:
     """Show how much is stored, and where."""
     state = run(flags, "stats", Nothing())
     problems = state.pop("problems")
-    if as_json:
+    if flags.as_json:
         output.emit_json(state)
-    else:
-        measured = _quality(run(flags, "eval_report", Nothing())["report"])
-        facts = [*_facts(state), *measured, *(("to do", in_words(problem)) for problem in problems)]
-        output.emit("\n".join(f"{name:<11} {one_line(value)}" for name, value in facts))
+        return
+    measured = _quality(run(flags, "eval_report", Nothing())["report"])
+    facts = [*_facts(state), *measured, *(("to do", in_words(problem)) for problem in problems)]
+    output.emit("\n".join(f"{name:<11} {one_line(value)}" for name, value in facts))
 
 
 def _facts(state: JsonObject) -> Iterator[tuple[str, str]]:
     model, index, cache = state["model"], state["vector_index"], state["cache"]
     size = "" if state["size_bytes"] is None else f" ({_bytes(state['size_bytes'])})"
     types = ", ".join(f"{count:,} {kind}" for kind, count in sorted(state["types"].items()))
+    home = f" in {state['vectors_home']}" if state["vectors_home"] else ""
     yield "store", state["store"] + size
     yield "org", state["org"]
     yield "sources", f"{state['sources']:,}"
     yield "documents", f"{state['documents']:,}" + (f" ({types})" if types else "")
     yield "chunks", f"{state['chunks']:,}"
-    home = f" in {state['vectors_home']}" if state["vectors_home"] else ""
     yield "vectors", f"{state['vectors']:,}{home}"
     if model:
         yield "model", f"{model['provider']}/{model['model']} ({model['dimension']} dimensions)"
     else:
         yield "model", "none yet: nothing has been embedded"
-    if index:
-        yield "index", _index(index, state["vectors"])
+    if index and index["absent"]:
+        yield "index", f"none ({in_words(index['absent'])})"
+    elif index:
+        size = _bytes(index["size_bytes"])
+        yield "index", f"{index['covered']:,} of {state['vectors']:,} vectors ({size})"
     if cache:
         rate = "" if cache["hit_rate"] is None else f", {cache['hit_rate']:.0%} of texts were in it"
         yield "cache", f"{cache['entries']:,} embeddings ({_bytes(cache['size_bytes'])}){rate}"
@@ -72,12 +72,6 @@ def _quality(report: JsonObject | None) -> Iterator[tuple[str, str]]:
         yield "quality", f"{figures} on {report['collection']}, {report['measured_at'][:10]}"
 
 
-def _index(index: JsonObject, vectors: int) -> str:
-    if index["absent"]:
-        return f"none ({in_words(index['absent'])})"
-    return f"{index['covered']:,} of {vectors:,} vectors ({_bytes(index['size_bytes'])})"
-
-
 def _bytes(size: float) -> str:
     for unit in ("B", "kB", "MB"):
         if size < 1000:
@@ -88,7 +82,7 @@ def _bytes(size: float) -> str:
 
 @command("doctor", "kb doctor", "kb doctor --fix", "kb doctor --json")
 @click.option("--fix", is_flag=True, help="Repair what can be repaired without losing anything.")
-def doctor(flags: Flags, fix: bool, as_json: bool) -> int:
+def doctor(flags: Flags, fix: bool) -> int:
     """Look for what is wrong: the store, its files, its vectors, the model, the machine.
 
     Checks that the database is whole, words and vectors are in step with the chunks, nothing is left over,
@@ -97,34 +91,36 @@ def doctor(flags: Flags, fix: bool, as_json: bool) -> int:
     gives free space in the store's file back to the disk, where that is much.
     Exit status: 0 all is well, 1 something is not.
     """
-    found = in_words(run(flags, "doctor", Doctor(fix)))
-    if as_json:
-        output.emit_json(found)
-    else:
-        for finding in found["fixed"]:
-            output.emit(f"fixed: {finding['message']}")
-        for finding in found["findings"]:
-            output.emit(f"{finding['check']}: {finding['message']}\n  {finding['hint']}")
-        if broken := found["broken_links"]:
-            output.talk(f"links that lead to no document: {broken:,} (`kb links` lists them)")
-        if not found["findings"]:
-            output.talk(f"all is well: {', '.join(found['checks'])}")
+    found = run(flags, "doctor", Doctor(fix))
+    flags.show(found, lambda found: _show_findings(in_words(found)))
     return UNWELL if found["findings"] else 0
+
+
+def _show_findings(found: JsonObject) -> None:
+    for finding in found["fixed"]:
+        output.emit(f"fixed: {finding['message']}")
+    for finding in found["findings"]:
+        output.emit(f"{finding['check']}: {finding['message']}\n  {finding['hint']}")
+    if broken := found["broken_links"]:
+        output.talk(f"links that lead to no document: {broken:,} (`kb links` lists them)")
+    if not found["findings"]:
+        output.talk(f"all is well: {', '.join(found['checks'])}")
 
 
 @command("backup", "kb backup ~/backups/kb.db", "kb backup kb-$(date +%F).db --json")
 @click.argument("file")
-def backup(flags: Flags, file: str, as_json: bool) -> None:
+def backup(flags: Flags, file: str) -> None:
     """Copy everything to one file, while others may use the knowledge base.
 
     An older copy of that name is replaced when the new one is complete and sound. To look into it, name it:
     `kb --store sqlite:///home/me/backups/kb.db search …`. Stores in SQLite can do this.
     """
-    done = run(flags, "backup", Backup(file))
+    flags.show(run(flags, "backup", Backup(file)), _show_backup)
+
+
+def _show_backup(done: JsonObject) -> None:
     size = f"{done['size_bytes'] / 1e6:,.1f} MB in {done['took_s']:.1f} s"
-    output.emit_json(done) if as_json else output.emit(
-        f"✓ {one_line(done['path'])}: {_counted(done)}, {size}"
-    )
+    output.emit(f"✓ {one_line(done['path'])}: {_counted(done)}, {size}")
 
 
 def _counted(done: JsonObject) -> str:
@@ -132,36 +128,38 @@ def _counted(done: JsonObject) -> str:
 
 
 @command("recover", "kb recover", "kb recover --json")
-def recover(flags: Flags, as_json: bool) -> None:
+def recover(flags: Flags) -> None:
     """Bring back what exists nowhere else: notes, and which folders were indexed.
 
     Notes are read from the damaged file itself and from the copy that is kept beside it. A store that cannot
     be mended is moved away, never deleted, and a new one takes its place; `kb sync` fills it from your files.
     A store that is well gets the notes that it has lost, as after an older copy was put back.
     """
-    done = run(flags, "recover", Nothing(), must_exist=False)
-    if as_json:
-        output.emit_json(done)
-        return
+    flags.show(run(flags, "recover", Nothing(), must_exist=False), _show_recovery)
+
+
+def _show_recovery(done: JsonObject) -> None:
     if done["moved_to"]:
         output.emit(f"the damaged store is {one_line(done['moved_to'])} now")
     uncertain = f", {done['uncertain']:,} of them perhaps damaged" if done["uncertain"] else ""
     output.emit(f"✓ {done['notes']:,} notes brought back{uncertain}")
     if done["sources"]:
-        output.talk(f"`kb sync` reads the files of {', '.join(map(one_line, done['sources']))} again")
+        output.talk(f"`kb sync` reads the files of {', '.join(done['sources'])} again")
 
 
 @command("backfill", "kb backfill", "kb backfill --json")
-def backfill(flags: Flags, as_json: bool) -> int:
+def backfill(flags: Flags) -> int:
     """Index anew what is stored, without reading a file.
 
     Words are extracted as this version does it, vectors come from the cache, and only what the cache does not
     know is embedded. Searches go on meanwhile; an interrupted run has less to do the next time.
     """
     done = run(flags, "backfill", Nothing())
-    if as_json:
-        output.emit_json(done)
-        return SOME_FAILED if done["pending"] else 0
+    flags.show(done, _show_backfill)
+    return SOME_FAILED if done["pending"] else 0
+
+
+def _show_backfill(done: JsonObject) -> None:
     if done["notes"]:
         output.emit(f"{done['notes']:,} notes were put together anew")
     output.emit(
@@ -171,7 +169,6 @@ def backfill(flags: Flags, as_json: bool) -> int:
     )
     if done["pending"]:
         output.talk(f"{done['pending']:,} chunks are left without a vector: {in_words(done['degraded'])}")
-    return SOME_FAILED if done["pending"] else 0
 
 
 @command(
@@ -183,7 +180,7 @@ def backfill(flags: Flags, as_json: bool) -> int:
 @click.option("--to", metavar="URL", help="The store that everything is copied to; it must be empty.")
 @click.option("--to-org", metavar="ORG", help="The organisation to copy to (default: the same).")
 @click.option("--vectors", metavar="URL", help="Where that store keeps its vectors (default: inside).")
-def migrate(flags: Flags, to: str | None, to_org: str | None, vectors: str | None, as_json: bool) -> int:
+def migrate(flags: Flags, to: str | None, to_org: str | None, vectors: str | None) -> int:
     """Move everything to another store; without --to, only the vectors, to where `vectors.url` says.
 
     Vectors that are known are not made again. With --to the old store is only read, and stays as it is: set
@@ -196,13 +193,13 @@ def migrate(flags: Flags, to: str | None, to_org: str | None, vectors: str | Non
         refuse("--to-org goes with --to; to another organisation of the same store, give its URL")
     done = run(flags, "migrate", Migrate(to, to_org, vectors))
     places = [(left.pop("anothers"), left) for left in done.get("left", ())]
-    if as_json:
-        output.emit_json(done)
-    elif to is not None:
-        _show_migration(done, to_org, vectors)
-    else:
-        _show_move(done)
-    _show_left(places)
+    flags.show(done, _show_move if to is None else lambda done: _show_migration(done, to_org, vectors))
+    for is_anothers, left in places:
+        told = f"what was sent to {left['vectors']} is still there, with its texts"
+        output.talk(f"{told}: {in_words(left['why'])}")
+        again = "the next `kb migrate` tries again to delete it; by hand,"
+        when = "where that is gone," if is_anothers else again
+        output.talk(f"  {when} delete the points there whose `store` is {left['store']}")
     return SOME_FAILED if to is None and done["pending"] else 0
 
 
@@ -237,57 +234,33 @@ def _show_move(done: JsonObject) -> None:
         output.talk(f"{done['pending']:,} chunks are left ({why}): `kb sync`")
 
 
-def _show_left(places: Sequence[tuple[bool, JsonObject]]) -> None:
-    for is_anothers, left in places:
-        output.talk(
-            f"what was sent to {left['vectors']} is still there, with its texts: {in_words(left['why'])}"
-        )
-        again = "the next `kb migrate` tries again to delete it; by hand,"
-        when = "where that is gone," if is_anothers else again
-        output.talk(f"  {when} delete the points there whose `store` is {left['store']}")
-
-
 @command("config", "kb config", "kb config search.default_top", "kb config set search.default_top 5")
 @click.argument("words", nargs=-1, metavar="[KEY | set KEY VALUE]")
-def config(flags: Flags, words: tuple[str, ...], as_json: bool) -> None:
+def config(flags: Flags, words: tuple[str, ...]) -> None:
     """Show the settings, their values and their reasons; with KEY one of them, or those of a table (search).
 
     A value comes from its default, the configuration file, the environment or a flag; the later one wins. In
     the file, `search.default_top` is `default_top` in the table [search]. `kb config set KEY VALUE` writes it
     there.
     """
+    from concord.core.config import find_setting, write_setting
+    from concord.core.settings import SETTINGS
+
     if words[:1] == ("set",) and len(words) == 3:
-        _assign(flags, *words[1:])
+        write_setting(flags.settings.paths.config_file, *words[1:])
+        del flags.settings  # they are others now
         words = words[1:2]
     if len(words) > 1 or words == ("set",):
         refuse("give a KEY, or set KEY VALUE")
     key = words[0] if words else None
-    settings = settings_of(flags)
-    chosen = _chosen(key)
-    rows = [_row(setting, settings) for setting in chosen]
-    if as_json:
-        is_one = [setting.key for setting in chosen] == [key]
-        output.emit_json(rows[0] if is_one else {"file": settings.paths.config_file, "settings": rows})
+    settings, file = flags.settings, flags.settings.paths.config_file
+    of_table = [setting for setting in SETTINGS if key is None or setting.key.startswith(f"{key}.")]
+    rows = [_row(setting, settings) for setting in of_table or [find_setting(key or "")]]
+    if flags.as_json:
+        output.emit_json(rows[0] if not of_table else {"file": file, "settings": rows})
         return
     output.emit("\n\n".join(map(_paragraph, rows)))
-    there = "" if os.path.exists(settings.paths.config_file) else " (not there)"
-    output.talk(f"configuration file: {settings.paths.config_file}{there}")
-
-
-def _assign(flags: Flags, key: str, value: str) -> None:
-    """Write a setting to the configuration file, if it may have that value."""
-    from concord.core.config import write_setting
-
-    write_setting(settings_of(flags).paths.config_file, key, value)
-
-
-def _chosen(key: str | None) -> Sequence[Setting]:
-    """Return the setting of a key, those of a table, or all."""
-    from concord.core.config import find_setting
-    from concord.core.settings import SETTINGS
-
-    table = [setting for setting in SETTINGS if key is None or setting.key.startswith(f"{key}.")]
-    return table or [find_setting(key or "")]
+    output.talk(f"configuration file: {file}{'' if os.path.exists(file) else ' (not there)'}")
 
 
 def _row(setting: Setting, settings: Settings) -> dict[str, Any]:
@@ -324,60 +297,3 @@ def _paragraph(row: dict[str, Any]) -> str:
 
 def _shown(value: Any) -> str:
     return one_line(str(value)) if value != "" else '""'
-
-
-@command("mcp", "kb mcp", "kb --org team mcp")
-def mcp(flags: Flags, as_json: bool) -> None:
-    """Speak MCP over stdin and stdout, for the AI client that starts it.
-
-    `kb install` tells a client how. stdout carries the protocol alone, which is JSON with or without --json.
-    """
-    from concord.engine import relay
-
-    settings = settings_of(flags)
-    if output.is_terminal(sys.stdin):
-        output.talk("waiting for an MCP client on stdin; `kb install CLIENT` makes one start this by itself")
-    if relay.run(settings):
-        return
-    from concord.mcp import start
-
-    start.over_stdio(settings, Path.cwd())
-
-
-@command("serve", "kb serve", "kb serve --port 8421", "kb serve --new-token team")
-@click.option(
-    "--host", metavar="ADDRESS", help="The address to listen on; only a loopback one needs no token."
-)
-@click.option(
-    "--port", metavar="N", type=click.IntRange(0, 65535), help="The port to listen on; 0 is any free one."
-)
-@click.option("--new-token", metavar="ORG", help="Make a token for an organisation, print it, serve nothing.")
-def serve(flags: Flags, host: str | None, port: int | None, new_token: str | None, as_json: bool) -> None:
-    """Serve MCP over streamable HTTP at /mcp, a JSON API at /api/v1 and the page at /.
-
-    Without tokens anybody on this machine may ask, and nobody else. With them, each request needs one, and it
-    sees the knowledge base of the token's organisation alone. With --json, the address is printed as soon as
-    it is served.
-    """
-    from concord.web import start, tokens
-
-    settings = settings_of(flags)
-    if new_token is not None:
-        token = tokens.new_token(settings, new_token)
-        output.emit_json({"org": new_token, "token": token}) if as_json else output.emit(token)
-        output.talk(f"stored in {tokens.token_file(settings)}; a running server takes it after a restart")
-        return
-    port = settings["serve.port"] if port is None else port
-    try:
-        start.over_http(
-            settings, host or settings["serve.host"], port, Path.cwd(), partial(_announce, as_json)
-        )
-    except KeyboardInterrupt:  # how a server is ended at a terminal
-        output.talk("stopped serving")
-
-
-def _announce(as_json: bool, address: str, needs_token: bool) -> None:
-    if as_json:
-        output.emit_json({"url": address, "needs_token": needs_token})
-    who = "with tokens: each request needs one" if needs_token else "without tokens, for this machine alone"
-    output.talk(f"serving MCP at {address} {who}")

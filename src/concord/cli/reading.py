@@ -1,0 +1,168 @@
+"""`kb get`, `kb links`, `kb related` and `kb feedback`: what a document says, and what is around it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from concord.cli import output
+from concord.cli.command import SOME_FAILED, Flags, command, opened, refuse, run
+from concord.cli.words import in_words
+from concord.core.arguments import Feedback, Get, Links, Related
+from concord.core.reports import DocumentSlice, Slices, partly_read, sentence
+from concord.text.json_safe import JsonObject
+from concord.text.visible import lines
+from concord.types import LEVELS, Level, Opinion
+
+
+@command(
+    "get",
+    "kb get docs/auth.md:12-31 --level section",
+    "kb get 'docs/adr/*.md' notes/login.md:3-9",
+    "kb get 3f2a9c51d07be684 --history",
+)
+@click.argument("references", nargs=-1, required=True, metavar="CITATION|ID|GLOB...")
+@click.option(
+    "--level", type=click.Choice(LEVELS), help="How much of it to read; an outline is headings and lines."
+)
+@click.option("--context", type=int, default=0, metavar="N", help="Also N chunks before and after.")
+@click.option("--whole", is_flag=True, help="The same as --level document.")
+@click.option("--history", is_flag=True, help="What it superseded and what superseded it, oldest first.")
+def get(
+    flags: Flags, references: tuple[str, ...], level: Level | None, context: int, whole: bool, history: bool
+) -> int:
+    """Read a passage, its neighbours, its section or a whole document; or several of them.
+
+    Takes what a search printed: a citation, a document id or a chunk id; or a glob over paths. The text is as
+    it was indexed; when the file has changed since, stderr says so. Of several, what cannot be read is told
+    and the rest is read (exit status 3).
+    """
+    if history and (level or context or whole or len(references) > 1):
+        refuse("--history is of one document: --level, --context, --whole and others do not go with it")
+    if whole and level not in (None, "document"):
+        refuse("--whole and --level exclude each other")
+    if history:
+        _show_history(flags, references[0])
+        return 0
+    asked = Get(citations=references, level=level, context=context, whole=whole)
+    found: Slices = run(flags, "get", asked, value=Slices)
+    if flags.as_json:
+        from concord.wire import slices_to_json
+
+        output.emit_json(slices_to_json(found))
+    else:
+        _show_slices(found)
+    return SOME_FAILED if found.unread else 0
+
+
+def _show_slices(found: Slices) -> None:
+    for read in found.read:
+        output.talk(_header(read), bold=read.citation)
+        for told, paths in (("links to", read.links), ("linked from", read.backlinks)):
+            if paths:
+                output.talk(f"{told} {', '.join(paths)}")
+        output.emit(lines(read.text) if output.is_terminal(sys.stdout) else read.text)
+    for name, reason in found.unread:
+        output.talk(f"not read: {name} ({in_words(reason)})")
+
+
+def _header(read: DocumentSlice) -> str:
+    headings = " › ".join(dict.fromkeys((read.document.title, *read.heading)))
+    parts = [f"{read.citation}  {headings}"]
+    if read.freshness not in ("fresh", None):
+        parts.append(f"the file was {read.freshness} since it was indexed")
+    if read.document.superseded_by:
+        parts.append(f"superseded by {read.document.superseded_by}")
+    return " · ".join([*parts, *map(sentence, partly_read([read.document]))])
+
+
+def _show_history(flags: Flags, reference: str) -> None:
+    from concord.core.values import iso_time
+    from concord.wire import document_to_json
+
+    with opened(flags) as knowledge:
+        documents = knowledge.history(reference)
+    if flags.as_json:
+        output.emit_json({"history": [document_to_json(document) for document in documents]})
+        return
+    heads = ("changed", "document", "title", "superseded by")
+    rows = [(iso_time(d.mtime_ns / 1e9) or "", d.id, d.title, d.superseded_by or "") for d in documents]
+    output.emit(output.table(heads, rows))
+
+
+@command("links", "kb links docs/auth.md", "kb links", "kb links docs/auth.md --json")
+@click.argument("document", metavar="[CITATION|ID]", required=False)
+def links(flags: Flags, document: str | None) -> None:
+    """List what a document links to, what links to it, and which of its links are broken.
+
+    Without a document: the broken links of all. A link is broken if it names a page that is not indexed.
+    Links are those of Markdown, wikis, HTML and Org, relations in front matter, imports of code, and mentions
+    of another document's title.
+    """
+    flags.show(run(flags, "links", Links(document)), _show_links)
+
+
+def _show_links(found: JsonObject) -> None:
+    rows = [
+        (mark, end["kind"], end["path"] or end["target"], end["text"], end["citation"])
+        for mark, ends in (("→", found["out"]), ("←", found["back"]), ("broken", found["broken"]))
+        for end in ends
+    ]
+    if rows:
+        output.emit(output.table(("", "kind", "document", "said as", "in"), rows))
+    else:
+        output.talk("no links")
+
+
+@command("related", "kb related docs/auth.md", "kb related docs/auth.md --top 5 --json")
+@click.argument("document", metavar="CITATION|ID")
+@click.option("--top", type=click.IntRange(1, 50), default=10, metavar="N", help="How many at most (10).")
+def related(flags: Flags, document: str, top: int) -> None:
+    """List the documents nearest to one, by the mean of their vectors and by links, and why."""
+    flags.show(run(flags, "related", Related(document, top)), _show_related)
+
+
+def _show_related(found: JsonObject) -> None:
+    rows = [
+        (f"{row['score']:.2f}", row["path"], row["title"], "; ".join(_reasons(row)))
+        for row in found["related"]
+    ]
+    if rows:
+        output.emit(output.table(("score", "document", "title", "because"), rows))
+    else:
+        output.talk("nothing is near it")
+
+
+def _reasons(row: JsonObject) -> Iterator[str]:
+    if row["cosine"] is not None:
+        yield f"alike {row['cosine']:.2f}"
+    if row["links_to_it"]:
+        yield f"linked from this ({', '.join(row['links_to_it'])})"
+    if row["linked_from_it"]:
+        yield f"links to this ({', '.join(row['linked_from_it'])})"
+
+
+@command(
+    "feedback",
+    'kb feedback docs/auth.md:12-31 good --query "how does login work"',
+    'kb feedback docs/old.md bad --query "how does login work"',
+    "kb feedback 3f2a9c51d07be684 bad --json",
+)
+@click.argument("reference", metavar="CITATION|ID")
+@click.argument("opinion", type=click.Choice(("good", "bad")))
+@click.option("--query", metavar="Q", default="", help="What was asked; without it nothing can be learnt.")
+def feedback(flags: Flags, reference: str, opinion: Opinion, query: str) -> None:
+    """Record whether a result was good or bad for a query.
+
+    Kept in the store, and nowhere else. It never moves a result by itself: `kb calibrate` fits confidence to
+    it, `kb eval` and `kb stats` show it. A second opinion on the same document and query replaces the first.
+    """
+    flags.show(run(flags, "feedback", Feedback(reference, opinion, query)), _show_feedback)
+
+
+def _show_feedback(given: Any) -> None:
+    about = f" for {given['query']!r}" if given["query"] else ""
+    output.talk(f"{given['citation']} is {given['opinion']}{about}")
