@@ -17,7 +17,6 @@ from itertools import pairwise
 from statistics import mean
 
 from benchmarks.development import SETS, TRAIN, folder, judged, measured, opened, present, strangers
-from benchmarks.judging import reader_cuts
 from benchmarks.measure import Row, absent, at_least
 from concord.cli.output import table
 from concord.quality.evaluate import MODES, Evaluation
@@ -31,6 +30,7 @@ from concord.quality.metrics import (
     answerability,
     promises,
 )
+from concord.search.calibration import ReaderCuts
 
 LEGS = ("bm25", "semantic")
 # nDCG@10 of auto at 9482f1c: KB_BENCH_QUERIES=600 python -m benchmarks quality
@@ -114,7 +114,7 @@ def confidence(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSet]) 
     everything: list[Outcome] = []
     for name, held in tested.items():
         others = [train[other] for other in train if other != name]
-        fitted = fit(others, "left out", reader_cuts(others))
+        fitted = fit(others, "left out", ReaderCuts())
         own, foreign = revised(held.own, fitted), revised(held.foreign, fitted)
         kept[name] = promises(own)
         known[name] = answerability(
@@ -147,7 +147,7 @@ def _print_strange(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSe
         others = [path.name for path in strangers(name, [*train])]
         if FEWEST_SETS <= len(others) < len(train) - 1:
             sets = [train[other] for other in others]
-            kept = promises(revised(held.own, fit(sets, "left out", reader_cuts(sets))))
+            kept = promises(revised(held.own, fit(sets, "left out", ReaderCuts())))
             rows.append((name, f"{kept.confidence_score.ece:.3f}", f"{kept.score.ece:.3f}"))
     if rows:
         heads = ("left out with its kin", "ECE of confidence_score", "ECE of score")

@@ -203,7 +203,7 @@ def _light(outcome: Outcome) -> Outcome:
     return outcome._replace(verdict=replace(outcome.verdict, judged=tuple(rows)))
 
 
-def left_out_table(sets: Sequence[JudgedSet], model: str) -> str:
+def left_out_table(sets: Sequence[JudgedSet], model: str, reader: ReaderCuts) -> str:
     """Return how well confidence holds on each set, judged by a fit to the others.
 
     Of answers in `auto`: errors of calibration, shares of own, foreign and nearly answered queries that are
@@ -214,7 +214,7 @@ def left_out_table(sets: Sequence[JudgedSet], model: str) -> str:
     rows, answers = [], []
     for name in names:
         others = [held for held in sets if held.name != name]
-        calibration = fit(others, model, reader_cuts(others))
+        calibration = fit(others, model, reader)
         kinds: dict[str, list[Outcome]] = {}
         for held in sets:
             if held.name == name:
@@ -277,6 +277,30 @@ def reader_cuts(sets: Sequence[JudgedSet]) -> ReaderCuts:
 
     enough = told(math.inf) - LOST
     return ReaderCuts(settled=next((cut for cut in SETTLED if told(cut) >= enough), None))
+
+
+def believing(sets: Iterable[JudgedSet], cuts: ReaderCuts) -> list[JudgedSet]:
+    """Return sets that were asked with all read, as if the reader read no further than what settles it."""
+    most = math.inf if cuts.settled is None else cuts.settled
+
+    def believed(features: Mapping[str, float]) -> Mapping[str, float]:
+        return {name: min(value, most) if "reader" in name else value for name, value in features.items()}
+
+    def clipped(outcome: Outcome) -> Outcome:
+        verdict = outcome.verdict
+        judged = tuple(replace(row, features=believed(row.features)) for row in verdict.judged)
+        return outcome._replace(verdict=replace(verdict, judged=judged, features=believed(verdict.features)))
+
+    return [
+        JudgedSet(
+            held.name,
+            [*map(clipped, held.own)],
+            [*map(clipped, held.foreign)],
+            [*map(clipped, held.near)],
+            held.few,
+        )
+        for held in sets
+    ]
 
 
 def _best_read(outcomes: Iterable[Outcome]) -> list[float]:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.development import BY_HAND, QUERIES, SETS, folder, opened, present
-from benchmarks.judging import judged_sets, left_out_table, reader_cuts
+from benchmarks.judging import believing, judged_sets, left_out_table, reader_cuts
 
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
@@ -66,10 +66,12 @@ def main(names: Sequence[str]) -> None:
         prior = known or _with_scripts(knowledge, embedder.identity, chosen)
         prior = replace(prior, reader=ReaderCuts())  # so that all is read
         sets = [held for name in chosen for held in judged_sets(knowledge, name, chosen, prior)]
-    fitted = replace(fit(sets, prior.model, reader_cuts(sets)), other_scripts=prior.other_scripts)
+    cuts = reader_cuts(sets)
+    sets = believing(sets, cuts)
+    fitted = replace(fit(sets, prior.model, cuts), other_scripts=prior.other_scripts)
     if known:
         fitted = with_reader_of(known, fitted)
-    sys.stdout.write(left_out_table(sets, prior.model) + "\n")
+    sys.stdout.write(left_out_table(sets, prior.model, cuts) + "\n")
     path = save_calibration(fitted, embedder.identity, Path(SHIPPED))
     sys.stdout.write(f"wrote {path.name} from {len(chosen)} sets\n")
 

@@ -15,7 +15,7 @@ from concord import KnowledgeBase
 from concord.embed.bundled import BundledEmbedder
 from concord.mcp.packing import pack_answer
 from concord.search import reader_model
-from concord.search.calibration import HIT_FEATURES, Calibration, for_words, shipped_calibration
+from concord.search.calibration import FEATURES, Calibration, for_words, shipped_calibration
 from concord.search.judge import hit_scores
 from concord.search.reader_model import ReaderModel, Text, best_window
 from concord.types import Answer
@@ -189,8 +189,8 @@ def shipped() -> Calibration:
 
 
 def test_a_hit_that_was_not_read_never_overtakes_one_that_was_refused():
-    refused = dict.fromkeys(HIT_FEATURES, 2.0) | {"reader": -6.0, "asked_reader": -6.0}
-    unread = {name: 2.0 for name in HIT_FEATURES if "reader" not in name}
+    refused = dict.fromkeys(FEATURES, 2.0) | {"reader": -6.0, "asked_reader": -6.0}
+    unread = {name: 2.0 for name in FEATURES if "reader" not in name}
     low, same = hit_scores([refused, unread], "hybrid+reader", shipped().heads)
     assert same == low < hit_scores([unread], "hybrid", shipped().heads)[0]
 

@@ -9,13 +9,15 @@ weighs the same. `refit.py` does it for a user's own corpus.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
+from scipy.optimize import isotonic_regression, minimize
+from scipy.special import expit
 
 from concord.quality.metrics import Outcome
 from concord.search.calibration import (
@@ -28,7 +30,7 @@ from concord.search.calibration import (
     ReaderCuts,
     probability,
 )
-from concord.search.judge import believed, head_for, rejudged
+from concord.search.judge import head_for, rejudged
 
 Array = npt.NDArray[np.float64]
 
@@ -75,10 +77,9 @@ LEAST_OF_A_SET = 25  # judged by one kind of evidence, for a set to count as one
 # above its cut, so its precision is higher; `kb eval` measures it.
 HIT_CUTS = {"very_high": 0.85, "high": 0.60, "medium_high": 0.30, "medium": 0.15}
 ANSWER_CUTS = {"very_high": 0.95, "high": 0.75, "medium_high": 0.55, "medium": 0.35}
-# Shares of errors: what may be refused of any set's own queries (of sets not yet seen, one in twenty), a few
-# documents' own queries, and what is aimed at for the others.
-OWN_REFUSED, FEW_REFUSED = 0.04, 0.16
-FOREIGN_ANSWERED, NEAR_ANSWERED = 0.10, 0.35
+# What may be refused of any set's own queries (of sets not yet seen, one in twenty), and of those that few of
+# its documents are asked.
+REFUSED = {"own": 0.04, "few own": 0.16}
 DEFAULT_CUT = 0.65  # for `answerable`, where nothing unanswerable was asked
 STRONG, WEAK = 0.99, 0.50  # shares of foreign queries whose nearest chunk is below the strong or weak cut
 
@@ -95,20 +96,15 @@ class JudgedSet(NamedTuple):
     def only(self, evidence: Evidence) -> JudgedSet:
         """Return the answers that there is one kind of evidence for; what was read can do without that."""
 
-        def is_judged_by(outcome: Outcome) -> bool:
-            best = outcome.verdict.kinds[0]
-            if READ in evidence and "best_reader" not in outcome.verdict.features:
-                return False
-            return evidence in (best, best.removesuffix(READ))
+        def judged_by(outcomes: Sequence[Outcome]) -> list[Outcome]:
+            found = [o for o in outcomes if READ not in evidence or "best_reader" in o.verdict.features]
+            return [
+                o for o in found if evidence in (o.verdict.kinds[0], o.verdict.kinds[0].removesuffix(READ))
+            ]
 
-        return self._each(lambda outcomes: [*filter(is_judged_by, outcomes)])
-
-    def believing(self, cuts: ReaderCuts) -> JudgedSet:
-        """Return the answers with the reader no surer than is believed."""
-        return self._each(lambda outcomes: [_believed(outcome, cuts) for outcome in outcomes])
-
-    def _each(self, change: Callable[[Sequence[Outcome]], Sequence[Outcome]]) -> JudgedSet:
-        return self._replace(own=change(self.own), foreign=change(self.foreign), near=change(self.near))
+        return self._replace(
+            own=judged_by(self.own), foreign=judged_by(self.foreign), near=judged_by(self.near)
+        )
 
     def kinds(self) -> Iterable[tuple[str, Sequence[Outcome]]]:
         """Yield the answers by kind, as shares name them."""
@@ -133,7 +129,6 @@ def fit(
     `reader` is how far its reader is believed: that follows from the reader, not from the embedding model.
     """
     heads = dict(prior.heads) if prior else {}
-    sets = [held.believing(reader) for held in sets]
     for evidence in FITTED:
         held = _large_enough([judged.only(evidence) for judged in sets])
         if sum(any(outcome.relevant) for judged in held for outcome in judged.own) >= LEAST:
@@ -162,13 +157,6 @@ def _fit_heads(sets: Sequence[JudgedSet], evidence: Evidence, prior: Heads | Non
     table = answer_cases(sets, TABLE_SHARES, answer_names).weight
     answer = corrected(asked, answer_names, prior.answer if prior else None, table)
     return Heads(hit, answer, answerable_cut(sets, answer))
-
-
-def _believed(outcome: Outcome, cuts: ReaderCuts) -> Outcome:
-    verdict = outcome.verdict
-    judged = tuple(replace(row, features=believed(row.features, cuts)) for row in verdict.judged)
-    answer = believed(verdict.features, cuts)
-    return outcome._replace(verdict=replace(verdict, judged=judged, features=answer))
 
 
 def revised(outcomes: Iterable[Outcome], calibration: Calibration) -> list[Outcome]:
@@ -211,24 +199,37 @@ def corrected(cases: Cases, names: Sequence[str], prior: Head | None, weight: Ar
     unseen = np.empty(len(cases.true))
     for group in groups:
         out = cases.group == group
-        unseen[out] = _raw(fit_head(_only(cases, ~out), names, prior), cases.features[out])
+        rest = Cases(*(column[~out] for column in astuple(cases)))
+        head = fit_head(rest, names, prior)
+        x = (cases.features[out] - np.array(head.mean)) / np.array(head.scale)
+        unseen[out] = expit(x @ np.array(head.coef) + head.intercept)
     return replace(model, isotonic=isotonic(unseen, cases.true, cases.weight, weight))
 
 
 def fit_head(cases: Cases, names: Sequence[str], prior: Head | None = None) -> Head:
     """Fit a regression, near to a prior one over the same features if that is given."""
-    from scipy.optimize import minimize
-
     near = prior if prior is not None and prior.features == tuple(names) else None
-    mean, scale = _standard(cases, near)
+    weight = cases.weight / cases.weight.sum()
+    if near:
+        mean, scale = np.array(near.mean), np.array([scale or 1.0 for scale in near.scale])
+    else:
+        mean = np.round(np.average(cases.features, axis=0, weights=weight), 6)
+        spread = np.sqrt(np.average((cases.features - mean) ** 2, axis=0, weights=weight))
+        scale = np.round(np.where(spread > 1e-6, spread, 1.0), 6)
     x = np.column_stack([(cases.features - mean) / scale, np.ones(len(cases.true))])
     start = np.array([*near.coef, near.intercept]) if near else np.zeros(x.shape[1])
     penalty = np.full(x.shape[1], PRIOR_PENALTY if near else PENALTY)
     penalty[-1] = PRIOR_PENALTY if near else 0.0  # without a prior the intercept is free
+
+    def loss(at: Array) -> tuple[float, Array]:
+        odds, moved = x @ at, at - start
+        value = weight @ (np.logaddexp(0, odds) - cases.true * odds) + penalty @ moved**2
+        return float(value), x.T @ (weight * (expit(odds) - cases.true)) + 2 * penalty * moved
+
     bounds = [*((None, 0.0) if name in AGAINST else (0.0, None) for name in names), (None, None)]
-    found = minimize(_loss(x, cases, start, penalty), start, jac=True, method="L-BFGS-B", bounds=bounds)
-    coef = [round(float(value), 6) for value in found.x]
-    return Head(tuple(names), tuple(coef[:-1]), coef[-1], _rounded(mean), _rounded(scale))
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    *coef, intercept = (round(float(value), 6) for value in found.x)
+    return Head(tuple(names), tuple(coef), intercept, tuple(mean.tolist()), tuple(scale.tolist()))
 
 
 def isotonic(
@@ -240,8 +241,6 @@ def isotonic(
     `inside`, if given, weighs the cases within a bin: so a rare kind of query can fill bins of its own, and
     count for little in those that it shares.
     """
-    from scipy.optimize import isotonic_regression
-
     points = min(POINTS, len(true) // CASES_A_POINT)
     if points < 2:
         return ()
@@ -289,38 +288,25 @@ def _fit_cuts(sets: Sequence[JudgedSet]) -> Cuts:
 def answerable_cut(sets: Sequence[JudgedSet], answer: Head) -> float:
     """Return the least score of what is called answerable.
 
-    Of no set may more own queries be refused than is allowed. Among the scores that keep to that, the one
-    where the worst share of foreign queries and the mean share of near misses are least: near misses of a
-    set whose documents are all alike cannot be told apart, and must not decide alone.
+    Of no set may more own queries be refused than is allowed. Among the scores that keep to that, the one by
+    which most of the others are refused, each set and kind weighing the same: near misses of a set whose
+    documents are all alike cannot be told apart, and must not decide alone.
     """
-    scores: dict[str, list[Array]] = {}
-    for held in sets:
-        for kind, outcomes in held.kinds():
-            wanted = [o for o in outcomes if any(o.relevant) or not kind.endswith("own")]
-            if wanted:
-                made = [probability(answer, outcome.verdict.features) for outcome in wanted]
-                scores.setdefault(kind, []).append(np.array(made))
-    if "own" not in scores or not scores.keys() & {"foreign", "near"}:
+    own, others = list[tuple[Array, float]](), list[Array]()
+    for kind, outcomes in (pair for held in sets for pair in held.kinds()):
+        features = [o.verdict.features for o in outcomes if kind not in REFUSED or any(o.relevant)]
+        made = np.array([probability(answer, row) for row in features])
+        if kind in REFUSED and features:
+            own.append((made, REFUSED[kind]))
+        elif features:
+            others.append(made)
+    if not own or not others:
         return DEFAULT_CUT
     steps = np.linspace(0.01, 0.99, 99)
-    refused = np.array([_refused(scores, cut) for cut in steps])
-    cost = np.array([_answered(scores, cut) for cut in steps])
-    cost[refused > max(1.0, refused.min())] = np.inf
-    best = np.flatnonzero(np.isclose(cost, cost.min()))
-    return round(float(steps[best].mean()), 4)  # the middle of a gap, where there is one
-
-
-def _refused(scores: Mapping[str, Sequence[Array]], cut: float) -> float:
-    """Return the worst share of own queries that would be refused, by what is allowed."""
-    allowed = (("own", OWN_REFUSED), ("few own", FEW_REFUSED))
-    return max(float(np.mean(own < cut)) / most for kind, most in allowed for own in scores.get(kind, ()))
-
-
-def _answered(scores: Mapping[str, Sequence[Array]], cut: float) -> float:
-    """Return how much of what cannot be answered would be called answerable, by what is aimed at."""
-    foreign = [float(np.mean(given >= cut)) / FOREIGN_ANSWERED for given in scores.get("foreign", ())]
-    near = [float(np.mean(given >= cut)) / NEAR_ANSWERED for given in scores.get("near", ())]
-    return max([*foreign, float(np.mean(near)) if near else 0.0])
+    refused = np.array([max(np.mean(made < cut) / most for made, most in own) for cut in steps])
+    steps = steps[refused <= max(1.0, refused.min())]
+    answered = np.array([sum(np.mean(made >= cut) for made in others) for cut in steps])
+    return round(float(steps[np.isclose(answered, answered.min())].mean()), 4)  # the middle of a gap
 
 
 def _weighted(sets: Sequence[JudgedSet], shares: Mapping[str, float]) -> Iterable[tuple[Outcome, float, int]]:
@@ -339,41 +325,3 @@ def _cases(rows: Iterable[tuple[list[float], bool, float, int]]) -> Cases:
     features, true, weight, group = zip(*rows, strict=True)
     weights = np.array(weight)
     return Cases(np.array(features), np.array(true, dtype=float), weights / weights.sum(), np.array(group))
-
-
-def _only(cases: Cases, chosen: npt.NDArray[np.bool_]) -> Cases:
-    return Cases(cases.features[chosen], cases.true[chosen], cases.weight[chosen], cases.group[chosen])
-
-
-def _loss(x: Array, cases: Cases, start: Array, penalty: Array) -> Callable[[Array], tuple[float, Array]]:
-    weight = cases.weight / cases.weight.sum()
-
-    def loss(at: Array) -> tuple[float, Array]:
-        odds, moved = x @ at, at - start
-        value = weight @ (np.logaddexp(0, odds) - cases.true * odds) + penalty @ moved**2
-        slope = x.T @ (weight * (_sigmoid(odds) - cases.true)) + 2 * penalty * moved
-        return float(value), slope
-
-    return loss
-
-
-def _standard(cases: Cases, prior: Head | None) -> tuple[Array, Array]:
-    if prior is not None:
-        return np.array(prior.mean), np.array([scale or 1.0 for scale in prior.scale])
-    mean = np.average(cases.features, axis=0, weights=cases.weight)
-    spread = np.sqrt(np.average((cases.features - mean) ** 2, axis=0, weights=cases.weight))
-    scale: Array = np.where(spread > 1e-6, spread, 1.0).astype(np.float64)
-    return np.round(mean, 6), np.round(scale, 6)
-
-
-def _raw(head: Head, features: Array) -> Array:
-    odds = ((features - np.array(head.mean)) / np.array(head.scale)) @ np.array(head.coef) + head.intercept
-    return _sigmoid(odds)
-
-
-def _sigmoid(odds: Array) -> Array:
-    return 0.5 * (1 + np.tanh(odds / 2))
-
-
-def _rounded(values: Array) -> tuple[float, ...]:
-    return tuple(round(float(value), 6) for value in values)

@@ -5,7 +5,7 @@ The fit stays near the one that ships: a few dozen queries move it a little, a f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -51,55 +51,40 @@ def refit(
         BadValue: there are too few judged queries, none of them is answered, or there is no embedding model
             to calibrate.
     """
-    _check(len(collection.judged) if collection else len(feedback), tools)
-    own = _checked([*(ask_own(collection, tools, progress) if collection else ()), *feedback])
+    judged = len(collection.judged) if collection else len(feedback)
+    if judged < LEAST:
+        what = f"judge {LEAST} or more: in qrels/*.tsv of a folder, or with {{feedback}}"
+        raise BadValue(
+            f"{judged} judged queries are too few to calibrate with", hint=Hint(Action.FEEDBACK, what)
+        )
+    if tools.similarity is None:
+        raise BadValue(
+            "there is no embedding model to calibrate", hint="set embed.provider to something else than none"
+        )
+    own = [*(ask_own(collection, tools, progress) if collection else ()), *feedback]
+    if not any(any(outcome.relevant) for outcome in own):  # fitted to none, no answer would be trusted again
+        raise BadValue(
+            f"none of {len(own):,} judged queries finds a relevant document",
+            hint="qrels/*.tsv has to name documents by the _id that corpus.jsonl gives them",
+        )
     texts = [text for texts in others.values() for text in texts] or off_topic()
     foreign, near = ask(texts, tools, progress), ask(near_misses, tools, progress)
     prior, model, reader = shipped_calibration(identity), model_key(identity), tools.calibration.reader
-    judged = JudgedSet(collection.folder.name if collection else "feedback", own, foreign, near)
+    asked = JudgedSet(collection.folder.name if collection else "feedback", own, foreign, near)
+    unseen: list[Outcome] = []  # each query as a fit to the others judges it
+    for fold in range(FOLDS):
+        rest = [outcome for at, outcome in enumerate(own) if at % FOLDS != fold]
+        unseen += revised(own[fold::FOLDS], fit([asked._replace(own=rest)], model, reader, prior))
     return Refit(
-        calibration=fit([judged], model, reader, prior),
+        calibration=fit([asked], model, reader, prior),
         queries=len(own) - len(feedback),
         feedback=len(feedback),
         foreign=len(foreign) + len(near),
         before=promises(own),
-        after=promises(_cross_fitted(judged, lambda part: fit([part], model, reader, prior))),
+        after=promises(unseen),
     )
 
 
 def off_topic() -> list[str]:
     """Return everyday questions that hardly any one corpus answers."""
     return Path(SHIPPED, "offtopic.txt").read_text(encoding="utf-8").splitlines()
-
-
-def _check(judged: int, tools: Tools) -> None:
-    if judged < LEAST:
-        raise BadValue(
-            f"{judged} judged queries are too few to calibrate with",
-            hint=Hint(
-                Action.FEEDBACK, f"judge {LEAST} or more: in qrels/*.tsv of a folder, or with {{feedback}}"
-            ),
-        )
-    if tools.similarity is None:
-        raise BadValue(
-            "there is no embedding model to calibrate", hint="set embed.provider to something else than none"
-        )
-
-
-def _checked(own: Sequence[Outcome]) -> Sequence[Outcome]:
-    """Check that some query is answered: fitted to none, no answer would ever be trusted again."""
-    if not any(any(outcome.relevant) for outcome in own):
-        raise BadValue(
-            f"none of {len(own):,} judged queries finds a relevant document",
-            hint="qrels/*.tsv has to name documents by the _id that corpus.jsonl gives them",
-        )
-    return own
-
-
-def _cross_fitted(judged: JudgedSet, fitted: Callable[[JudgedSet], Calibration]) -> list[Outcome]:
-    """Return each query as a fit to the others judges it."""
-    outcomes: list[Outcome] = []
-    for fold in range(FOLDS):
-        rest = [outcome for at, outcome in enumerate(judged.own) if at % FOLDS != fold]
-        outcomes += revised(judged.own[fold::FOLDS], fitted(judged._replace(own=rest)))
-    return outcomes

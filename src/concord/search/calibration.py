@@ -12,7 +12,6 @@ import math
 import os
 from bisect import bisect_right
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import DecodeError, Struct, ValidationError, convert, field, json
@@ -34,8 +33,8 @@ HALF_READ = 0.5  # how much of a query a model must read for its nearness to say
 Evidence = Literal["words", "hybrid", "words+reader", "hybrid+reader"]
 READ = "+reader"  # ends what is judged by the reader as well
 
-# What the heads may know of a passage; `judge.features_of` computes them.
-HIT_FEATURES = (
+# What the heads may know of a passage, and of an answer by its first; `judge.py` computes them.
+FEATURES = (
     "cosine",  # of query and passage
     "z",  # blended z-score; below 20 candidates pulled to the model's usual cosines
     "coverage",  # idf share of the query's words that title or passage hold
@@ -50,9 +49,8 @@ HIT_FEATURES = (
     "reader",  # the reader's log-odds that the passage answers; only of those that it has read
     "asked_reader",  # the same where the query is worded as a question, else 0: there it says more
 )
-# And of the whole search, beside those of its best hit.
-ANSWER_FEATURES = (
-    *HIT_FEATURES,
+# And of the whole search.
+OF_SEARCH = (
     "top_cosine",  # of the nearest candidate: where cosines become strong or weak is fitted by it
     "fall",  # share of the first BM25 that is lost by the tenth
     "best_reader",  # the highest of `reader` among the passages that were read
@@ -98,9 +96,7 @@ class ReaderCuts(Struct, frozen=True):
 class Calibration(Struct, frozen=True):
     """What was fitted for one embedding model."""
 
-    model: (
-        str  # `model_key` of the embedder it was fitted with; empty: of none, so words alone are calibrated
-    )
+    model: str  # `model_key` of the embedder that it was fitted with; empty: words alone are calibrated
     heads: Mapping[str, Heads]  # by Evidence
     cuts: Cuts
     other_scripts: float = 1.0  # how well the model reads scripts other than Latin, from 0 to 1
@@ -121,23 +117,18 @@ def probability(head: Head, features: Mapping[str, float]) -> float:
     """Return a head's probability for the features of one passage or search."""
     odds = head.intercept + math.fsum(contributions(head, features).values())
     raw = 1 / (1 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1 + math.exp(odds))
-    return _corrected(raw, head.isotonic)
+    table = head.isotonic
+    at = bisect_right(table, raw, key=lambda point: point[0])
+    if at in (0, len(table)):
+        return table[max(0, at - 1)][1] if table else raw
+    (x0, y0), (x1, y1) = table[at - 1], table[at]
+    return y0 + (y1 - y0) * (raw - x0) / (x1 - x0)
 
 
 def contributions(head: Head, features: Mapping[str, float]) -> dict[str, float]:
     """Return what each feature adds to the log-odds."""
     rows = zip(head.features, head.coef, head.mean, head.scale, strict=True)
     return {name: coef * (features[name] - mean) / (scale or 1.0) for name, coef, mean, scale in rows}
-
-
-def _corrected(raw: float, table: tuple[tuple[float, float], ...]) -> float:
-    if not table:
-        return raw
-    at = bisect_right(table, raw, key=lambda point: point[0])
-    if at in (0, len(table)):
-        return table[max(0, at - 1)][1]
-    (x0, y0), (x1, y1) = table[at - 1], table[at]
-    return y0 + (y1 - y0) * (raw - x0) / (x1 - x0)
 
 
 def find_calibration(identity: Identity | None, paths: Paths) -> Calibration:
@@ -177,7 +168,6 @@ def save_calibration(calibration: Calibration, identity: Identity, folder: Path)
         raise BadValue(
             f"cannot write {path}: {error}", hint=Hint(Action.HOME, "make room, or set {home} elsewhere")
         ) from error
-    _read.cache_clear()  # two fits within one tick of the clock are of the same time
     return path
 
 
@@ -198,25 +188,16 @@ def _find(folder: str, identity: Identity) -> Calibration | None:
 
 
 def _load(path: str) -> Calibration | None:
+    """Return what a file holds now: servers run for days, and others fit anew meanwhile."""
     try:
-        status = os.stat(path)
-        return _read(path, status.st_mtime_ns, status.st_size)
+        with open(path, "rb") as file:
+            return parsed(json.decode(file.read()))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise BadValue(f"cannot read {path}: {error}", hint="mend or remove the file") from error
-
-
-@lru_cache(maxsize=8)
-def _read(path: str, mtime_ns: int, size: int) -> Calibration:
-    """Return what a file of this time and size holds: servers run for days, and others fit anew meanwhile."""
-    try:
-        with open(path, "rb") as file:
-            return parsed(json.decode(file.read()))
     except DecodeError as error:
-        raise BadValue(
-            f"{path} is not JSON: {error}", hint=Hint(Action.CALIBRATE, "fit it anew with {calibrate}")
-        ) from error
+        raise _malformed(f"in {path} is not JSON ({error})") from error
 
 
 def parsed(data: object) -> Calibration:
@@ -225,27 +206,21 @@ def parsed(data: object) -> Calibration:
     Raises:
         BadValue: it is not of this form, or names features that this version does not compute.
     """
-    version = data.get("version") if isinstance(data, dict) else None
-    if version != VERSION:
-        raise _malformed(f"is of version {version!r}, not {VERSION}")
     try:
         calibration = convert(data, Calibration, strict=False)
     except ValidationError as error:
         raise _malformed(f"is incomplete or malformed ({error})") from error
+    if calibration.version != VERSION:
+        raise _malformed(f"is of version {calibration.version}, not {VERSION}")
     for heads in calibration.heads.values():
-        _check(heads.hit, HIT_FEATURES)
-        _check(heads.answer, ANSWER_FEATURES)
+        for head, known in ((heads.hit, FEATURES), (heads.answer, FEATURES + OF_SEARCH)):
+            if strange := sorted({*head.features}.difference(known)):
+                raise _malformed(f"names features that this version does not compute: {', '.join(strange)}")
+            if not len(head.features) == len(head.coef) == len(head.mean) == len(head.scale):
+                raise _malformed("has not one coefficient, mean and scale for each feature")
     return calibration
 
 
-def _check(head: Head, known: tuple[str, ...]) -> None:
-    if strange := [name for name in head.features if name not in known]:
-        raise _malformed(f"names features that this version does not compute: {', '.join(strange)}")
-    if not len(head.features) == len(head.coef) == len(head.mean) == len(head.scale):
-        raise _malformed("has not one coefficient, mean and scale for each feature")
-
-
 def _malformed(what: str) -> BadValue:
-    return BadValue(
-        f"the calibration {what}", hint=Hint(Action.CALIBRATE, "fit it anew with {calibrate}, or remove it")
-    )
+    hint = Hint(Action.CALIBRATE, "fit it anew with {calibrate}, or remove it")
+    return BadValue(f"the calibration {what}", hint=hint)

@@ -18,14 +18,13 @@ from msgspec.structs import replace
 
 from concord.search.blend import POOL, Context
 from concord.search.calibration import (
-    HIT_FEATURES,
+    FEATURES,
     READ,
     UNFITTED,
     Calibration,
     Cuts,
     Evidence,
     Heads,
-    ReaderCuts,
     probability,
 )
 from concord.search.classify import is_question, mentions
@@ -136,12 +135,12 @@ def judge(
     scores nDCG@10 is higher on four of nine sets and lower by up to .008 on four. A score that rises down the
     list would contradict it.
     """
-    context, features = candidates.context, _features(passages, candidates, query)
+    context, features = candidates.context, _features(passages, candidates, query, calibration)
     judged = []
     for passage, row in zip(passages, features, strict=True):
         score, clues = stand_in(passage.ranked.candidate, context), _clues(passage, context, query, step)
         judged.append(Judged(passage, score, score, LABELS[-1], clues, row))
-    answer = {**(features[0] if features else dict.fromkeys(HIT_FEATURES, 0.0)), **_of_search(candidates)}
+    answer = {**(features[0] if features else dict.fromkeys(FEATURES, 0.0)), **_of_search(candidates)}
     for name in READ_FEATURES:
         if read := [row[name] for row in features if name in row]:
             answer[f"best_{name}"] = max(read)
@@ -152,18 +151,22 @@ def judge(
 
 def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
     """Return the verdict that a calibration makes of the same evidence; scores stay where none fits."""
-    cuts, reader = calibration.cuts, calibration.reader
-    head, answer = head_for(verdict.kinds, calibration), believed(verdict.features, reader)
-    rows = [replace(row, features=believed(row.features, reader)) for row in verdict.judged]
+    cuts, head, rows = calibration.cuts, head_for(verdict.kinds, calibration), verdict.judged
     if head:
-        rows = _scored(rows, head, calibration)
-        sure = probability(calibration.heads[head].answer, answer) if rows else 0.0
+        features = [row.features for row in rows]
+        scores = hit_scores(features, head, calibration.heads)
+        alone = hit_scores([*map(_alone, features)], head, calibration.heads)
+        sure = probability(calibration.heads[head].answer, verdict.features) if rows else 0.0
     else:
-        sure = max((row.score for row in rows), default=0.0)
+        scores, alone = [row.score for row in rows], [row.passage_score for row in rows]
+        sure = max(scores, default=0.0)
+    if verdict.falls:
+        scores = _falling(rows, scores)
     judged = []
-    for row in _falling(rows) if verdict.falls else rows:
+    for row, score, own in zip(rows, scores, alone, strict=True):
         clues = replace(row.clues, cuts=cuts)
-        judged.append(replace(row, clues=clues, label=cap(TABLE[row_of(clues)], row.score, cuts.hit)))
+        label = cap(TABLE[row_of(clues)], score, cuts.hit)
+        judged.append(replace(row, score=score, passage_score=own, clues=clues, label=label))
     return replace(
         verdict,
         judged=tuple(judged),
@@ -171,26 +174,15 @@ def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
         answerable=sure >= calibration.heads[head].answerable if head else None,
         label=cap(best_label(row.label for row in judged), sure, cuts.answer),
         head=head,
-        features=answer,
     )
 
 
-def _scored(rows: Sequence[Judged], head: Evidence, calibration: Calibration) -> list[Judged]:
-    features = [row.features for row in rows]
-    scores = hit_scores(features, head, calibration.heads)
-    alone = hit_scores([*map(_alone, features)], head, calibration.heads)
-    return [
-        replace(row, score=score, passage_score=own)
-        for row, score, own in zip(rows, scores, alone, strict=True)
-    ]
-
-
-def _falling(judged: Sequence[Judged]) -> list[Judged]:
+def _falling(rows: Sequence[Judged], scores: Sequence[float]) -> list[float]:
     """Make scores fall in the order that hits had before some were moved."""
-    places = [row.passage.ranked.moved_from or at for at, row in enumerate(judged, 1)]
+    places = [row.passage.ranked.moved_from or at for at, row in enumerate(rows, 1)]
     order = sorted(range(len(places)), key=places.__getitem__)
-    least = dict(zip(order, accumulate((judged[at].score for at in order), min), strict=True))
-    return [replace(row, score=least[at]) for at, row in enumerate(judged)]
+    least = dict(zip(order, accumulate((scores[at] for at in order), min), strict=True))
+    return [least[at] for at in range(len(rows))]
 
 
 def is_answerable(
@@ -203,15 +195,9 @@ def is_answerable(
     if not ranked:
         return False
     first = ranked[0].candidate
-    head = head_for(evidence_of(first, candidates), calibration)
-    if head != "hybrid":
+    if head_for(evidence_of(first, candidates), calibration) != "hybrid":
         return (first.cosine or 0.0) >= calibration.cuts.weak
-    heads = calibration.heads[head]
-    own = {
-        **_of_query(query, candidates),
-        **_of_candidate(ranked[0], candidates.best_bm25, query),
-        "coverage": 0.0,
-    }
+    heads, own = calibration.heads["hybrid"], {**_of_candidate(ranked[0], candidates, query), "coverage": 0.0}
     own |= {f"document_{name}": own[name] for name in DOCUMENT_FEATURES}
     return probability(heads.answer, {**own, **_of_search(candidates)}) >= heads.answerable
 
@@ -223,10 +209,9 @@ def evidence_of(
 
     `has_reading` is whether the reader has read the first hit. The heads of words serve any model.
     """
-    has_meaning = any(row.semantic_rank for row in candidates.rows) and is_read(candidates.context)
-    kinds: list[Evidence] = (
-        ["hybrid+reader", "hybrid"] if has_meaning and first and first.cosine is not None else []
-    )
+    kinds: list[Evidence] = []
+    if first and first.cosine is not None and is_read(candidates.context):
+        kinds += ["hybrid+reader", "hybrid"] if any(row.semantic_rank for row in candidates.rows) else []
     if not kinds or any(row.lexical_rank for row in candidates.rows):
         kinds += ["words+reader", "words"]
     return tuple(kind for kind in kinds if has_reading or READ not in kind)
@@ -253,14 +238,14 @@ def row_of(clues: Clues) -> str:
 
 
 def _row_of_meaning(clues: Clues) -> str:
-    cuts, cosine = clues.cuts, clues.cosine
     if clues.exact or clues.relaxed:
         return "all three strategies" if clues.exact and clues.relaxed else "meaning and words"
     if clues.entity:
         return "meaning and a name"
-    if cosine is None or not cosine >= cuts.weak:  # an unknown cosine is weak
+    cosine, strong = clues.cosine, clues.cuts.strong
+    if cosine is None or not cosine >= clues.cuts.weak:  # an unknown cosine is weak
         return "far in meaning"
-    if cuts.strong is None or not cosine >= cuts.strong:
+    if strong is None or not cosine >= strong:
         return "fairly near in meaning"
     return "near in meaning, as asked" if clues.type in _BY_MEANING else "near in meaning"
 
@@ -278,21 +263,22 @@ def best_label(labels: Iterable[Label]) -> Label:
     return min(labels, key=lambda label: _PLACE.get(label, -1), default=LABELS[-1])
 
 
-def _features(passages: Sequence[Passage], candidates: Candidates, query: Query) -> list[dict[str, float]]:
+def _features(
+    passages: Sequence[Passage], candidates: Candidates, query: Query, calibration: Calibration
+) -> list[dict[str, float]]:
     """Return the features of each passage, with the best evidence for its document.
 
     That is its own, or that of a better passage. Worse ones are left out, so that asking for more results
     does not change the score of the first.
     """
-    of_query, best = _of_query(query, candidates), candidates.best_bm25
-    rows = [
-        {**_of_candidate(passage.ranked, best, query), **of_query, "coverage": passage.coverage}
-        for passage in passages
-    ]
-    for row, passage in zip(rows, passages, strict=True):
-        if passage.reading:
-            logit = passage.reading.logit
-            row |= zip(READ_FEATURES, (logit, logit if is_question(query.text) else 0.0), strict=True)
+    asks, most = is_question(query.text), calibration.reader.settled
+    rows = []
+    for passage in passages:
+        row = {**_of_candidate(passage.ranked, candidates, query), "coverage": passage.coverage}
+        if passage.reading:  # the reader is no surer than what settles the matter: then it reads no more
+            logit = passage.reading.logit if most is None else min(passage.reading.logit, most)
+            row |= {"reader": logit, "asked_reader": logit if asks else 0.0}
+        rows.append(row)
     best_of: dict[str, list[float]] = {}
     for at in sorted(range(len(passages)), key=lambda at: -rows[at]["z"]):
         own, document = [rows[at][name] for name in DOCUMENT_FEATURES], passages[at].document.id
@@ -302,23 +288,17 @@ def _features(passages: Sequence[Passage], candidates: Candidates, query: Query)
     return rows
 
 
-def _of_query(query: Query, candidates: Candidates) -> dict[str, float]:
-    counts = query.frequencies.values()
-    return {
-        "unknown": sum(not count for count in counts) / len(counts) if counts else 0.0,
-        "words": math.log1p(len(counts)),
-        "rareness": candidates.context.rareness,
-    }
-
-
-def _of_candidate(ranked: Ranked, best: float, query: Query) -> dict[str, float]:
-    """Return what is known of a candidate without its text; `best` is the best BM25 of the search."""
-    row = ranked.candidate
+def _of_candidate(ranked: Ranked, candidates: Candidates, query: Query) -> dict[str, float]:
+    """Return what is known of the query, and of a candidate without its text."""
+    row, counts, most = ranked.candidate, query.frequencies.values(), candidates.best_bm25
     return {
         "cosine": row.cosine or 0.0,
         "z": ranked.z,
-        "bm25_ratio": (row.bm25 or 0.0) / best if best > 0 else 0.0,
+        "bm25_ratio": (row.bm25 or 0.0) / most if most > 0 else 0.0,
         "name": 1.0 if row.name_score else -1.0 if query.absent_names else 0.0,
+        "unknown": sum(not count for count in counts) / len(counts) if counts else 0.0,
+        "words": math.log1p(len(counts)),
+        "rareness": candidates.context.rareness,
     }
 
 
@@ -332,12 +312,6 @@ def _of_search(candidates: Candidates) -> dict[str, float]:
     }
 
 
-def believed(features: Mapping[str, float], cuts: ReaderCuts) -> dict[str, float]:
-    """Return features in which the reader is no surer than what settles a matter: then it reads no more."""
-    most = math.inf if cuts.settled is None else cuts.settled
-    return {name: min(value, most) if "reader" in name else value for name, value in features.items()}
-
-
 def hit_scores(
     features: Sequence[Mapping[str, float]], head: Evidence, heads: Mapping[str, Heads]
 ) -> list[float]:
@@ -347,11 +321,13 @@ def hit_scores(
     was not read must not overtake what was refused.
     """
     plain = heads.get(head.removesuffix(READ), heads[head])
-    are_read = [READ not in head or READ_FEATURES[0] in row for row in features]
-    rows = [*zip(features, are_read, strict=True)]
-    scores = [probability((heads[head] if read else plain).hit, row) for row, read in rows]
-    least = min((score for score, read in zip(scores, are_read, strict=True) if read), default=1.0)
-    return [score if read else min(score, least) for score, read in zip(scores, are_read, strict=True)]
+    was_read = [READ not in head or READ_FEATURES[0] in row for row in features]
+    scores = [
+        probability((heads[head] if read else plain).hit, row)
+        for row, read in zip(features, was_read, strict=True)
+    ]
+    least = min((score for score, read in zip(scores, was_read, strict=True) if read), default=1.0)
+    return [score if read else min(score, least) for score, read in zip(scores, was_read, strict=True)]
 
 
 def _alone(features: Mapping[str, float]) -> dict[str, float]:
@@ -367,19 +343,18 @@ def stand_in(row: Candidate, context: Context) -> float:
 
 def _clues(passage: Passage, context: Context, query: Query, step: Step | None) -> Clues:
     row, text = passage.ranked.candidate, passage.chunk.text
-    plugin_leg = not all(map(is_built_in, row.ranks))
-    is_lexical = bool({*LEXICAL, NAMES}.intersection(row.ranks))
+    is_of_plugin = not all(map(is_built_in, row.ranks))
+    by_words = is_of_plugin or bool({*LEXICAL, NAMES}.intersection(row.ranks))
     return Clues(
         exact="fts_exact" in row.ranks or passage.closeness == 1,
-        relaxed="fts_relaxed" in row.ranks
-        or NAMES in row.ranks
-        or plugin_leg
+        relaxed=not {"fts_relaxed", NAMES}.isdisjoint(row.ranks)
+        or is_of_plugin
         and row.lexical_rank is not None,
         semantic=row.semantic_rank is not None,
         entity=mentions(query.entities, text),
         verbatim=bool(query.phrases) and all(contains(text, phrase) for phrase in query.phrases),
         cosine=row.cosine,
         type=query.type,
-        step=None if is_lexical or plugin_leg or row.semantic_rank else step,
+        step=None if by_words or row.semantic_rank else step,
         unread=not is_read(context),
     )

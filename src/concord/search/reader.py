@@ -9,12 +9,13 @@ functions fewer near misses are told apart by what the reader says (AUROC .55) t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from concord.core.errors import reason_of
+from concord.embed.runtime import runtime
 from concord.search.classify import is_question
 from concord.search.deadline import Deadline, Task, run_within
 from concord.search.tools import Tools
@@ -47,23 +48,73 @@ def read_answers(
         return left, []
     if model is None:
         return left, [tools.unread] if tools.unread else []
-    if latin_share(query.text) < LATIN:
-        return left, _foreign(query)
+    readings, late_ms = list[Reading](), deadline.ms
     try:
-        readings = _readings(model, passages, query, tools, deadline, reranks=reranks)
+        is_read = latin_share(query.text) >= LATIN and run_within(
+            lambda: _is_english(query.meaning, model), deadline.left_ms()
+        )
+        if is_read:
+            readings, late_ms = _readings(model, passages, query, tools, deadline, reranks=reranks)
     except Exception as error:  # whatever a model's runtime raises is reported in the answer
         return left, [Degraded(NAME, reason_of(error))]
-    if isinstance(readings, Degraded):
-        return left, [readings]
+    if is_read is False:  # of keywords and names nothing is missing then
+        return left, [FOREIGN] if is_question(query.text) else []
     if not readings:
-        return left, _foreign(query)
+        return left, [Degraded(NAME, f"no answer within {late_ms:.0f} ms")]
     read = [replace(passage, reading=reading) for passage, reading in zip(passages, readings, strict=False)]
     return [*read, *passages[len(read) :]], []
 
 
-def _foreign(query: Query) -> list[Degraded]:
-    """Return that a language is not read, of a question: of keywords and names nothing is missing."""
-    return [FOREIGN] if is_question(query.text) else []
+def _readings(
+    model: ReaderModel,
+    passages: Sequence[Passage],
+    query: Query,
+    tools: Tools,
+    deadline: Deadline,
+    *,
+    reranks: bool,
+) -> tuple[list[Reading], float]:
+    """Return what was read in time, and how long that was; who has more patience than usual waits longer."""
+    usual: int = tools.settings["reader.passages"]
+    most = max(FIRST, usual) if reranks else usual
+    patience = max(1.0, deadline.ms / tools.settings["search.deadline_ms"])
+    budget = Deadline(
+        min(deadline.left_ms(), tools.settings["reader.budget_ms"] * patience * most / usual),
+    )
+    settled = None if reranks else tools.calibration.reader.settled
+    texts, found = [_text(passage) for passage in passages[:most]], list[Reading]()
+
+    def read_in_turn() -> None:
+        before = budget.left_ms()
+        found.extend(model.read(query.meaning, texts[:1]))
+        if settled is not None and found[0].logit >= settled:
+            return
+        left = budget.left_ms()
+        room = int(left / max(before - left, 1e-3))  # for so many like the first there is still time
+        if rest := texts[1 : 1 + room]:
+            found.extend(model.read(query.meaning, rest))
+
+    Task(read_in_turn).result(budget.left_ms())
+    return [*found], budget.ms  # what is there by now
+
+
+def _text(passage: Passage) -> Text:
+    from concord.search.reader_model import Text  # late, as the model's runtime is
+
+    chunk = passage.chunk
+    return Text(header(passage.document.title, chunk.heading, chunk.text), chunk.text)
+
+
+def _is_english(question: str, model: ReaderModel) -> bool:
+    model.warm()
+    return shows_english(question.split()) or model.known_words(question) >= KNOWN
+
+
+def loading(query: Query, tools: Tools) -> None:
+    """Begin to load the model while others search, if it will be needed."""
+    if tools.reader and not tools.reader.is_warm and query.chunks and latin_share(query.text) >= LATIN:
+        runtime()  # imported before threads begin: two that do so at once may each meet half of numpy
+        Task(tools.reader.warm)
 
 
 def by_reading(
@@ -95,64 +146,3 @@ def by_reading(
 def _worth(row: Judged, passage: Passage) -> float:
     score = min(max(row.score, LEAST), 1 - LEAST)
     return math.log(score / (1 - score)) + WEIGHT * (passage.reading.logit if passage.reading else 0.0)
-
-
-def loading(query: Query, tools: Tools) -> None:
-    """Begin to load the model while others search, if it will be needed."""
-    if tools.reader and not tools.reader.is_warm and query.chunks and latin_share(query.text) >= LATIN:
-        tools.reader.prepare()
-        Task(tools.reader.warm)
-
-
-def _readings(
-    model: ReaderModel,
-    passages: Sequence[Passage],
-    query: Query,
-    tools: Tools,
-    deadline: Deadline,
-    *,
-    reranks: bool,
-) -> list[Reading] | Degraded:
-    left_ms = deadline.left_ms()
-    is_read = run_within(lambda: _is_english(query.meaning, model), left_ms)  # loads it first
-    if is_read is None:
-        return Degraded(NAME, f"no answer within {deadline.ms:g} ms")
-    if not is_read:
-        return []
-    most = max(FIRST, tools.settings["reader.passages"]) if reranks else tools.settings["reader.passages"]
-    budget_ms = _budget_ms(tools.settings, deadline) * most / tools.settings["reader.passages"]
-    budget = Deadline(min(deadline.left_ms(), budget_ms))
-    settled = None if reranks else tools.calibration.reader.settled
-    texts, found = [_text(passage) for passage in passages[:most]], list[Reading]()
-
-    def read_in_turn() -> None:
-        before = budget.left_ms()
-        found.extend(model.read(query.meaning, texts[:1]))
-        if settled is not None and found[0].logit >= settled:
-            return
-        left = budget.left_ms()
-        room = int(left / max(before - left, 1e-3))  # for so many like the first there is still time
-        if rest := texts[1 : 1 + room]:
-            found.extend(model.read(query.meaning, rest))
-
-    Task(read_in_turn).result(budget.left_ms())
-    return [*found] or Degraded(NAME, f"no answer within {budget.ms:.0f} ms")  # what is there by now
-
-
-def _budget_ms(settings: Mapping[str, Any], deadline: Deadline) -> float:
-    """Return how long it may read: who has more patience than usual waits longer for it, too."""
-    budget: float = settings["reader.budget_ms"]
-    patience: float = deadline.ms / settings["search.deadline_ms"]
-    return budget * max(1.0, patience)
-
-
-def _is_english(question: str, model: ReaderModel) -> bool:
-    model.warm()
-    return shows_english(question.split()) or model.known_words(question) >= KNOWN
-
-
-def _text(passage: Passage) -> Text:
-    from concord.search.reader_model import Text  # late, as the model's runtime is
-
-    chunk = passage.chunk
-    return Text(header(passage.document.title, chunk.heading, chunk.text), chunk.text)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord.core.errors import Action, Hint, Unavailable
 from concord.embed.native import native_code
-from concord.embed.runtime import INPUTS, Session, physical_cores, runtime
+from concord.embed.runtime import INPUTS, Session, physical_cores
 from concord.text.clean import encodable
 from concord.text.tokens import pattern
 from concord.types import Reading
@@ -23,7 +23,7 @@ from concord.types import Reading
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 DATA = Path(__file__).parent.parent / "data" / "reader"
 WINDOW, QUESTION, HEADER = 256, 48, 40  # tokens: of all, at most of the question, and of title and headings
@@ -65,10 +65,6 @@ class ReaderModel:
         """Whether the next passage will not have to wait for a load."""
         return self._loaded is not None
 
-    def prepare(self) -> None:
-        """Import the runtime before threads begin: two that do so at once may each meet half of numpy."""
-        runtime()
-
     def warm(self) -> None:
         """Load the model now.
 
@@ -86,7 +82,7 @@ class ReaderModel:
         """
         with native_code():
             tokenizer, session = self._model()
-            asked = _ids(tokenizer, question)[:QUESTION]
+            asked = _encoded(tokenizer, question).ids[:QUESTION]
             pairs = [_pair(tokenizer, asked, text) for text in texts]
             found = session.run_all(_feed(pairs), OUTPUTS)
         rows = zip(pairs, *found, strict=True)
@@ -100,7 +96,7 @@ class ReaderModel:
             return 1.0
         with native_code():
             tokenizer, _ = self._model()
-            return sum(len(_ids(tokenizer, word)) == 1 for word in telling) / len(telling)
+            return sum(len(_encoded(tokenizer, word).ids) == 1 for word in telling) / len(telling)
 
     def _model(self) -> tuple[Tokenizer, Session]:
         with self._loading:
@@ -141,14 +137,14 @@ def _unavailable(reason: str) -> Unavailable:
     return Unavailable(f"the reader does not run: {reason}", hint=hint)
 
 
-def _ids(tokenizer: Tokenizer, text: str) -> list[int]:
-    return list(tokenizer.encode(encodable(text), add_special_tokens=False).ids)
+def _encoded(tokenizer: Tokenizer, text: str) -> Encoding:
+    return tokenizer.encode(encodable(text), add_special_tokens=False)
 
 
 def _pair(tokenizer: Tokenizer, asked: list[int], text: Text) -> _Pair:
     """Return the question with that window of the text which most speaks of it."""
-    header = _ids(tokenizer, text.header)[:HEADER]
-    body = tokenizer.encode(encodable(text.body), add_special_tokens=False)
+    header = _encoded(tokenizer, text.header).ids[:HEADER]
+    body = _encoded(tokenizer, text.body)
     room = WINDOW - len(asked) - len(header) - 3
     begin = best_window(body.ids, asked, room)
     first = len(asked) + 2
@@ -163,13 +159,11 @@ def best_window(ids: Sequence[int], asked: Sequence[int], room: int) -> int:
         return 0
     often = Counter(ids)
     step = max(1, room // STRIDES)
-    begins = [*range(0, last, step), last]
-    wanted = set(asked)
 
     def worth(begin: int) -> float:
-        return sum(1 / often[token] for token in wanted.intersection(ids[begin : begin + room]))
+        return sum(1 / often[token] for token in {*asked}.intersection(ids[begin : begin + room]))
 
-    best: int = max(begins, key=worth)  # of equals the first
+    best: int = max([*range(0, last, step), last], key=worth)  # of equals the first
     return best
 
 
