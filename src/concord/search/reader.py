@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from concord.core.errors import reason_of
-from concord.embed.runtime import runtime
 from concord.search.classify import is_question
 from concord.search.deadline import Deadline, Task, run_within
 from concord.search.tools import Tools
@@ -113,7 +112,7 @@ def _is_english(question: str, model: ReaderModel) -> bool:
 def loading(query: Query, tools: Tools) -> None:
     """Begin to load the model while others search, if it will be needed."""
     if tools.reader and not tools.reader.is_warm and query.chunks and latin_share(query.text) >= LATIN:
-        runtime()  # imported before threads begin: two that do so at once may each meet half of numpy
+        tools.reader.prepare()
         Task(tools.reader.warm)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord.core.errors import Action, Hint, Unavailable
 from concord.embed.native import native_code
-from concord.embed.runtime import INPUTS, Session, physical_cores
+from concord.embed.runtime import INPUTS, Session, physical_cores, runtime
 from concord.text.clean import encodable
 from concord.text.tokens import pattern
 from concord.types import Reading
@@ -64,6 +64,10 @@ class ReaderModel:
     def is_warm(self) -> bool:
         """Whether the next passage will not have to wait for a load."""
         return self._loaded is not None
+
+    def prepare(self) -> None:
+        """Import the runtime before threads begin: two that do so at once may each meet half of numpy."""
+        runtime()
 
     def warm(self) -> None:
         """Load the model now.
