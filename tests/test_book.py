@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from concord.core.errors import Damaged, Encrypted, TooLarge
-from concord.extract.book import BookExtractor
+from concord.extract.open_document import BookExtractor
 from support.office_samples import make_archive, make_epub
 
 

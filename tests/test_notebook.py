@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from concord.extract.notebook import NotebookExtractor
+from concord.extract.text import NotebookExtractor
 from concord.text.chunk import chunk
 from concord.types import Extracted
 

@@ -9,10 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from concord.core.errors import Damaged, Encrypted, TooLarge
-from concord.extract.book import BookExtractor
 from concord.extract.mail import MailExtractor
 from concord.extract.ooxml import SlidesExtractor, WordExtractor
-from concord.extract.open_document import OpenDocumentExtractor, SheetExtractor
+from concord.extract.open_document import BookExtractor, OpenDocumentExtractor, SheetExtractor
 from concord.extract.reader import SandboxedReader
 from concord.types import Extracted
 from support.kb_command import Kb

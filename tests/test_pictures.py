@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from concord.extract.drawing import DrawingExtractor
-from concord.extract.html import HtmlExtractor, markdown_of
-from concord.extract.picture import name_words
+from concord.extract.html import DrawingExtractor, HtmlExtractor, markdown_of
+from concord.extract.markdown_writer import name_words
 from concord.extract.reader import SandboxedReader
 from support.office_samples import make_docx, make_pptx, run, shape
 

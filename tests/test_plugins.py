@@ -16,20 +16,21 @@ from concord.embed.hashing import HashingEmbedder
 from concord.embed.multilingual import MultilingualEmbedder
 from concord.embed.onnx import OnnxEmbedder
 from concord.embed.remote import OllamaEmbedder, OpenAIEmbedder
-from concord.extract.book import BookExtractor
-from concord.extract.cards import CardsExtractor, SubtitlesExtractor
-from concord.extract.drawing import DrawingExtractor
-from concord.extract.html import HtmlExtractor
+from concord.extract.html import DrawingExtractor, HtmlExtractor
 from concord.extract.mail import MailExtractor
 from concord.extract.manpage import ManualExtractor
-from concord.extract.notebook import NotebookExtractor
 from concord.extract.ocr import RapidOcrExtractor, TesseractExtractor, engine
 from concord.extract.ooxml import SlidesExtractor, WordExtractor
-from concord.extract.open_document import OpenDocumentExtractor, RichTextExtractor, SheetExtractor
+from concord.extract.open_document import (
+    BookExtractor,
+    OpenDocumentExtractor,
+    RichTextExtractor,
+    SheetExtractor,
+)
 from concord.extract.pdf import PdfExtractor
 from concord.extract.reader import SandboxedReader
 from concord.extract.scans import ScanReader
-from concord.extract.text import CodeExtractor, MarkdownExtractor, PlainExtractor
+from concord.extract.text import CodeExtractor, MarkdownExtractor, NotebookExtractor, PlainExtractor
 from concord.knowledge import KnowledgeBase
 from concord.search.cross_encoder import CrossEncoder
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
@@ -62,11 +63,9 @@ SALVAGERS: Sequence[Callable[[str, str], Salvage]] = (salvage,)
 OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantStore,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     BookExtractor,
-    CardsExtractor,
     OpenDocumentExtractor,
     RichTextExtractor,
     SlidesExtractor,
-    SubtitlesExtractor,
     MarkdownExtractor,
     NotebookExtractor,
     PlainExtractor,

@@ -230,7 +230,7 @@ class Extracted(Struct, frozen=True):
     details: Mapping[str, Json] = field(default_factory=dict)
     page_starts: tuple[int, ...] = ()  # offset in `text` at which page 1, 2, … begins; empty when unpaged
     file_lines: tuple[int, ...] = ()  # file line of each line of `text`; empty when they are the same lines
-    language: str | None = None  # code: tree-sitter's name; else a form: csv, json, cards, org …
+    language: str | None = None  # code: tree-sitter's name; else a form: csv, json, org …
     body_start: int = 0  # offset in `text` at which front matter ends; 0 when there is none
     sections: list[Section] | None = None  # None where nobody has looked for them
     links: tuple[tuple[str, str], ...] = ()  # address and words of links whose address the text has lost

@@ -82,51 +82,26 @@ def _decode_other(data: bytes, declared: str | None, first_bad: int) -> str:
     if declared is not None and (text := _try(data, declared)) is not None:
         return text
     text = data.decode("utf-8", "replace")
-    if _mostly_utf8(data, text):
+    bad, ascii_count = text.count("\ufffd"), len(data.translate(None, _HIGH_BYTES))
+    if len(text) - ascii_count - bad >= bad * _GOOD_PER_BAD:
         return text
-    guessed = _guess(data, first_bad)
-    read = guessed and _try(data, guessed)
-    if guessed and read and _is_far_fetched(guessed, read, data):
-        read = _strictly_western(data) or read
+    import chardet  # 60 ms, and most files are UTF-8
+
+    start = max(0, first_bad - SAMPLE_BYTES // 8)  # a window with the first byte that is not UTF-8
+    # EBCDIC makes something of any bytes, and nobody keeps a mainframe's text in a folder of notes.
+    eras = chardet.EncodingEra.ALL & ~chardet.EncodingEra.MAINFRAME
+    answer = chardet.detect(data[start : start + SAMPLE_BYTES], compat_names=False, encoding_era=eras)
+    guessed = answer["encoding"]
+    read = _try(data, guessed) if guessed else None
+    if guessed and read and len(data) - ascii_count <= min(_FEW, len(data) / 2):
+        is_likely = codecs.lookup(guessed).name in _RELATIVES or _OTHER_WORD.search(read)
+        return read if is_likely else _try(data, "cp1252", "strict") or read
     return read or text
 
 
-def _is_far_fetched(guessed: str, read: str, data: bytes) -> bool:
-    """Whether a guess rests on too little to believe it of a text that is mostly ASCII."""
-    beyond_ascii = len(data) - len(data.translate(None, _HIGH_BYTES))
-    if beyond_ascii > min(_FEW, len(data) / 2) or codecs.lookup(guessed).name in _RELATIVES:
-        return False
-    return not _OTHER_WORD.search(read)
-
-
-def _strictly_western(data: bytes) -> str | None:
-    try:
-        return data.decode("cp1252")
-    except UnicodeDecodeError:
-        return None
-
-
-def _mostly_utf8(data: bytes, text: str) -> bool:
-    bad = text.count("\ufffd")
-    ascii_count = len(data.translate(None, _HIGH_BYTES))
-    return len(text) - ascii_count - bad >= bad * _GOOD_PER_BAD
-
-
-def _guess(data: bytes, first_bad: int) -> str | None:
-    """Ask chardet about a window that holds the first byte that is not UTF-8: all before it may be ASCII."""
-    import chardet  # 60 ms, and most files are UTF-8
-
-    start = max(0, first_bad - SAMPLE_BYTES // 8)
-    window = data[start : start + SAMPLE_BYTES]
-    # EBCDIC makes something of any bytes, and nobody keeps a mainframe's text in a folder of notes.
-    eras = chardet.EncodingEra.ALL & ~chardet.EncodingEra.MAINFRAME
-    answer = chardet.detect(window, compat_names=False, encoding_era=eras)
-    return answer["encoding"]
-
-
-def _try(data: bytes, encoding: str) -> str | None:
+def _try(data: bytes, encoding: str, errors: str = "replace") -> str | None:
     try:
         canonical = codecs.lookup(encoding).name
-        return data.decode(_AS_BROWSERS_READ.get(canonical, canonical), "replace")
+        return data.decode(_AS_BROWSERS_READ.get(canonical, canonical), errors)
     except (LookupError, ValueError):  # unknown, or a codec that is not a text encoding ("hex", "idna")
         return None

@@ -25,56 +25,43 @@ class Refusal(NamedTuple):
     reason: str
 
 
-MARKDOWN = Format("markdown", "markdown")
-NOTEBOOK = Format("notebook", "notebook")
-MANUAL = Format("manual", "markdown")
 TEXT = Format("text", "text")
-ASCIIDOC = Format("text", "text", "asciidoc")
-ORG = Format("text", "text", "org")
-LATEX = Format("text", "text", "latex")
-CARDS = Format("cards", "markdown")
-SUBTITLES = Format("subtitles", "text")
 DATA = Format("text", "data")
-TABLE = Format("text", "data", "csv")
-JSON = Format("text", "data", "json")
 HTML = Format("html", "html")
 PDF = Format("pdf", "pdf")
-WORD = Format("word", "office")
-SHEETS = Format("sheets", "office")
-SLIDES = Format("slides", "office")
-OPEN_DOCUMENT = Format("open_document", "office")
-BOOK = Format("book", "office")
 RICH_TEXT = Format("rich_text", "office")
-MAIL = Format("mail", "mail")
-DRAWING = Format("drawing", "image")
+MANUAL = Format("manual", "markdown")
 
 # Recognised by name alone, whatever the first bytes look like.
-_BINARY = (PDF, WORD, SHEETS, SLIDES, OPEN_DOCUMENT, BOOK)
-
-_BY_FORMAT = {
-    MARKDOWN: "md markdown mdown mkd mkdn mdx qmd rmd",
-    NOTEBOOK: "ipynb",
-    TEXT: "txt text log rst rest bib diff patch man wiki mediawiki textile",
-    ASCIIDOC: "adoc asciidoc asc",
-    ORG: "org",
-    LATEX: "tex latex ltx",
-    SUBTITLES: "srt vtt",
-    CARDS: "ics ical vcf vcard",
-    DATA: "yaml yml toml ini cfg conf config properties xml xsd xsl xslt rss atom opml plist desktop service "
-    "editorconfig cnf gitconfig",
-    TABLE: "csv tsv",
-    JSON: "json jsonl ndjson json5 jsonc geojson",
-    HTML: "html htm xhtml shtml",
+_BINARY = {
     PDF: "pdf",
-    WORD: "docx docm dotx",
-    SHEETS: "xlsx xlsm xltx xlsb xls ods ots",
-    SLIDES: "pptx pptm ppsx ppsm potx",
-    OPEN_DOCUMENT: "odt odp ott otp",
-    BOOK: "epub",
-    MAIL: "eml",
-    DRAWING: "svg",
+    Format("word", "office"): "docx docm dotx",
+    Format("sheets", "office"): "xlsx xlsm xltx xlsb xls ods ots",
+    Format("slides", "office"): "pptx pptm ppsx ppsm potx",
+    Format("open_document", "office"): "odt odp ott otp",
+    Format("book", "office"): "epub",
 }
-
+_BY_FORMAT = {
+    **_BINARY,
+    Format("markdown", "markdown"): "md markdown mdown mkd mkdn mdx qmd rmd",
+    Format("notebook", "notebook"): "ipynb",
+    TEXT: "txt text log rst rest bib diff patch man wiki mediawiki textile srt vtt",
+    Format("text", "text", "asciidoc"): "adoc asciidoc asc",
+    Format("text", "text", "org"): "org",
+    Format("text", "text", "latex"): "tex latex ltx",
+    DATA: "yaml yml toml ini cfg conf config properties xml xsd xsl xslt rss atom opml plist desktop service "
+    "editorconfig cnf gitconfig ics ical vcf vcard",
+    Format("text", "data", "csv"): "csv tsv",
+    Format("text", "data", "json"): "json jsonl ndjson json5 jsonc geojson",
+    HTML: "html htm xhtml shtml",
+    Format("mail", "mail"): "eml",
+    Format("drawing", "image"): "svg",
+    Format(
+        "code", "code"
+    ): "groovy gradle m mm fs fsi fsx pl pm lua r jl swift dart ex exs erl hrl hs lhs ml "
+    "mli clj cljs cljc edn el scm ss zig nim fish ps1 psm1 psd1 bat cmd sql ddl graphql gql proto thrift tf "
+    "tfvars hcl nix cmake mk mak css scss sass less vue svelte asm s f f90 f95 f03 for vim",
+}
 # Languages whose structure is read, or what they import.
 _BY_LANGUAGE = {
     "python": "py pyi pyw pyx",
@@ -93,40 +80,29 @@ _BY_LANGUAGE = {
     "php": "php phtml",
     "bash": "sh bash zsh ksh bats",
 }
-_OTHER_CODE = listed(
-    "groovy gradle m mm fs fsi fsx pl pm lua r jl swift dart ex exs erl hrl hs lhs ml mli clj cljs cljc edn"
-    " el scm ss zig nim fish ps1 psm1 psd1 bat cmd sql ddl graphql gql proto thrift tf tfvars hcl nix cmake"
-    " mk mak css scss sass less vue svelte asm s f f90 f95 f03 for vim"
-)
-_CODE_NAMES: dict[str, str | None] = {
-    **dict.fromkeys(
-        listed("dockerfile containerfile makefile gnumakefile justfile cmakelists.txt jenkinsfile")
-    ),
-    **dict.fromkeys(listed("rakefile gemfile vagrantfile"), "ruby"),
-    **dict.fromkeys(listed("build.bazel sconstruct"), "python"),
+_EXTENSIONS = {
+    extension: form
+    for form, extensions in (
+        *_BY_FORMAT.items(),
+        *((Format("code", "code", language), extensions) for language, extensions in _BY_LANGUAGE.items()),
+    )
+    for extension in extensions.split()
 }
-
+_NAMES = {
+    **dict.fromkeys(listed("sshd_config ssh_config gitconfig"), DATA),
+    **dict.fromkeys(
+        listed("dockerfile containerfile makefile gnumakefile justfile cmakelists.txt jenkinsfile"),
+        Format("code", "code"),
+    ),
+    **dict.fromkeys(listed("rakefile gemfile vagrantfile"), Format("code", "code", "ruby")),
+    **dict.fromkeys(listed("build.bazel sconstruct"), Format("code", "code", "python")),
+}
 # Known, and without an extractor of ours: an installed one whose name is the extension reads them.
 _UNSUPPORTED = frozenset(("doc", "ppt", "mobi", "azw3", "msg", "pages", "numbers", "key", "ps", "eps"))
-
-LOG = frozenset(("log", "out", "err"))  # what programs print: text without end
-_SETTINGS = frozenset(("sshd_config", "ssh_config", "gitconfig"))
-
 _INTERPRETERS: dict[str, str | None] = {
     **paired("python python pypy python node javascript deno typescript bun typescript ruby ruby php php"),
     **dict.fromkeys(listed("sh bash zsh ksh dash"), "bash"),
     **dict.fromkeys(listed("fish perl lua rscript make")),
-}
-
-
-def _code(language: str | None) -> Format:
-    return Format("code", "code", language)
-
-
-_EXTENSIONS: dict[str, Format] = {
-    **dict.fromkeys(_OTHER_CODE, _code(None)),
-    **{e: _code(language) for language, row in _BY_LANGUAGE.items() for e in row.split()},
-    **{e: form for form, row in _BY_FORMAT.items() for e in row.split()},
 }
 
 # Possessive: comments that could be grouped in many ways would be tried in all of them.
@@ -182,17 +158,14 @@ def may_be_manual(name: str) -> bool:
 def by_name(name: str) -> Format | None:
     """Return the format that a file name promises."""
     base = name.rpartition("/")[2].lower()
-    if base in _SETTINGS:
-        return DATA
-    if base in _CODE_NAMES or base.startswith("dockerfile."):
-        return _code(_CODE_NAMES.get(base))
-    return _EXTENSIONS.get(extension(base))
+    base = "dockerfile" if base.startswith("dockerfile.") else base
+    return _NAMES.get(base) or _EXTENSIONS.get(extension(base))
 
 
 def _by_content(head: bytes) -> Format:
     if head.startswith(b"#!"):
         program = _interpreter(head.partition(b"\n")[0][:200].decode("latin-1"))
-        return _code(_INTERPRETERS[program]) if program else TEXT
+        return Format("code", "code", _INTERPRETERS[program]) if program else TEXT
     if _PDF_HEAD in head[:_PDF_HEAD_WITHIN]:
         return PDF
     if _HTML_HEAD.match(head):

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
 from itertools import count, repeat
 from typing import NamedTuple
 
 from concord.extract.decode import with_plain_newlines
-from concord.extract.picture import told_by
 from concord.text.word_lists import listed
 
 MAX_ROW = 1_000  # characters; a longer "row" is a page laid out with a table, and becomes paragraphs
 MAX_INDENT = 8  # deeper lists are indented no further: crafted nesting would take quadratic room
 MAX_QUOTE = 3
+MAX_COLUMNS = 256  # of a sheet: cells up to there keep their columns, those beyond follow without gaps
+LOWEST_HEADING = 6  # level
+HEADINGS = tuple(f"h{level}" for level in range(1, LOWEST_HEADING + 1))
+BLOCKS = frozenset(HEADINGS) | listed(
+    "html body main article section div p header footer nav aside address form fieldset legend figure "
+    "figcaption dl dt dd details summary center hgroup search hr caption thead tbody tfoot table tr td th "
+    "menu ul ol li blockquote pre"
+)
 
 _BREAK = "\x1e"  # stands for <br> until the block ends
 _ANCHORS = ("#", "¶", "§", "🔗")  # how the link looks that many headings end with, to themselves
 _READS_AS_MARKUP = re.compile(r"#{1,6}(?:\s|$)|```|~~~|\|")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight(?:-source)?|brush:)-?\s*([\w+#]+)")
+_BETWEEN_WORDS = re.compile(r"%20|[\W_]+")
+_WORD = re.compile(r"[^\W\d_]{3,20}")
 
 Attributes = Mapping[str, str | None]
 
@@ -30,10 +39,6 @@ class Line(NamedTuple):
 
     text: str
     origin: str | None  # text to look for in the file; None: same as the line before; "": same as the next
-
-
-LOWEST_HEADING = 6  # level
-MAX_COLUMNS = 256  # of a sheet: cells up to there keep their columns, those beyond follow without gaps
 
 
 class MarkdownLines:
@@ -70,17 +75,51 @@ class MarkdownLines:
 
     def open(self, tag: str, attributes: Attributes) -> None:
         """Take the start of an element."""
-        if action := _OPEN.get(tag):
-            action(self, attributes)
+        if tag == "br":
+            self.text(_BREAK)
+        elif tag == "img":
+            self.text(f" {told_by(attributes)} ")
+        elif tag == "code":
+            self._name_language(attributes)
         elif tag in BLOCKS or "-" in tag:  # a component: <my-card>
             self.end_block()
+            self._begin(tag, attributes)
+
+    def _begin(self, tag: str, attributes: Attributes) -> None:
+        if tag in HEADINGS:
+            self._heading = int(tag[1]) if self._cell is None else 0
+        elif tag in ("ul", "ol"):
+            self._lists.append(repeat("- ") if tag == "ul" else (f"{number}. " for number in count(1)))
+        elif tag == "li" and self._lists:
+            self._marker = next(self._lists[-1])
+        elif tag == "blockquote":
+            self._quotes += 1
+        elif tag == "pre" and self._cell is None and self._code is None:
+            self._code, self._language = [], ""
+            self._name_language(attributes)
+
+    def _name_language(self, attributes: Attributes) -> None:
+        found = _LANGUAGE.search(attributes.get("class") or "")
+        if found and self._code is not None:
+            self._language = self._language or found[1]
 
     def close(self, tag: str) -> None:
         """Take the end of an element."""
-        if action := _CLOSE.get(tag):
-            action(self)
-        elif tag in BLOCKS or "-" in tag:
-            self.end_block()
+        if tag not in BLOCKS and "-" not in tag:
+            return
+        if tag in HEADINGS and self._inline and self._inline[-1].strip() in _ANCHORS:
+            self._inline.pop()
+        if tag == "pre" and self._code is not None:
+            self._write_code()
+        self.end_block()
+        if tag in HEADINGS:
+            self._heading = 0
+        elif tag == "blockquote":
+            self._quotes -= 1
+        elif tag in ("ul", "ol", "li"):
+            self._marker = ""
+            if tag != "li":
+                self._lists.pop()
 
     def begin_table(self) -> None:
         """Write rows from here to the table's end."""
@@ -142,12 +181,10 @@ class MarkdownLines:
         quote = "> " * min(self._quotes, MAX_QUOTE)
         indent = "  " * min(len(self._lists) - 1, MAX_INDENT)
         rest = "  " if self._lists else ""
+        markers = [self._marker or rest, *[rest] * (len(lines) - 1)]
         written = [
-            Line(
-                quote + indent + (self._marker or rest if n == 0 else rest) + escaped(line),
-                line,
-            )
-            for n, line in enumerate(lines)
+            Line(quote + indent + marker + escaped(line), line)
+            for marker, line in zip(markers, lines, strict=True)
         ]
         self._marker = ""
         self._write(kind, written)
@@ -177,55 +214,6 @@ class MarkdownLines:
         self.lines.extend(lines)
         self._last = kind
 
-    def _open_heading(self, level: int) -> None:
-        self.end_block()
-        self._heading = level if self._cell is None else 0
-
-    def _close_heading(self) -> None:
-        if self._inline and self._inline[-1].strip() in _ANCHORS:
-            self._inline.pop()
-        self.end_block()
-        self._heading = 0
-
-    def _open_list(self, ordered: bool) -> None:
-        self.end_block()
-        self._lists.append((f"{number}. " for number in count(1)) if ordered else repeat("- "))
-
-    def _close_list(self) -> None:
-        self.end_block()
-        self._lists.pop()
-        self._marker = ""
-
-    def _open_item(self, _: Attributes) -> None:
-        self.end_block()
-        if self._lists:
-            self._marker = next(self._lists[-1])
-
-    def _close_item(self) -> None:
-        self.end_block()
-        self._marker = ""
-
-    def _quote(self, more: int) -> None:
-        self.end_block()
-        self._quotes += more
-
-    def _open_code(self, attributes: Attributes) -> None:
-        self.end_block()
-        if self._cell is None and self._code is None:
-            self._code = []
-            self._language = ""
-            self._name_language(attributes)
-
-    def _close_code(self) -> None:
-        if self._code is not None:
-            self._write_code()
-        self.end_block()
-
-    def _name_language(self, attributes: Attributes) -> None:
-        found = _LANGUAGE.search(attributes.get("class") or "")
-        if found and self._code is not None:
-            self._language = self._language or found[1]
-
 
 def fence_around(code: str) -> str:
     """Return a fence that nothing in the code closes."""
@@ -238,36 +226,23 @@ def escaped(line: str) -> str:
     return "\\" + line if _READS_AS_MARKUP.match(line) else line
 
 
-def _heading_opener(level: int) -> Callable[[MarkdownLines, Attributes], None]:
-    return lambda page, _: page._open_heading(level)
+def told_by(attributes: Attributes) -> str:
+    """Return what an <img> says of its picture; where it says nothing, its file's name if that is words.
+
+    An empty alternative text says that the picture is there for its looks.
+    """
+    words = [" ".join((attributes.get(name) or "").split()) for name in ("alt", "title")]
+    said = dict.fromkeys(filter(None, words))
+    if said or "alt" in attributes:
+        return " ".join(said)
+    return name_words(attributes.get("src") or "")
 
 
-BLOCKS = listed(
-    "html body main article section div p header footer nav aside address form fieldset legend figure "
-    "figcaption dl dt dd details summary center hgroup search hr caption thead tbody tfoot table tr td th "
-    "menu"
-)
-
-_OPEN: dict[str, Callable[[MarkdownLines, Attributes], None]] = {
-    **{f"h{level}": _heading_opener(level) for level in range(1, 7)},
-    "ul": lambda page, _: page._open_list(ordered=False),
-    "ol": lambda page, _: page._open_list(ordered=True),
-    "li": MarkdownLines._open_item,
-    "blockquote": lambda page, _: page._quote(1),
-    "pre": MarkdownLines._open_code,
-    "code": MarkdownLines._name_language,
-    "br": lambda page, _: page.text(_BREAK),
-    "img": lambda page, attributes: page.text(f" {told_by(attributes)} "),
-}
-
-_CLOSE: dict[str, Callable[[MarkdownLines], None]] = {
-    **{f"h{level}": MarkdownLines._close_heading for level in range(1, 7)},
-    "ul": MarkdownLines._close_list,
-    "ol": MarkdownLines._close_list,
-    "li": MarkdownLines._close_item,
-    "blockquote": lambda page: page._quote(-1),
-    "pre": MarkdownLines._close_code,
-}
+def name_words(path: str) -> str:
+    """Return a file's name as words, if it is two at least: `request-flow.png` and not `IMG_0431.png`."""
+    stem = path.partition("?")[0].rpartition("/")[2].rpartition(".")[0]
+    words = [word for word in _BETWEEN_WORDS.split(stem) if word]
+    return " ".join(words) if sum(_WORD.fullmatch(word) is not None for word in words) > 1 else ""
 
 
 # Comments, elements whose content is no text, tags, text. `[^<>]` and `\Z` keep crafted input linear.

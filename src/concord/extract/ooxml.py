@@ -37,7 +37,7 @@ _DRAWN = re.compile(r"/(?:diagrams/data|charts/chart)[^/]*$")  # SmartArt, and t
 
 class _Style(NamedTuple):
     heading: int = 0  # level as a heading; 0 if it is none
-    depth: int = 0  # level in nested lists; 0 if it is in none
+    depth: int = 0  # level in nested lists
 
 
 class WordExtractor(Extractor):
@@ -48,7 +48,10 @@ class WordExtractor(Extractor):
         with opened(data, "Word document") as package:
             main = package.main_part
             folder = posixpath.dirname(main)
-            body = _WordBody(_styles(package, posixpath.join(folder, "styles.xml")))
+            styles = posixpath.join(folder, "styles.xml")
+            found = package.read(styles).iter("style") if styles in package else ()
+            # They have other names in every language.
+            body = _WordBody({style.get("styleId", ""): _style(style) for style in found})
             for part in (main, *(posixpath.join(folder, note) for note in _NOTES)):
                 if part == main or part in package:
                     body.write(package.read(part))
@@ -57,12 +60,6 @@ class WordExtractor(Extractor):
         return Extracted(
             text, "office", title=(title or "")[:MAX_TITLE] or first_heading(text), details=details
         )
-
-
-def _styles(package: Package, part: str) -> dict[str, _Style]:
-    """Return the styles of paragraphs, which have other names in every language, by their ids."""
-    found = package.read(part).iter("style") if part in package else ()
-    return {style.get("styleId", ""): _style(style) for style in found}
 
 
 def _style(style: Element) -> _Style:

@@ -22,6 +22,7 @@ from zipfile import BadZipFile, ZipFile
 from concord.core.errors import Damaged, Encrypted, TooLarge
 from concord.extract.markdown_writer import MarkdownLines
 from concord.text.clean import clean
+from concord.text.word_lists import paired
 from concord.types import Json
 
 MAX_XML_BYTES = 200_000_000  # unpacked, all parts together: 3,000 pages of Word have 50 MB
@@ -36,17 +37,10 @@ _BROKEN = (
 # A part or an encoding that is not there, and a part that is cut off or begins before the file.
 _MISSING = (LookupError, EOFError, OSError, ValueError, AttributeError)
 # As Microsoft, then as OpenDocument calls them; there, `creator` is who was the last to change it.
-_PROPERTIES = {
-    "creator": "author",
-    "initial-creator": "author",
-    "subject": "subject",
-    "keywords": "keywords",
-    "keyword": "keywords",
-    "created": "created",
-    "creation-date": "created",
-    "modified": "modified",
-    "date": "modified",
-}
+_PROPERTIES = paired(
+    "creator author initial-creator author subject subject keywords keywords keyword keywords "
+    "created created creation-date created modified modified date modified"
+)
 
 
 @contextmanager
@@ -190,19 +184,18 @@ class OfficeText:
 
     def row(self, element: Element) -> None:
         """Write a row of a table."""
-        if self._tables == 1:
-            self.page.begin_row()
-        self.write(element)
-        if self._tables == 1:
-            self.page.end_row()
+        self._between(self.page.begin_row, self.page.end_row, element)
 
     def cell(self, element: Element) -> None:
         """Write a cell of a table."""
+        self._between(self.page.begin_cell, self.page.end_cell, element)
+
+    def _between(self, begin: Callable[[], None], end: Callable[[], None], element: Element) -> None:
         if self._tables == 1:
-            self.page.begin_cell()
+            begin()
         self.write(element)
         if self._tables == 1:
-            self.page.end_cell()
+            end()
 
 
 def said_by(elements: Iterable[Element]) -> dict[str, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cached_property
 from gzip import BadGzipFile, GzipFile
 from io import BytesIO
@@ -18,20 +17,16 @@ from concord.core.errors import Damaged, NotIndexable
 from concord.core.overriding import override
 from concord.core.protocols import Area, FileReader
 from concord.extract.decode import HEAD_BYTES
-from concord.extract.formats import LOG, MANUAL, Refusal, by_name, detect, extension, may_be_manual
+from concord.extract.formats import MANUAL, Refusal, by_name, detect, extension, may_be_manual
 from concord.extract.sandbox import FileInWorker, Sandbox
 from concord.extract.worker import Drawing
 from concord.types import Extracted
 
 MAX_UNPACKED = 20_000_000  # bytes; the manual page of bash, a long one, has 400,000
-_ENDING = ".gz"
 _MAGIC = b"\x1f\x8b"
 _MEMBER = _MAGIC + b"\x08"  # how each of several files begins that were packed, then put together
 _MOST_MEMBERS = 10_000  # each takes as long as a page of text: of empty ones, 10 MB took 12 s
-_GZIP = 31  # zlib's name for that form
-_CHECKSUM = 8  # bytes at its end
-_TIME = re.compile(rb"\b\d\d:\d\d:\d\d\b")
-_LOG_IN_NAME = re.compile(r"[._]log[._-]", re.IGNORECASE)
+_LOG = re.compile(r"(?:^|[._-])(?:log|out|err|messages)(?:[._-]|$)", re.IGNORECASE)
 
 
 def unpacked(data: bytes, name: str) -> tuple[bytes, str] | None:
@@ -39,19 +34,17 @@ def unpacked(data: bytes, name: str) -> tuple[bytes, str] | None:
 
     What is packed of data, code and logs is kept, not read: of these there may be any amount.
     """
-    if not name.lower().endswith(_ENDING) or not data.startswith(_MAGIC):
+    if not name.lower().endswith(".gz") or not data.startswith(_MAGIC):
         return None
     if data.count(_MEMBER) > _MOST_MEMBERS:
         raise NotIndexable(f"too large: packed in more than {_MOST_MEMBERS:,} parts")
-    inside, head, unpacker = name[: -len(_ENDING)], b"", zlib.decompressobj(_GZIP)
-    with suppress(zlib.error):  # as far as it can be unpacked: that may tell that nobody needs the rest
-        for part in (data[:-_CHECKSUM], data[-_CHECKSUM:]):
-            head += unpacker.decompress(part, HEAD_BYTES)
-    if not head or not _is_document(inside, head):
-        return None
+    inside = name[: -len(".gz")]
     try:
         with GzipFile(fileobj=BytesIO(data)) as file:
-            whole = file.read(MAX_UNPACKED + 1)
+            head = file.read(HEAD_BYTES)
+            if not head or not _is_document(inside, head):
+                return None
+            whole = head + file.read(MAX_UNPACKED + 1 - len(head))
     except (EOFError, BadGzipFile, zlib.error) as fault:
         raise Damaged(
             "is cut off or damaged: it cannot be unpacked to its end", hint="install or fetch it again"
@@ -63,18 +56,9 @@ def unpacked(data: bytes, name: str) -> tuple[bytes, str] | None:
 
 def _is_document(name: str, head: bytes) -> bool:
     form = detect(name, head)
-    if isinstance(form, Refusal) or form.type in ("data", "code") or _is_log(name, head):
+    if isinstance(form, Refusal) or form.type in ("data", "code") or _LOG.search(name.rpartition("/")[2]):
         return False
     return form == MANUAL or not may_be_manual(name)  # else a log that was rotated, such as syslog.1.gz
-
-
-def _is_log(name: str, head: bytes) -> bool:
-    """Whether a file is a log, also one rotated by date, which has no ending: access.log-20240131."""
-    if extension(name) in LOG:
-        return True
-    lines = [line for line in head.splitlines() if line.strip()]
-    is_timed = 2 * sum(_TIME.search(line) is not None for line in lines) > len(lines)
-    return by_name(name) is None and (is_timed or _LOG_IN_NAME.search(name) is not None)
 
 
 class SandboxedReader(FileReader):

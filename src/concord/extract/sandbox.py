@@ -15,12 +15,11 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import chain, islice
 from operator import gt
 from pathlib import Path
-from typing import IO, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
@@ -33,14 +32,10 @@ class WorkerLimits(NamedTuple):
     """What one file may cost, and how long a worker is kept."""
 
     memory_bytes: int = 1024**3  # beyond a loaded worker; a PDF of 300 kB is known to ask for 4.5 GB
-    cpu_s: int = 30  # however large; a PDF of 1,000 pages takes 2 s
+    cpu_s: int = 30  # however large: a megabyte of text takes half a second, a PDF of 1,000 pages 2 s
     wall_s: float = 120.0  # the same on a machine with four times as much to do
     reply_bytes: int = 256 * 1024**2
     files: int = 500  # starting anew costs 0.15 s; what native libraries leak in 500 files is bearable
-
-    def cpu_s_of(self, size: int) -> int:
-        """Return the processor time for a file of so many bytes: a megabyte of text takes half a second."""
-        return min(self.cpu_s, 2 + size // 1_000_000)
 
 
 DEFAULT_LIMITS = WorkerLimits()
@@ -80,11 +75,7 @@ class Sandbox:
         self._busy: set[_Worker] = set()
 
     def extract(self, extractor: str, data: bytes, name: str) -> Extracted:
-        """Return what an extractor, by its name in the table, makes of a file.
-
-        Raises:
-            ExtractionError: what the extractor said of the file, or what the file did to the worker.
-        """
+        """Return what an extractor, by its name in the table, makes of a file; raises as `result` does."""
         return self.begin(extractor, data, name).result()
 
     def begin(
@@ -99,11 +90,10 @@ class Sandbox:
     ) -> FileInWorker:
         """Have a file read while the caller goes on; as plain lines, if there is a reason for that.
 
-        With `image`, a page of it is drawn instead. `seen` is
-        the text of pages that are pictures.
+        With `image`, a page of it is drawn instead. `seen` is the text of pages that are pictures.
         """
         limits = self._limits
-        cpu_s = limits.cpu_s_of(len(data))
+        cpu_s = min(limits.cpu_s, 2 + len(data) // 1_000_000)
         request = Request(extractor, name, limits.memory_bytes, cpu_s, limits.cpu_s, plain, image, seen)
         worker = self._take()
         try:
@@ -120,7 +110,7 @@ class Sandbox:
             self._is_open = False
             ended = [] if self._users[self._pool] else self._waiting.pop(self._pool, [])
             for worker in self._busy:
-                worker.kill()
+                worker.process.kill()
         for worker in ended:
             worker.end()
 
@@ -128,7 +118,7 @@ class Sandbox:
     def worker_pid(self) -> int | None:
         """The process id of a worker that waits for files, when there is one."""
         waiting = self._waiting.get(self._pool)
-        return waiting[-1].pid if waiting else None
+        return waiting[-1].process.pid if waiting else None
 
     def _take(self) -> _Worker:
         """Return a worker that waits, or a new one."""
@@ -137,7 +127,7 @@ class Sandbox:
             self._is_open = True
             waiting = self._waiting.setdefault(self._pool, [])
             worker = waiting.pop() if waiting else None
-        if worker is not None and not worker.is_alive:
+        if worker is not None and worker.process.poll() is not None:  # it has died
             worker.end()
             worker = None
         worker = worker or _Worker(self._limits)
@@ -162,7 +152,6 @@ class FileInWorker:
     def __init__(self, sandbox: Sandbox, worker: _Worker, request: Request, data: bytes) -> None:
         self._sandbox, self._worker = sandbox, worker
         self._request, self._data = request, data
-        self._is_dead = False
 
     def result(self) -> Extracted:
         """Wait for the text of the file; if the worker died of its structure, read it as plain lines.
@@ -170,21 +159,19 @@ class FileInWorker:
         Raises:
             ExtractionError: what the extractor said of the file, or what the file did to the worker.
         """
-        try:
-            return _checked(self._received())
-        except errors.ExtractionError as fault:
-            if not self._is_dead or not self._worker.has_text or self._request.plain:
-                raise
-            reason = str(fault)
         request = self._request
-        return self._sandbox.begin(request.extractor, self._data, request.name, plain=reason).result()
+        try:
+            reply = self._received()
+        except errors.ExtractionError as fault:
+            if not self._worker.has_text or request.plain:
+                raise
+            return self._sandbox.begin(request.extractor, self._data, request.name, plain=str(fault)).result()
+        if reply.extracted is None or not _makes_sense(reply.extracted):
+            raise _fault_of(reply if reply.extracted is None else _NONSENSE)
+        return reply.extracted
 
     def image(self) -> bytes:
-        """Wait for the image that was asked for.
-
-        Raises:
-            ExtractionError: what the extractor said of the file, or what the file did to the worker.
-        """
+        """Wait for the image that was asked for; raises as `result` does."""
         reply = self._received()
         if reply.image is None or not reply.image.startswith(PNG):
             raise _fault_of(_NONSENSE if reply.image else reply)
@@ -192,16 +179,19 @@ class FileInWorker:
 
     def _received(self) -> Reply:
         try:
-            reply = _decoded(self._worker.receive())
+            body = self._worker.receive()
         except BaseException:  # Ctrl-C too
             self.abandon()
             raise
+        try:
+            reply = _REPLIES.decode(body)
+        except (ValueError, RecursionError):  # or half a character, which no store can keep
+            reply = _NONSENSE
         self._sandbox.release(self._worker, kill=reply.is_last)
         return reply
 
     def abandon(self) -> None:
         """End the worker: an answer that nobody reads must not be taken for the next file's."""
-        self._is_dead = True
         self._sandbox.release(self._worker, kill=True)
 
 
@@ -216,7 +206,7 @@ class _Worker:
         self.served = 0
         watched, self._lifeline = os.pipe() if IS_UNIX else (-1, -1)  # the worker watches for its end
         try:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _BOOT, _PACKAGE_HOME, str(watched)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -231,18 +221,13 @@ class _Worker:
             ) from fault
         finally:
             _close(watched)
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._requests, self._replies = self._process.stdin, self._process.stdout
-        _widen(self._replies)
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._requests, self._replies = self.process.stdin, self.process.stdout
+        with suppress(OSError, ImportError, AttributeError):  # only Linux lets a pipe hold more
+            from fcntl import F_SETPIPE_SZ, fcntl
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
+            fcntl(self._replies, F_SETPIPE_SZ, _PIPE_BYTES)  # a worker ends most files before anybody reads
 
     def send(self, request: Request, data: bytes) -> None:
         """Give the worker a file; if it is dead, that is told by `receive`."""
@@ -254,26 +239,22 @@ class _Worker:
             self._requests.flush()
 
     def receive(self) -> bytes:
-        """Return the worker's answer about the file; blocked for no longer than the limit allows.
-
-        Raises:
-            ExtractionError: what the file did to the worker.
-        """
+        """Return the worker's answer about the file; blocked for no longer than the limit allows."""
+        alarm = threading.Timer(self._limits.wall_s, self._expire)
+        alarm.daemon = True
+        alarm.start()
         try:
-            with self._alarm():
-                while not (length := LENGTH.unpack(self._read(LENGTH.size))[0]):
-                    self.has_text = True
-                if length > self._limits.reply_bytes:
-                    raise errors.TooLarge(f"holds more than {self._limits.reply_bytes // 1024**2} MB of text")
-                body = self._read(length)
+            while not (length := LENGTH.unpack(self._read(LENGTH.size))[0]):
+                self.has_text = True
+            if length > self._limits.reply_bytes:
+                raise errors.TooLarge(f"holds more than {self._limits.reply_bytes // 1024**2} MB of text")
+            body = self._read(length)
         except (OSError, EOFError) as fault:
             raise self._cause_of_death() from fault
+        finally:
+            alarm.cancel()
         self.served += 1
         return body
-
-    def kill(self) -> None:
-        """End the process at once; whoever waits for it hears of it."""
-        self._process.kill()
 
     def end(self, *, kill: bool = False) -> None:
         """Let the process go, or make it."""
@@ -281,28 +262,18 @@ class _Worker:
             with suppress(OSError):  # what was left to send to a worker that has died
                 pipe.close()
         if kill:
-            self._process.kill()
+            self.process.kill()
         _close(self._lifeline)  # ends it by a signal, if the end of its input did not
         try:
-            self._process.wait(timeout=5)
+            self.process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-    @contextmanager
-    def _alarm(self) -> Iterator[None]:
-        """Kill the process after the limit; whoever reads its answer hears of it."""
-        alarm = threading.Timer(self._limits.wall_s, self._expire)
-        alarm.daemon = True
-        alarm.start()
-        try:
-            yield
-        finally:
-            alarm.cancel()
+            self.process.kill()
+            self.process.wait()
 
     def _expire(self) -> None:
+        """Kill the process; whoever reads its answer hears of it."""
         self._timed_out = True
-        self._process.kill()
+        self.process.kill()
 
     def _read(self, length: int) -> bytes:
         """Return so many bytes of the answer: from the pipe itself, since a buffer hides what there is."""
@@ -316,52 +287,23 @@ class _Worker:
 
     def _cause_of_death(self) -> errors.ExtractionError:
         try:
-            status = self._process.wait(timeout=5)
+            status = self.process.wait(timeout=5)
         except subprocess.TimeoutExpired:  # it closed its end and lives: nothing it says can be trusted now
             status = 0
         if self._timed_out:
             return errors.TooLarge(f"took longer than {self._limits.wall_s:g} s to read")
-        how = _signal_name(status)
+        how = signal.Signals(-status).name if status < 0 else f"exit {status}"
         if how == "SIGXCPU":
             return errors.TooLarge(f"took more than {self._cpu_s} s of processor time to read")
         if how == "SIGKILL":
             return errors.TooLarge("its reader was killed; the machine may be short of memory")
         memory = f"{self._limits.memory_bytes // 1024**2} MB of memory"
-        return errors.Damaged(
-            f"crashed its reader ({how or f'exit {status}'}): it is damaged, or needs more than {memory}"
-        )
-
-
-def _signal_name(status: int) -> str:
-    return signal.Signals(-status).name if status < 0 else ""
+        return errors.Damaged(f"crashed its reader ({how}): it is damaged, or needs more than {memory}")
 
 
 def _close(descriptor: int) -> None:
     if descriptor >= 0:
         os.close(descriptor)
-
-
-def _widen(pipe: IO[bytes]) -> None:
-    """Let a worker finish most files before anybody reads its answer."""
-    with suppress(OSError, ImportError, AttributeError):  # only Linux lets a pipe hold more
-        from fcntl import F_SETPIPE_SZ, fcntl
-
-        fcntl(pipe, F_SETPIPE_SZ, _PIPE_BYTES)
-
-
-def _decoded(body: bytes) -> Reply:
-    try:
-        return _REPLIES.decode(body)
-    except (ValueError, RecursionError):  # or half a character, which no store can keep
-        return _NONSENSE
-
-
-def _checked(reply: Reply) -> Extracted:
-    """Return the document of an answer, if it makes sense."""
-    if reply.extracted is None or not _makes_sense(reply.extracted):
-        reply = reply if reply.extracted is None else _NONSENSE
-        raise _fault_of(reply)
-    return reply.extracted
 
 
 def _fault_of(reply: Reply) -> errors.KBError:

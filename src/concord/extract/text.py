@@ -1,20 +1,24 @@
-"""Text as it is: plain text, data, light markup, Markdown and source code, each with its title.
+"""Text as it is: plain text, data, light markup, Markdown, notebooks and source code, each with its title.
 
 Front matter of Markdown stays in the text where it says more than a title and tags; where it does not, its
 lines are blank, so that the lines of the text are always those of the file. Code goes by the name of its
 file, because people look for files by it, and by what it says of itself in its first comment, which tells
-what every chunk is about and stands in none but the first.
+what every chunk is about and stands in none but the first. Of notebooks, pictures and widgets are left out,
+and citations count the lines of the Markdown that is shown.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from concord.core.overriding import override
 from concord.core.protocols import Extractor
 from concord.extract.decode import HEAD_BYTES, decode, with_plain_newlines
 from concord.extract.formats import TEXT, Format, detect, extension
+from concord.extract.markdown_writer import fence_around
 from concord.text.clean import clean, without_encoded
 from concord.text.document import split_front_matter, status_of
 from concord.text.headings import heading_words, is_title, line_words
@@ -90,7 +94,6 @@ class MarkdownExtractor(Extractor):
 
 
 def _with_status(details: Mapping[str, Json], body: str) -> Mapping[str, Json]:
-    """Return what the head says of a file, and a status in its text by which another has replaced it."""
     if any(key.casefold() == "status" for key in details) or (status := status_of(body)) is None:
         return details
     return {**details, "status": status}
@@ -112,7 +115,7 @@ MAX_SUMMARY = 120  # characters: about a line of a comment
 _SUMMARY_WITHIN = 4_096
 
 _DOCSTRING = re.compile(r'(?:[ \t]*(?:#[^\n]*)?\n)*+[rRuU]?("""|\'\'\')\s*([^\n]+)')
-_PREAMBLE = re.compile(r"(?:\s+|#![^\n]*|<\?php|package [\w.]+;?|[\"']use strict[\"'];?)+")
+_PREAMBLE = re.compile(r"(?:\s+|#![^\n]*|<\?php|package [\w.]+;?|[\"']use strict[\"'];?)*")
 
 
 # Of any language: each has its own marks, and no other begins a file with them. #include is no comment.
@@ -138,14 +141,8 @@ class CodeExtractor(Extractor):
         form = detect(name, data[:HEAD_BYTES])
         language = form.language if isinstance(form, Format) else None
         text = clean(readable(data))
-        file_name = name.rpartition("/")[2]
-        summary = _summary(text[:_SUMMARY_WITHIN], language)
-        return Extracted(
-            text=text,
-            type="code",
-            title=f"{file_name}: {summary}" if summary else file_name,
-            language=language,
-        )
+        names = (name.rpartition("/")[2], _summary(text[:_SUMMARY_WITHIN], language))
+        return Extracted(text, "code", ": ".join(filter(None, names)), language=language)
 
 
 def _summary(head: str, language: str | None) -> str:
@@ -154,7 +151,7 @@ def _summary(head: str, language: str | None) -> str:
         found = _DOCSTRING.match(head)
         return _sentence(found[2].partition(found[1])[0]) if found else ""
     position = 0
-    while block := _COMMENT.match(head, _after_preamble(head, position)):
+    while (before := _PREAMBLE.match(head, position)) and (block := _COMMENT.match(head, before.end())):
         lines = (_sentence(line) for line in block[0].split("\n"))
         summary = next((line for line in lines if line), "")
         if summary and not _NOT_A_SUMMARY.search(block[0]):
@@ -163,13 +160,74 @@ def _summary(head: str, language: str | None) -> str:
     return ""
 
 
-def _after_preamble(head: str, position: int) -> int:
-    found = _PREAMBLE.match(head, position)
-    return found.end() if found else position
-
-
 def _sentence(line: str) -> str:
     text = line.strip().strip(_COMMENT_MARKS)
     if not any(map(str.isalpha, text)) or text.startswith("@"):
         return ""
     return text if len(text) <= MAX_SUMMARY else text[:MAX_SUMMARY].rpartition(" ")[0] + " …"
+
+
+_LANGUAGE = re.compile(r"[\w+#-]{1,30}")
+
+
+class NotebookExtractor(Extractor):
+    """Reads .ipynb: cells as Markdown, and as code with what it printed; what is no notebook is data."""
+
+    @override
+    def extract(self, data: bytes, name: str) -> Extracted:
+        try:
+            notebook = _mapping(json.loads(decode(data), strict=False))
+        except (ValueError, RecursionError):
+            notebook = {}
+        if not isinstance(notebook.get("cells"), list):
+            return Extracted(clean(readable(data)), "data")
+        metadata = _mapping(notebook.get("metadata"))
+        kernel, info = (_mapping(metadata.get(part)) for part in ("kernelspec", "language_info"))
+        names = (kernel.get("language"), info.get("name"))
+        language = next((n for n in names if isinstance(n, str) and _LANGUAGE.fullmatch(n)), "")
+        blocks = (block for cell in notebook["cells"] for block in _blocks(_mapping(cell), language))
+        text = clean(without_encoded("\n\n".join(filter(None, blocks))))
+        title = str(metadata.get("title") or "")[:MAX_TITLE] or first_heading(text)
+        return Extracted(text, "notebook", title)
+
+
+def _blocks(cell: dict[str, Any], language: str) -> Iterator[str]:
+    """Yield what a cell says, and then what it printed."""
+    source = _shown(cell.get("source"))
+    if cell.get("cell_type") != "code":
+        yield source
+        return
+    yield _fenced(source, language)
+    outputs = cell.get("outputs")
+    for output in outputs if isinstance(outputs, list) else ():
+        yield _fenced(_printed(_mapping(output)))
+
+
+def _printed(output: dict[str, Any]) -> str:
+    """Return the text of an output; what stands in for a picture is none."""
+    if "ename" in output:
+        return "\n".join(filter(None, (_shown(output["ename"]), _shown(output.get("evalue")))))
+    data = _mapping(output.get("data"))
+    if any(kind.startswith("image/") for kind in data):
+        return ""
+    return _shown(data.get("text/plain") or output.get("text"))
+
+
+def _shown(value: Any) -> str:
+    """Return a text, which notebooks keep as one string or as a list of its parts, as a terminal shows it.
+
+    What follows a carriage return replaces what was written on the line before it.
+    """
+    parts = value if isinstance(value, list) else [value]
+    text = "".join(part for part in parts if isinstance(part, str)).replace("\r\n", "\n")
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return "\n".join(lines).strip("\n").rstrip()
+
+
+def _fenced(code: str, language: str = "") -> str:
+    fence = fence_around(code)
+    return f"{fence}{language}\n{code}\n{fence}" if code.strip() else ""
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

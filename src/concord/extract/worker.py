@@ -74,7 +74,9 @@ class Reply(Struct, frozen=True):
 def main() -> None:
     """Serve files until standard input ends."""
     _die_with_parent(int(sys.argv[2]))
-    requests, replies = sys.stdin.buffer, _take_stdout()
+    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "wb") as nowhere:  # a library's print would garble the answers
+        os.dup2(nowhere.fileno(), 1)
     loaded: dict[str, Extractor] = {}
     while (received := _receive(requests)) is not None:
         reply = _reply(*received, loaded, replies)
@@ -96,14 +98,6 @@ def _die_with_parent(lifeline: int) -> None:
     with suppress(OSError):
         fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-
-
-def _take_stdout() -> IO[bytes]:
-    """Return standard output, and let nobody else write there: a library's print would garble the answers."""
-    private = os.fdopen(os.dup(1), "wb")
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-    return private
 
 
 def _receive(requests: IO[bytes]) -> tuple[Request, bytes] | None:
@@ -130,8 +124,10 @@ def _reply(request: Request, data: bytes, loaded: dict[str, Extractor], replies:
         if seconds := getattr(loaded[name], "cpu_s", None):
             _limit_processor(min(seconds(data), request.max_cpu_s))
         if request.image:
-            return Reply(image=_drawn(loaded[name], data, request.image))
-        extracted = _with_text(_extracted(loaded[name], data, request))
+            if (draw := getattr(loaded[name], "image", None)) is None:
+                raise errors.NotIndexable("has no pages that can be drawn")
+            return Reply(image=draw(data, *request.image))
+        extracted = _extracted(loaded[name], data, request)
         _send(b"", replies)
         return _structured(extracted, len(data), request)
     except errors.KBError as fault:
@@ -144,12 +140,9 @@ def _reply(request: Request, data: bytes, loaded: dict[str, Extractor], replies:
 
 def _extracted(extractor: Extractor, data: bytes, request: Request) -> Extracted:
     if request.seen is None:
-        return extractor.extract(data, request.name)
-    with_seen: Extracted = extractor.extract_with(data, request.name, request.seen)  # type: ignore[attr-defined]
-    return with_seen
-
-
-def _with_text(extracted: Extracted) -> Extracted:
+        extracted = extractor.extract(data, request.name)
+    else:
+        extracted = extractor.extract_with(data, request.name, request.seen)  # type: ignore[attr-defined]
     if extracted.details.get("no_text_layer"):
         raise errors.NotIndexable(
             NO_TEXT_LAYER, hint="pip install 'concord-kb[ocr]', or install tesseract, and sync again"
@@ -157,15 +150,6 @@ def _with_text(extracted: Extracted) -> Extracted:
     if not extracted.text.strip():
         raise errors.NotIndexable("no text")
     return extracted
-
-
-def _drawn(extractor: Extractor, data: bytes, wish: Drawing) -> bytes:
-    """Return a page as PNG, if files of this kind have pages that can be drawn."""
-    draw = getattr(extractor, "image", None)
-    if draw is None:
-        raise errors.NotIndexable("has no pages that can be drawn")
-    image: bytes = draw(data, *wish)
-    return image
 
 
 def _structured(extracted: Extracted, size: int, request: Request) -> Reply:

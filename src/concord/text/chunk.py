@@ -128,8 +128,7 @@ class _Chunker:
         # So short that it is about one thing, whatever its headings.
         is_short = self.tokens.before(len(self.extracted.text)) <= self.size.target // 2
         groups = self.joined(sections, across_headings=self.is_code or self.is_json or is_short)
-        is_cards = self.extracted.language == "cards"  # no two people or events are one
-        if self.extracted.type not in _PAGES or is_cards:
+        if self.extracted.type not in _PAGES:
             return groups
         return self.without_scraps(self.without_scraps(groups, scrap=0), scrap=1)
 
