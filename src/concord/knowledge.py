@@ -1,7 +1,8 @@
 """KnowledgeBase: what the command line, MCP and Python programs call. It opens the parts and runs a pipeline.
 
 Nothing heavy is loaded before it is needed: the store opens with the first call, the model with the first
-text that is embedded.
+text that is embedded. A name that fits no source or document raises NotFound, one that fits several BadValue,
+and what cannot be carried out as asked UsageError, whose kinds they are.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from concord.search.around import DocumentLinks, Near
     from concord.search.explain import Explanation
     from concord.search.pipeline import Progressive
+    from concord.search.tools import Tools
     from concord.store.contract import Store
 
 
@@ -83,12 +85,6 @@ class KnowledgeBase:
         """What turns text into vectors; None when nothing is configured."""
         return self.parts.embedder
 
-    @property
-    def vectors_home(self) -> str:
-        """Where vectors are kept; empty when that is the store itself."""
-        outside = self.parts.outside
-        return outside.home if outside else ""
-
     def add(
         self,
         path: str | os.PathLike[str],
@@ -114,40 +110,22 @@ class KnowledgeBase:
         self,
         path: str | os.PathLike[str],
         *,
-        name: str | None = None,
         patterns: Sequence[str] = (),
         tags: Sequence[str] = (),
-        trust: Trust = "trusted",
-        about: str | None = None,
+        **options: Any,
     ) -> Source:
-        """Make a folder or file a source, which the next sync reads; `about` says in a line what is in it.
-
-        Raises:
-            NotFound: there is nothing at `path`.
-            UsageError: it may not be indexed, or the name is taken.
-        """
-        from concord.core.given import as_texts
+        """Make a folder or file a source, which the next sync reads; options are those of `add`."""
+        from concord.core.values import as_texts
         from concord.index.sources import absolute_path, register
 
-        return register(
-            absolute_path(path),
-            self.store.catalog,
-            name=name,
-            patterns=as_texts("patterns", patterns),
-            tags=as_texts("tags", tags),
-            trust=trust,
-            about=about,
-        )
+        named, wanted = as_texts("tags", tags), as_texts("patterns", patterns)
+        return register(absolute_path(path), self.store.catalog, patterns=wanted, tags=named, **options)
 
     def sync(
         self, names: Sequence[str] = (), *, embed: bool = True, progress: Progress = silent
     ) -> list[SyncReport]:
-        """Bring sources up to date, all or those named; one whose folder is gone is reported, not raised.
-
-        Raises:
-            NotFound: no source of a given name.
-        """
-        from concord.core.given import as_texts
+        """Bring sources up to date, all or those named; one whose folder is gone is reported, not raised."""
+        from concord.core.values import as_texts
 
         known = self.store.catalog.snapshot().sources
         chosen = [self._named(name) for name in as_texts("names", names)] or known
@@ -161,12 +139,8 @@ class KnowledgeBase:
         stop: Event | None = None,
         progress: Progress = silent,
     ) -> Iterator[SyncReport]:
-        """Keep sources current, all or those named, until `stop` is set: yields what each sync did.
-
-        Raises:
-            NotFound: no source of a given name.
-        """
-        from concord.core.given import as_texts
+        """Keep sources current, all or those named, until `stop` is set: yields what each sync did."""
+        from concord.core.values import as_texts
 
         chosen = [self._named(name).id for name in as_texts("names", names)]
         return self._syncing.watch(chosen, embed=embed, stop=stop or Event(), progress=progress)
@@ -205,11 +179,7 @@ class KnowledgeBase:
         return [summary(catalog, source) for source in catalog.snapshot().sources]
 
     def source(self, name: str) -> SourceSummary:
-        """Return one source with its counts.
-
-        Raises:
-            NotFound: no source of that name.
-        """
+        """Return one source with its counts."""
         from concord.ops.doctor import summary
 
         return summary(self.store.catalog, self._named(name))
@@ -230,12 +200,7 @@ class KnowledgeBase:
         return document_by_id(self.store.catalog, document_id)
 
     def document_named(self, reference: str) -> Document:
-        """Return the document that a citation, a path or an id stands for.
-
-        Raises:
-            NotFound: nothing of that name is indexed.
-            BadValue: the name fits several documents.
-        """
+        """Return the document that a citation, a path or an id stands for."""
         from concord.reading.locate import find_document
 
         return find_document(reference, self.store.catalog)
@@ -258,23 +223,26 @@ class KnowledgeBase:
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; with `wait_for_model` off, by words alone until the model has been loaded."""
-        from concord.core.call_limit import limited_to
         from concord.search.pipeline import preliminary, search
+        from concord.search.setup import COLD
+
+        with self._searching(request, wait_for_model=wait_for_model) as (checked, tools):
+            answer = search(checked, tools)
+        return preliminary(answer) if tools.absent is COLD and answer.hits else answer
+
+    @contextmanager
+    def _searching(self, request: Request, *, wait_for_model: bool = True) -> Iterator[tuple[Request, Tools]]:
+        """Lend what a search works with; no call to a server in the block outlasts the search."""
+        from concord.core.call_limit import limited_to
         from concord.search.request import checked, options_of
-        from concord.search.setup import COLD, Searching
+        from concord.search.setup import Searching
 
         request = checked(request)
         with limited_to(options_of(request, self.settings).deadline_ms):
-            tools = Searching(self.parts).tools(request, wait_for_model=wait_for_model)
-            answer = search(request, tools)
-        return preliminary(answer) if tools.absent is COLD and answer.hits else answer
+            yield request, Searching(self.parts).tools(request, wait_for_model=wait_for_model)
 
     def search_progressive(self, text: str, **options: Any) -> Iterator[Progressive]:
-        """Yield what words find at once, then the full answer; options are those of `search`.
-
-        Raises:
-            UsageError: the request cannot be carried out as asked.
-        """
+        """Yield what words find at once, then the full answer; options are those of `search`."""
         from concord.search.pipeline import progressive
         from concord.search.request import checked, mode_of, request_of
 
@@ -282,20 +250,11 @@ class KnowledgeBase:
         return progressive(request, mode_of(request, self.settings), self.ask)
 
     def explain(self, text: str, reference: str, **options: Any) -> Explanation:
-        """Say why a passage ranks where it does for a query, or why not at all; options as for `search`.
-
-        Raises:
-            NotFound: nothing of that name is indexed.
-            UsageError: the request cannot be carried out as asked.
-        """
-        from concord.core.call_limit import limited_to
+        """Say why a passage ranks where it does for a query, or why not at all; options as for `search`."""
         from concord.search.explain import explain
-        from concord.search.request import checked, options_of, request_of
-        from concord.search.setup import Searching
+        from concord.search.request import request_of
 
-        request = checked(request_of(text, options))
-        with limited_to(options_of(request, self.settings).deadline_ms):
-            tools = Searching(self.parts).tools(request, wait_for_model=True)
+        with self._searching(request_of(text, options)) as (request, tools):
             return explain(request, reference, tools)
 
     def warm(self) -> None:
@@ -317,11 +276,7 @@ class KnowledgeBase:
     def get(
         self, reference: str, *, context: int = 0, whole: bool = False, level: Level | None = None
     ) -> DocumentSlice:
-        """Read a citation, a document or a chunk; by its level as much as the section or all around it.
-
-        Raises:
-            NotFound: nothing of that name is indexed.
-        """
+        """Read a citation, a document or a chunk; by its level as much as the section or all around it."""
         from concord.reading.locate import locate, slice_of
         from concord.reading.outline import outline_slice
         from concord.search.around import MOST_LINKS, with_links
@@ -376,22 +331,14 @@ class KnowledgeBase:
         return replace(page, slice=with_links(page.slice, self.store, most))
 
     def outline(self, reference: str) -> Outline:
-        """Return the headings of a document, with where each begins and how long it is.
-
-        Raises:
-            NotFound: nothing of that name is indexed.
-        """
+        """Return the headings of a document, with where each begins and how long it is."""
         from concord.reading.locate import locate
         from concord.reading.outline import outline_of
 
         return outline_of(locate(reference, self.store.catalog, level="document"))
 
     def links(self, reference: str | None = None) -> DocumentLinks:
-        """Return what a document links to and what links to it; of all, the links that are broken.
-
-        Raises:
-            NotFound: nothing of that name is indexed.
-        """
+        """Return what a document links to and what links to it; of all, the links that are broken."""
         from concord.search.around import broken_links, links_of
 
         if reference is None:
@@ -399,11 +346,7 @@ class KnowledgeBase:
         return links_of(self.document_named(reference), self.store)
 
     def related(self, reference: str, *, limit: int = 10) -> list[Near]:
-        """Return the documents nearest to one, by meaning and by links, with the reasons.
-
-        Raises:
-            NotFound: nothing of that name is indexed.
-        """
+        """Return the documents nearest to one, by meaning and by links, with the reasons."""
         from concord.search.around import related_to
 
         return related_to(self.document_named(reference), self.store, limit)
@@ -444,12 +387,7 @@ class KnowledgeBase:
             record_reading(document.id, self.store.journal)
 
     def feedback(self, reference: str, opinion: Opinion, *, query: str = "") -> Feedback:
-        """Keep an opinion, good or bad, on a result for a query; the order of results does not change.
-
-        Raises:
-            NotFound: nothing of that name is indexed.
-            BadValue: the opinion is neither good nor bad.
-        """
+        """Keep an opinion, good or bad, on a result for a query; the order of results does not change."""
         from concord.reading.locate import locate, slice_of
 
         if opinion not in ("good", "bad"):
@@ -488,12 +426,7 @@ class KnowledgeBase:
         return document
 
     def remove_note(self, reference: str) -> RemovedNote:
-        """Delete a note for good, by its id, path or citation; what it superseded comes back.
-
-        Raises:
-            NotFound: nothing of that name is indexed.
-            BadValue: it is a file, or the name fits several documents.
-        """
+        """Delete a note for good, by its id, path or citation; what it superseded comes back."""
         from concord.index.notes import remove_note
 
         return remove_note(reference, self.store)
@@ -530,11 +463,7 @@ class KnowledgeBase:
         return write_notes(self.notes(), path)
 
     def history(self, reference: str) -> list[Document]:
-        """Return what a document superseded and what superseded it, oldest first, itself included.
-
-        Raises:
-            NotFound: nothing of that name is indexed.
-        """
+        """Return what a document superseded and what superseded it, oldest first, itself included."""
         from concord.index.notes import history
         from concord.reading.locate import locate
 

@@ -391,8 +391,8 @@ def _migrate(kb: KnowledgeBase, args: Migrate, progress: Progress) -> JsonObject
     if args.to is not None:
         done = kb.migrate(args.to, org=args.org, vectors=args.vectors, progress=progress)
         return _wire(done, store=without_password(args.to))
-    moved = kb.migrate_vectors(progress=progress)
-    wire = _wire(moved, vectors=kb.vectors_home or "the store itself")
+    moved, outside = kb.migrate_vectors(progress=progress), kb.parts.outside
+    wire = _wire(moved, vectors=outside.home if outside else "the store itself")
     for row, left in zip(wire["left"], moved.left, strict=True):
         row["anothers"] = left.home.is_anothers
     return wire

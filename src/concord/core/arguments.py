@@ -29,10 +29,13 @@ def doc(text: str) -> Meta:
 Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 Filled = Annotated[str, Meta(min_length=1)]
 FilledText = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
+NoteText = Annotated[str, Meta(min_length=1, max_length=MAX_NOTE)]
+Title = Annotated[str, Meta(max_length=500)]
+Few = Annotated[int, Meta(ge=1, le=50)]
 Tokens = Annotated[int, Meta(ge=MIN_TOKENS, le=MAX_TOKENS)]
 Cursor = Annotated[Text | None, doc("next_cursor of the last page, to read on.")]
-
-
+Named = Annotated[FilledText, doc("A document_id, a path or a citation.")]
+NoteNamed = Annotated[FilledText, doc("The note's document_id.")]
 Details = Annotated[
     dict[str, Json],
     Meta(description="Further facts, as deep as needed.", extra_json_schema={"additionalProperties": True}),
@@ -53,7 +56,7 @@ class Search(Arguments, frozen=True):
         Mode | None,
         doc("auto weighs words and meaning by the query; fts5 is words only, semantic meaning only."),
     ] = None
-    limit: Annotated[Annotated[int, Meta(ge=1, le=50)] | None, doc("At most so many results.")] = None
+    limit: Annotated[Few | None, doc("At most so many results.")] = None
     tags: Annotated[tuple[Filled, ...], doc("Only documents that have all of these tags.")] = ()
     type: Annotated[DocumentType | None, doc("Only documents of this type.")] = None
     source: Annotated[Text | None, doc("Only this source (see {list}).")] = None
@@ -126,7 +129,7 @@ class Get(Arguments, frozen=True):
 class Outline(Arguments, frozen=True):
     """Which document's headings to list."""
 
-    document_id: Annotated[FilledText, doc("A document_id, a path or a citation.")]
+    document_id: Named
 
 
 class Links(Arguments, frozen=True):
@@ -138,19 +141,17 @@ class Links(Arguments, frozen=True):
 class Related(Arguments, frozen=True):
     """Which document's neighbours to list."""
 
-    document_id: Annotated[FilledText, doc("A document_id, a path or a citation.")]
-    limit: Annotated[int, Meta(ge=1, le=50), doc("At most so many.")] = 10
+    document_id: Named
+    limit: Annotated[Few, doc("At most so many.")] = 10
 
 
 class PageImage(Arguments, frozen=True):
     """Which page of a PDF to draw."""
 
-    document_id: Annotated[FilledText, doc("A document_id, a path or a citation.")]
+    document_id: Named
     page: Annotated[int, Meta(ge=1, le=100_000), doc("The number of the page, from 1.")]
     width: Annotated[int, Meta(ge=200, le=2_000), doc("How wide the image is, in pixels.")] = 900
-    mark: Annotated[Text | None, doc("A citation: the passage is marked where it is found on the page.")] = (
-        None
-    )
+    mark: Annotated[Text | None, doc("A citation: the passage is marked where it is found.")] = None
 
 
 class Rendered(Arguments, frozen=True):
@@ -216,10 +217,8 @@ class NoteFields(Arguments, frozen=True):
 class Note(Arguments, frozen=True):
     """What to remember."""
 
-    content: Annotated[
-        str, Meta(min_length=1, max_length=MAX_NOTE), doc("What to remember; Markdown is fine.")
-    ]
-    title: Annotated[Annotated[str, Meta(max_length=500)] | None, doc("Default: its first words.")] = None
+    content: Annotated[NoteText, doc("What to remember; Markdown is fine.")]
+    title: Annotated[Title | None, doc("Default: its first words.")] = None
     tags: Annotated[tuple[str, ...], doc("Tags to find it by.")] = ()
     details: Details = {}
     fields: Annotated[NoteFields | None, doc("Summary, context, highlights and aliases.")] = None
@@ -232,9 +231,9 @@ class Note(Arguments, frozen=True):
 class EditNote(Arguments, frozen=True):
     """What to change of a note; what is null stays."""
 
-    document_id: Annotated[FilledText, doc("The note's document_id.")]
-    content: Annotated[str, Meta(min_length=1, max_length=MAX_NOTE)] | None = None
-    title: Annotated[str, Meta(max_length=500)] | None = None
+    document_id: NoteNamed
+    content: NoteText | None = None
+    title: Title | None = None
     tags: tuple[str, ...] | None = None
     details: Details | None = None
     summary: Text | None = None
@@ -247,7 +246,7 @@ class EditNote(Arguments, frozen=True):
 class RemoveNote(Arguments, frozen=True):
     """Which note to delete for good."""
 
-    document_id: Annotated[FilledText, doc("The note's document_id.")]
+    document_id: NoteNamed
 
 
 class Nothing(Arguments, frozen=True):

@@ -1,16 +1,40 @@
-"""Values as people write them, the same in every interface: moments, organisations, URLs with passwords."""
+"""Values as people and programs give them, the same everywhere: texts, moments, organisations, URLs."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 
-from concord.core.errors import BadValue
+from concord.core.errors import BadValue, shown
 
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "y": 365 * 24}
 _GRAIN = timedelta(microseconds=1)  # the finest that a moment is written in
 _ORG_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
 _LONGEST_ORG = 64
+
+
+def as_texts(name: str, given: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return a tuple of texts; a single text is one of them, not its letters.
+
+    Raises:
+        BadValue: something else than text is among them.
+    """
+    if isinstance(given, str):
+        return (given,)
+    try:
+        texts = tuple(given or ())
+    except TypeError:
+        raise refused(name, given, "a list of texts") from None
+    for text in texts:
+        if not isinstance(text, str):
+            raise refused(f"one of {name}", text, "text")
+    return texts
+
+
+def refused(name: str, value: object, wanted: str) -> BadValue:
+    """Return the error for a value of the wrong kind."""
+    return BadValue(f"{name} cannot be {shown(value)}", hint=f"give {wanted}")
 
 
 def moment(text: str, *, now: float, is_end: bool = False) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from concord.files.opening import open_regular
@@ -14,34 +13,25 @@ IGNORE_FILES = (".gitignore", ".kbignore")  # both git's syntax; within a folder
 MAX_IGNORE_BYTES = 1_000_000
 
 _WILD = re.compile(r"[*?\[\\]")
-_BRACKET = re.compile(r"\[([!^]?)(\]?(?:\\.|[^\]\\])*+)\]", re.DOTALL)
-_BRACKET_ITEM = re.compile(r"(\\.|.)(?:-(\\.|[^\]]))?", re.DOTALL)  # a character or a range
+# A star, a question mark, a bracket, or one character, with a backslash before it or not.
+_TOKEN = re.compile(r"\*+|\?|\[([!^]?)(\]?(?:\\.|[^\]\\])*+)\]|\\?(.)", re.DOTALL)
+_BRACKET_ITEM = re.compile(r"\\?(.)(?:-\\?([^\]]))?", re.DOTALL)  # a character or a range
 
 
 class Pattern(NamedTuple):
     """One line of an ignore file."""
 
     ignores: bool  # False for a !line, which takes back
-    folders_only: bool
     by_name: bool  # it has no slash, and is matched against the last part of a path
     last: str  # its own last part
-    regex: str  # compiled when a path first comes near: most never are
-
-    def speaks_of(self, name: str, path: str, is_folder: bool) -> bool:
-        """Return whether the line is about this path."""
-        if self.folders_only and not is_folder:
-            return False
-        return _compiled(self.regex).fullmatch(name if self.by_name else path) is not None
-
-
-@lru_cache(maxsize=4096)
-def _compiled(regex: str) -> re.Pattern[str]:
-    return re.compile(regex)
+    regex: str  # of a name or a path; that of a folder ends with a slash
 
 
 def parse(line: str) -> Pattern | None:
     """Return what a line says; None for a comment, an empty line and what makes no sense to git either."""
-    body = _without_trailing_spaces(line)
+    body = line.rstrip(" ")
+    if body != line and (len(body) - len(body.rstrip("\\"))) % 2:
+        body += " "  # the backslash before it keeps it
     if body.startswith("#"):
         return None
     ignores = not body.startswith("!")
@@ -54,13 +44,7 @@ def parse(line: str) -> Pattern | None:
         regex = _path_regex(parts) if "/" in bare else _part_regex(bare)
     except ValueError:
         return None
-    return Pattern(ignores, body != bare, "/" not in bare, parts[-1], regex)
-
-
-def _without_trailing_spaces(line: str) -> str:
-    kept = line.rstrip(" ")
-    escaped = (len(kept) - len(kept.rstrip("\\"))) % 2 == 1
-    return kept + " " if escaped and kept != line else kept
+    return Pattern(ignores, "/" not in bare, parts[-1], regex + ("/" if body != bare else "/?"))
 
 
 def _path_regex(parts: Sequence[str]) -> str:
@@ -85,18 +69,25 @@ def _path_regex(parts: Sequence[str]) -> str:
 
 
 def _part_regex(part: str) -> str:
-    """Return a regular expression for the pattern of one name; atomic between stars, as above."""
-    if not _WILD.search(part):
-        return re.escape(part)
+    """Return a regular expression for the pattern of one name; atomic between stars, as above.
+
+    Raises:
+        ValueError: it makes no sense.
+    """
     pieces = [""]  # between the stars
-    at = 0
-    while at < len(part):
-        if part[at] == "*":
+    for token in _TOKEN.finditer(part):
+        negation, inside, character = token.groups()
+        if token[0][0] == "*":
             pieces.append("")
-            at += 1
+        elif token[0] == "?":
+            pieces[-1] += "[^/]"
+        elif inside is not None:
+            items = "".join(_bracket_item(*item.groups()) for item in _BRACKET_ITEM.finditer(inside))
+            pieces[-1] += f"(?!/)[{'^' if negation else ''}{items}]"
+        elif token[0] in ("[", "\\"):
+            raise ValueError("a bracket without its end, or a backslash with nothing after it")
         else:
-            piece, at = _one_character(part, at)
-            pieces[-1] += piece
+            pieces[-1] += re.escape(character)
     first, *others = pieces
     if not others:
         return first
@@ -104,63 +95,50 @@ def _part_regex(part: str) -> str:
     return first + "".join(f"(?>[^/]*?{piece})" for piece in others if piece) + f"[^/]*{last}"
 
 
-def _one_character(part: str, at: int) -> tuple[str, int]:
-    """Return what matches the one character that a pattern asks for at this place, and the place after it."""
-    if part[at] == "?":
-        return "[^/]", at + 1
-    if part[at] == "[":
-        bracket = _BRACKET.match(part, at)
-        if bracket is None:
-            raise ValueError("a bracket without its end")
-        return f"(?!/)[{'^' if bracket[1] else ''}{_bracket_inside(bracket[2])}]", bracket.end()
-    if part[at] == "\\" and at + 1 == len(part):
-        raise ValueError("a backslash with nothing after it")
-    at += part[at] == "\\"
-    return re.escape(part[at]), at + 1
-
-
-def _bracket_inside(inside: str) -> str:
-    return "".join(_bracket_item(*found.groups()) for found in _BRACKET_ITEM.finditer(inside))
-
-
 def _bracket_item(low: str, high: str | None) -> str:
-    ends = [end[-1] for end in (low, high) if end]  # the last character: a backslash may come before it
-    if sorted(ends) != ends:
+    if high is None:
+        return re.escape(low)
+    if high < low:
         raise ValueError("a range that ends before it begins")
-    return "-".join(map(re.escape, ends))
+    return f"{re.escape(low)}-{re.escape(high)}"
 
 
 class Rules:
-    """What one folder's ignore files say of what lies below it."""
+    """What one folder's ignore files say of what lies below it; of several lines, the last one decides."""
 
     def __init__(self, patterns: Sequence[Pattern], *, cut: int = 0, prefix: str = "") -> None:
         """Take patterns; their folder is `cut` characters below the walk's root, or above it by `prefix`."""
-        self._cut = cut
-        self._prefix = prefix
-        self._patterns = tuple(reversed(patterns))  # the last one that speaks of a path decides
-        lasts = {pattern.last for pattern in patterns if pattern.last.strip("*")}
-        self._literals = frozenset(last for last in lasts if not _WILD.search(last))
-        self._suffixes = tuple(last[1:] for last in lasts if last[0] == "*" and not _WILD.search(last[1:]))
-        self._prefixes = tuple(last[:-1] for last in lasts if last[-1] == "*" and not _WILD.search(last[:-1]))
-        known = {*self._literals, *("*" + s for s in self._suffixes), *(p + "*" for p in self._prefixes)}
-        self._names = _any_of(_part_regex(last) for last in lasts - known)
-        starry = [pattern for pattern in patterns if not pattern.last.strip("*")]
-        self._paths = _any_of(".+" if pattern.by_name else pattern.regex for pattern in starry)
+        self._cut, self._prefix, self._patterns = cut, prefix, patterns
+        self._literals: dict[str, int] = {}  # most names are not wild: the number of a line by what it names
+        for at, found in enumerate(patterns):
+            if found.by_name and not _WILD.search(found.last):
+                ends = ("/",) if found.regex.endswith("/") else ("", "/")
+                self._literals |= {found.last + end: at for end in ends}
+        self._names, self._named = self._wild(by_name=True)
+        self._paths, self._pathed = self._wild(by_name=False)
+
+    def _wild(self, *, by_name: bool) -> tuple[re.Pattern[str], list[int]]:
+        """Return an expression with a group for each line that is no literal, the last line first."""
+        numbers = [
+            at
+            for at, found in reversed([*enumerate(self._patterns)])
+            if found.by_name == by_name and (_WILD.search(found.last) or not by_name)
+        ]
+        return re.compile("|".join(f"{self._patterns[at].regex}()" for at in numbers) or "(?!)"), numbers
 
     def verdict(self, name: str, path: str, is_folder: bool) -> bool | None:
         """Return whether a path is ignored (True), taken back (False) or not spoken of (None).
 
         `path` is from the walk's root, `name` its last part.
         """
-        if (
-            name in self._literals
-            or name.endswith(self._suffixes)
-            or name.startswith(self._prefixes)
-            or (self._names is not None and self._names.fullmatch(name))
-            or (self._paths is not None and self._paths.fullmatch(self._prefix + path[self._cut :]))
-        ):
-            return self._decide(name, self._prefix + path[self._cut :], is_folder)
-        return None
+        end = "/" if is_folder else ""
+        line = self._literals.get(name + end, -1)
+        if (found := self._names.fullmatch(name + end)) and found.lastindex:
+            line = max(line, self._named[found.lastindex - 1])
+        if self._pathed:
+            found = self._paths.fullmatch(f"{self._prefix}{path[self._cut :]}{end}")
+            line = max(line, self._pathed[found.lastindex - 1]) if found and found.lastindex else line
+        return self._patterns[line].ignores if line >= 0 else None
 
     def verdict_above(self, path: str, is_folder: bool) -> bool | None:
         """Return the verdict on a path, or that on the nearest folder above it that has one."""
@@ -171,17 +149,6 @@ class Rules:
                 return spoken
             path, is_folder = above, True
         return None
-
-    def _decide(self, name: str, path: str, is_folder: bool) -> bool | None:
-        for pattern in self._patterns:
-            if pattern.speaks_of(name, path, is_folder):
-                return pattern.ignores
-        return None
-
-
-def _any_of(expressions: Iterable[str]) -> re.Pattern[str] | None:
-    joined = "|".join(f"(?:{expression})" for expression in expressions)
-    return re.compile(joined) if joined else None
 
 
 def parse_all(lines: Iterable[str]) -> list[Pattern]:

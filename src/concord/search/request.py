@@ -13,7 +13,7 @@ from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict
 
 from concord.core.errors import BadValue, NotFound, did_you_mean, nearest
-from concord.core.given import as_texts, refused
+from concord.core.values import as_texts, refused
 from concord.text.tokens import pattern
 from concord.types import DOCUMENT_TYPES, MODES, DocumentType, Filter, Group, Mode, Request, Source
 
