@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from concord.clients.checking import GREETING
+from concord.clients.launching import GREETING
 from concord.mcp.table import TOOLS
 from support.mcp_session import BOUND_S, environment, write_docs
 

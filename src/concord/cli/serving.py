@@ -15,8 +15,7 @@ from concord.text.json_safe import JsonObject
 from concord.text.visible import one_line
 
 if TYPE_CHECKING:
-    from concord.clients.entries import Change, Client, Entry, Scope
-    from concord.clients.launching import Secrets
+    from concord.clients.entries import Change, Client, Scope
 
 _port = click.IntRange(0, 65535)
 
@@ -202,62 +201,34 @@ def _install(
     uninstall: bool,
 ) -> None:
     from concord.clients import entries
+    from concord.clients.launching import launch
 
     path = entries.config_path(client, scope, Path.cwd(), os.environ)
-    secrets = None
+    left_out: list[str] = []
     if url is not None:
         entry = entries.entry_at(client, url, token_variable)
     else:
-        entry, secrets = _started_here(flags, client, scope, roots, wanted=not uninstall)
+        given = {"--store": flags.store, "--org": flags.org}
+        allowed = "" if uninstall else flags.settings["mcp.roots"]
+        if scope == "project" and roots and allowed:
+            output.talk(
+                f"a project's file may be shared, so the folders of mcp.roots are not written: {allowed};"
+                " agents that use this entry may index what --root names instead"
+            )
+        start, left_out = launch(given, scope, roots, os.environ, allowed)
+        entry, left_out = entries.entry_for(client, start), [] if uninstall else left_out
     if only_print:
         output.talk(f"for {path}:")
         output.emit(entries.snippet(client, entry))
     else:
         change = entries.uninstall(client, path) if uninstall else entries.install(client, path, entry)
-        _show_change(flags, change, client, secrets)
-    if secrets and secrets.variables:
-        named = ", ".join(secrets.variables)
-        output.talk(f"secret, so not written: {named}; set it where {client.title} is started")
-    if secrets and secrets.passwords:
-        output.talk(
-            f"secret, so not written: {', '.join(secrets.passwords)};"
-            f" write it into ~/.pgpass, or set PGPASSWORD where {client.title} is started"
-        )
+        _show_change(flags, change, client, left_out)
+    if left_out:
+        hint = f"set it where {client.title} is started; a PostgreSQL password also goes into ~/.pgpass"
+        output.talk(f"secret, so not written: {', '.join(left_out)}; {hint}")
 
 
-def _started_here(
-    flags: Flags, client: Client, scope: Scope, roots: tuple[str, ...], *, wanted: bool
-) -> tuple[Entry, Secrets | None]:
-    """Return the entry that starts a server here, and what was left out of it."""
-    from concord.clients import entries, launching
-
-    carried = {} if scope == "project" else os.environ
-    given = {"--store": flags.store, "--org": flags.org}
-    allowed = flags.settings["mcp.roots"] if wanted else ""
-    if scope == "project" and roots and allowed:
-        output.talk(
-            f"a project's file may be shared, so the folders of mcp.roots are not written: {allowed};"
-            " agents that use this entry may index what --root names instead"
-        )
-    entry = entries.entry_for(client, launching.launch(given, scope, roots, carried, allowed))
-    return entry, launching.secrets(given, carried) if wanted else None
-
-
-def _check(flags: Flags, names: list[str]) -> int:
-    from concord.clients.checking import looked_at
-
-    sights = list(looked_at(tuple(names), Path.cwd(), os.environ))
-    heads, rows = (
-        ("client", "server", "file", ""),
-        [(s.client, s.state, s.path, s.reason or "") for s in sights],
-    )
-    wire = {"clients": [sight._asdict() for sight in sights]}
-    flags.show(wire, lambda _: output.emit(output.table(heads, rows)))
-    states = {sight.state for sight in sights}
-    return 0 if "answers" in states and "fails" not in states else NOTHING_FOUND
-
-
-def _show_change(flags: Flags, change: Change, client: Client, secrets: Secrets | None) -> None:
+def _show_change(flags: Flags, change: Change, client: Client, left_out: list[str]) -> None:
     def show(wire: JsonObject) -> None:
         if change.state == "unchanged":
             output.talk(f"{change.path} is already as it should be")
@@ -269,5 +240,15 @@ def _show_change(flags: Flags, change: Change, client: Client, secrets: Secrets 
 
     backup = str(change.backup) if change.backup else None
     wire = {"client": client.name, "path": str(change.path), "state": change.state, "backup": backup}
-    left_out = [*secrets.variables, *secrets.passwords] if secrets else []
     flags.show({**wire, "left_out": left_out}, show)
+
+
+def _check(flags: Flags, names: list[str]) -> int:
+    from concord.clients.launching import looked_at
+
+    sights = list(looked_at(names, Path.cwd(), os.environ))
+    rows = [(sight.client, sight.state, sight.path, sight.reason or "") for sight in sights]
+    table = output.table(("client", "server", "file", ""), rows)
+    flags.show({"clients": [sight._asdict() for sight in sights]}, lambda _: output.emit(table))
+    states = {sight.state for sight in sights}
+    return 0 if "answers" in states and "fails" not in states else NOTHING_FOUND

@@ -11,6 +11,7 @@ import difflib
 import json
 import os
 import re
+import shutil
 import sys
 import time
 import tomllib
@@ -75,59 +76,26 @@ class Change(NamedTuple):
         return "\n".join(lines)
 
 
-def user_file(client: Client, environment: Environment) -> Path:
-    """Return the file that a client reads whatever the project."""
-    home = Path(environment.get("HOME") or os.path.expanduser("~"))
-    config = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
-    apps = home / "Library/Application Support" if sys.platform == "darwin" else config
-    folder, _, file = client.user_file.partition("/")
-    path = {"HOME": home, "CONFIG": config, "APPS": apps}[folder] / file
-    moved = environment.get(client.moved_by) if client.moved_by else None
-    return Path(moved) / path.name if moved else path
-
-
 # Locations and keys as each client documents them, looked up in November 2026.
-CLIENTS: Mapping[str, Client] = {
-    client.name: client
-    for client in (
-        Client(
-            *("claude", "Claude Code", "mcpServers", "HOME/.claude.json", ".mcp.json"),
-            typed=True,
-            moved_by="CLAUDE_CONFIG_DIR",
-            token="${%s}",
-        ),
-        Client(
-            *("claude-desktop", "Claude Desktop", "mcpServers", "APPS/Claude/claude_desktop_config.json"),
-            url_key=None,
-        ),
-        Client(
-            *("cursor", "Cursor", "mcpServers", "HOME/.cursor/mcp.json", ".cursor/mcp.json"),
-            typed=True,
-            token="${env:%s}",
-        ),
-        Client(
-            *("vscode", "Visual Studio Code", "servers", "APPS/Code/User/mcp.json", ".vscode/mcp.json"),
-            typed=True,
-            token="${env:%s}",
-        ),
-        Client(
-            *("gemini", "Gemini CLI", "mcpServers", "HOME/.gemini/settings.json", ".gemini/settings.json"),
-            url_key="httpUrl",
-            token="$%s",
-        ),
-        Client(
-            *("windsurf", "Windsurf", "mcpServers", "HOME/.codeium/windsurf/mcp_config.json"),
-            url_key="serverUrl",
-            token="${env:%s}",
-        ),
-        Client("zed", "Zed", "context_servers", "CONFIG/zed/settings.json", ".zed/settings.json"),
-        Client(
-            *("codex", "Codex CLI", "mcp_servers", "HOME/.codex/config.toml", ".codex/config.toml"),
-            toml=True,
-            moved_by="CODEX_HOME",
-        ),
-    )
-}
+# fmt: off
+CLIENTS: Mapping[str, Client] = {client.name: client for client in (
+    Client("claude", "Claude Code", "mcpServers", "HOME/.claude.json", ".mcp.json",
+           typed=True, moved_by="CLAUDE_CONFIG_DIR", token="${%s}"),
+    Client("claude-desktop", "Claude Desktop", "mcpServers", "APPS/Claude/claude_desktop_config.json",
+           url_key=None),
+    Client("cursor", "Cursor", "mcpServers", "HOME/.cursor/mcp.json", ".cursor/mcp.json",
+           typed=True, token="${env:%s}"),
+    Client("vscode", "Visual Studio Code", "servers", "APPS/Code/User/mcp.json", ".vscode/mcp.json",
+           typed=True, token="${env:%s}"),
+    Client("gemini", "Gemini CLI", "mcpServers", "HOME/.gemini/settings.json", ".gemini/settings.json",
+           url_key="httpUrl", token="$%s"),
+    Client("windsurf", "Windsurf", "mcpServers", "HOME/.codeium/windsurf/mcp_config.json",
+           url_key="serverUrl", token="${env:%s}"),
+    Client("zed", "Zed", "context_servers", "CONFIG/zed/settings.json", ".zed/settings.json"),
+    Client("codex", "Codex CLI", "mcp_servers", "HOME/.codex/config.toml", ".codex/config.toml",
+           toml=True, moved_by="CODEX_HOME"),
+)}
+# fmt: on
 
 
 def find_client(name: str) -> Client:
@@ -139,12 +107,18 @@ def find_client(name: str) -> Client:
 
 
 def config_path(client: Client, scope: Scope, project: Path, environment: Environment) -> Path:
-    """Return the file that a client reads in a scope."""
-    if scope == "user":
-        return user_file(client, environment)
-    if client.project_file is None:
-        raise BadValue(f"{client.title} has no configuration for a project", hint="use --scope user")
-    return project / client.project_file
+    """Return the file that a client reads in a scope: in a project, or whatever the project."""
+    if scope == "project":
+        if client.project_file is None:
+            raise BadValue(f"{client.title} has no configuration for a project", hint="use --scope user")
+        return project / client.project_file
+    home = Path(environment.get("HOME") or os.path.expanduser("~"))
+    config = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
+    apps = home / "Library/Application Support" if sys.platform == "darwin" else config
+    folder, _, file = client.user_file.partition("/")
+    path = {"HOME": home, "CONFIG": config, "APPS": apps}[folder] / file
+    moved = environment.get(client.moved_by) if client.moved_by else None
+    return Path(moved) / path.name if moved else path
 
 
 def entry_for(client: Client, launch: Launch) -> Entry:
@@ -208,15 +182,15 @@ def uninstall(client: Client, path: Path) -> Change:
 
 
 def _replace(path: Path, client: Client, entry: Entry | None, hint: str) -> Change:
-    before = _read(path)
+    before, backup = _read(path), None
     try:
         after = _edited(before, client, entry)
     except (ValueError, RecursionError) as fault:
         raise BadValue(f"cannot change {path}: {fault}", hint=hint) from fault
-    if before == after:
-        return Change(path, before, after, None)
-    backup = _back_up(path) if path.exists() else None
-    _write(path, after)
+    if before != after:
+        backup = _back_up(path) if path.exists() else None
+        path.resolve().parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, after.encode(), mode=0o600)
     return Change(path, before, after, backup)
 
 
@@ -228,13 +202,11 @@ def _edited(text: str, client: Client, entry: Entry | None) -> str:
         raise ValueError(f"{client.section!r} is not {'a table' if client.toml else 'an object'}")
     if section.get(ENTRY) == entry:
         return text
-    entries = {**section, ENTRY: entry} if entry else _without(section, ENTRY)
-    wanted = {**values, client.section: entries} if entries else _without(values, client.section)
+    entries = {name: given for name, given in {**section, ENTRY: entry}.items() if given is not None}
+    wanted = {**values, client.section: entries}
+    if not entries:
+        del wanted[client.section]
     return _edited_toml(text, client, entry, wanted) if client.toml else _written_like(text, wanted)
-
-
-def _without(values: dict[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name != key}
 
 
 def _loads(text: str, client: Client) -> dict[str, Any]:
@@ -293,13 +265,5 @@ def _back_up(path: Path) -> Path:
     stem = f"{path.name}.{time.strftime('%Y%m%d-%H%M%S')}"
     names = (path.with_name(f"{stem}{suffix}.bak") for suffix in ("", *(f"-{n}" for n in range(2, 1000))))
     backup = next(name for name in names if not name.exists())
-    backup.write_bytes(path.read_bytes())
-    backup.chmod(path.stat().st_mode & 0o777)
+    shutil.copy(path, backup)
     return backup
-
-
-def _write(path: Path, text: str) -> None:
-    """Put a file in its place in one step; where the name is a link, what it leads to is replaced."""
-    target = path.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(target, text.encode(), mode=0o600)

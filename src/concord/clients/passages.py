@@ -9,24 +9,9 @@ from concord.core.arguments import MAX_TOKENS
 
 # Of each passage; `answer` and `answerable` are of the search as a whole.
 KNOWN = (
-    "citation",
-    "title",
-    "heading",
-    "path",
-    "file",
-    "page",
-    "source",
-    "type",
-    "tags",
-    "score",
-    "passage_score",
-    "confidence",
-    "found_by",
-    "freshness",
-    "warnings",
-    "document_id",
-    "chunk_id",
-)
+    "citation", "title", "heading", "path", "file", "page", "source", "type", "tags", "score",
+    "passage_score", "confidence", "found_by", "freshness", "warnings", "document_id", "chunk_id",
+)  # fmt: skip
 OF_ALL = ("answerable", "confidence_score", "answer", "generation")
 
 
