@@ -27,7 +27,7 @@ from benchmarks.measure import (
 )
 from benchmarks.synthetic import OLD_S, make_old, write_small_files
 from concord.core.config import load_settings
-from concord.files.freshness import Files
+from concord.files.state import Files
 from concord.knowledge import KnowledgeBase
 from concord.search.deadline import run_within
 from concord.search.passages import FILES_MS

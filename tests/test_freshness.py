@@ -109,7 +109,7 @@ def test_a_disk_that_does_not_answer_costs_only_what_it_would_have_told(
             never.wait(60)
         return lstat(path, **options)
 
-    monkeypatch.setattr("concord.files.freshness.os.lstat", hung)
+    monkeypatch.setattr("concord.files.state.os.lstat", hung)
     monkeypatch.setattr(passages, "FILES_MS", 20.0)
     answer = kb.search("heron stands")
     monkeypatch.undo()

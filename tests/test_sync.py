@@ -18,9 +18,8 @@ from msgspec.structs import replace
 
 from concord.cli.words import in_words
 from concord.core.errors import NotFound, NotIndexable, Unreadable
-from concord.files.freshness import Files, may_be_another
 from concord.files.opening import read_unchanging
-from concord.files.state import Memo, read_memo, write_memo
+from concord.files.state import Files, Memo, may_be_another, read_memo, write_memo
 from concord.files.walk import Found
 from concord.index import documents
 from concord.index.sources import register

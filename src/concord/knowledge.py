@@ -608,6 +608,6 @@ class KnowledgeBase:
         return Syncing(self.parts)
 
     def _named(self, name: str) -> Source:
-        from concord.files.sources import find_source
+        from concord.core.places import find_source
 
         return find_source(name, self.store.catalog.snapshot().sources)

@@ -23,9 +23,9 @@ from concord.core.arguments import Arguments, NoteFields
 from concord.core.config import Settings, load_settings
 from concord.core.errors import KBError
 from concord.core.leaving import leave
+from concord.core.places import working_in
 from concord.core.protocols import Progress
 from concord.core.values import check_org
-from concord.core.working_folder import working_in
 from concord.engine.place import Channel, Listener, place_of
 from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
 from concord.mcp.server_state import Bases, RecentNotes, Root, ServerState, allowed_roots

@@ -1,34 +1,167 @@
-"""What was a source like when it was last synced, and is it still? Its disk, its files, those without text.
+"""What has become of a source's files since they were indexed? Size and time tell as a rule, else content.
 
-What a sync writes down for the next one is JSON, which a store keeps without reading it. A migration leaves
-its marks in the same place: whether a copy is finished, and what it was like then.
+A file that is gone is taken for deleted only where its source is still there: if that is out of reach too (a
+disk that is not mounted, a knowledge base filled on another machine), nothing is known. A disk that was
+unmounted leaves a folder of the same name, as a rule an empty one. So every sync writes down where the disk
+of a source is mounted. If that is elsewhere the next time, and nothing that is indexed is there, the disk is
+what is missing. Device numbers would tell less: many change with every start of a machine.
 
-A disk that was unmounted leaves a folder of the same name, as a rule an empty one. So every sync writes down
-where the disk of a source is mounted. If that is elsewhere the next time, and nothing that is indexed is
-there, the disk is what is missing. Device numbers would tell less: many change with every start of a machine.
+What a sync writes down for the next one is JSON, which a store keeps without reading it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct, field
 
 from concord import __version__
-from concord.core import plugins
 from concord.core.errors import Action, Hint, Unreadable
-from concord.files.freshness import is_settled, may_be_another
-from concord.files.opening import open_of_source
-from concord.files.walk import Found, Skipped, walk_source
-from concord.store.contract import Catalog
-from concord.types import FileState, Source
+from concord.types import Document, FileState, Freshness, Source
+
+if TYPE_CHECKING:
+    from concord.files.walk import Found
+    from concord.store.contract import Catalog
 
 Entry = list[int | str]  # the state of a file, then why it holds no text
+
+MAX_HASHED = 1_000_000  # bytes; a larger file whose stat changed is taken as changed, to answer in time
+RACY_NS = 2_000_000_000  # a file saved this shortly before it was read may be saved again with the same time
+# Taken off the time that is remembered of such a file: the next sync looks inside, filters by date hold good.
+UNSETTLED_NS = 1
+# Files may claim to be of any year. Stores keep 64 bits of nanoseconds: September 1677 to April 2262.
+_EARLIEST_NS, _LATEST_NS = -(2**63), 2**63 - 1
+_GONE = (FileNotFoundError, NotADirectoryError)
 _UNFINISHED = "unfinished copy"  # the key of a mark; the value is a generation
+
+
+class Files:
+    """The files behind the documents of one answer, each looked at once.
+
+    `memo` returns what was written down of a source, by its id: if a file is gone, which disk it was on.
+    """
+
+    def __init__(self, sources: Sequence[Source], memo: Callable[[str], str]) -> None:
+        self._sources = {source.id: source for source in sources}
+        self._memo = memo
+        self._stats: dict[str, os.stat_result | None] = {}  # by document; None where there is no file
+        self._is_mounted: dict[str, bool] = {}  # by source
+        self.answers = 0  # how often the disk has answered
+
+    def knows(self, document: Document) -> bool:
+        """Whether a document is of one of the sources."""
+        return document.source_id in self._sources
+
+    def needs_no_disk(self, document: Document) -> bool:
+        """Whether what has become of a document's file is known without the disk."""
+        source = self._sources[document.source_id]
+        if source.path is None:
+            return True
+        if document.id not in self._stats:
+            return False
+        status = self._stats[document.id]
+        return source.id in self._is_mounted if status is None else not _is_read(document, status)
+
+    def is_deleted(self, document: Document) -> bool:
+        """Whether a document had a file that is gone while its source is still there; never opens a file."""
+        source = self._sources[document.source_id]
+        is_gone = source.path is not None and self._stat(document) is None and self._has_root(source)
+        self.answers += 1
+        return is_gone
+
+    def freshness(self, document: Document) -> Freshness | None:
+        """Return what has become of a document's file; None where its whole source is out of reach."""
+        source = self._sources[document.source_id]
+        status = self._stat(document)
+        if source.path is None:
+            return "fresh"
+        if status is None:
+            return "deleted" if self._has_root(source) else None
+        state = _compared(document, source.file_of(document.path) or "", status)
+        self.answers += 1
+        return state
+
+    def _stat(self, document: Document) -> os.stat_result | None:
+        """Return a file's state; None if it is gone, an empty state if it cannot be looked at."""
+        if document.id not in self._stats:
+            path, status = self._sources[document.source_id].file_of(document.path), None
+            try:
+                status = os.lstat(path) if path is not None else None
+            except _GONE:
+                pass
+            except OSError:
+                status = os.stat_result((0,) * 10)  # size 0, which no indexed file has
+            self._stats[document.id] = status
+        return self._stats[document.id]
+
+    def _has_root(self, source: Source) -> bool:
+        if source.id not in self._is_mounted:
+            is_there = os.path.isdir(root_folder(source))
+            self._is_mounted[source.id] = is_there and not _is_elsewhere(
+                source, read_memo(self._memo(source.id))
+            )
+        return self._is_mounted[source.id]
+
+
+def _is_read(document: Document, now: os.stat_result) -> bool:
+    """Whether only its content tells if a file has changed."""
+    if now.st_size != document.size or document.size > MAX_HASHED:
+        return False
+    is_same = storable_ns(now.st_mtime_ns) == document.mtime_ns
+    return not is_same or may_be_another(now.st_ctime_ns, document.indexed_at)
+
+
+def _compared(document: Document, path: str, now: os.stat_result) -> Freshness:
+    if now.st_size != document.size:
+        return "changed"
+    since_indexed = storable_ns(now.st_mtime_ns) - document.mtime_ns
+    if not _is_read(document, now):
+        return "fresh" if since_indexed in (0, UNSETTLED_NS) else "changed"
+    try:
+        return "fresh" if _hash(path) == document.file_hash else "changed"
+    except _GONE:
+        return "deleted"
+    except OSError:  # forbidden, or a folder or a link by now: nothing there can be read as the document
+        return "changed"
+
+
+def _hash(path: str) -> str:
+    import hashlib  # 3 ms, which most answers need not pay
+
+    from concord.files.opening import open_of_source
+
+    with open(path, "rb", opener=open_of_source) as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def may_be_another(ctime_ns: int, read_at: float) -> bool:
+    """Whether a file with an unchanged size and modification time may still hold something else.
+
+    A file that was moved there, unpacked or synchronised keeps its modification time; its ctime shows it.
+    """
+    return ctime_ns >= read_at * 1e9 - RACY_NS
+
+
+def storable_ns(moment_ns: int) -> int:
+    """Return a moment, or the nearest one that every store can keep.
+
+    Both sides of a comparison have to go through it, so that equal moments stay equal.
+    """
+    return max(_EARLIEST_NS, min(moment_ns, _LATEST_NS))
+
+
+def settled_mtime(found: Found) -> int:
+    """Return the modification time to remember, which is not the file's while it may hide another save."""
+    return found.mtime_ns if _is_settled(found) else found.mtime_ns - UNSETTLED_NS
+
+
+def _is_settled(found: Found) -> bool:
+    """Whether another save would show by the file's modification time."""
+    return time.time_ns() - found.mtime_ns >= RACY_NS
 
 
 class Memo(Struct, frozen=True):
@@ -56,7 +189,7 @@ def write_memo(memo: Memo) -> str:
 
 def unfinished_copy(generation: int) -> str:
     """Return the memo of an unfinished copy of this generation: any other change would raise that number."""
-    return json.dumps({_UNFINISHED: generation})
+    return msgspec.json.encode({_UNFINISHED: generation}).decode()
 
 
 class Textless:
@@ -69,24 +202,22 @@ class Textless:
     def reason(self, found: Found) -> str | None:
         """Return why a file holds no text; None if it has changed since, or was never found to hold none."""
         entry = self._known.get(found.relative)
-        if entry is None or entry[:-1] != _state(found):
+        if entry is None or entry[:-1] != [found.size, found.mtime_ns, found.ctime_ns]:
             return None
         self.met[found.relative] = entry
         return str(entry[-1])
 
     def add(self, found: Found, reason: str) -> None:
         """Remember a file, unless another save might not show by its modification time."""
-        if is_settled(found):
-            self.met[found.relative] = [*_state(found), reason]
+        if _is_settled(found):
+            self.met[found.relative] = [found.size, found.mtime_ns, found.ctime_ns, reason]
 
 
 def readers() -> list[str]:
     """Return what decides whether a file holds text: this version, and the extractors that are installed."""
+    from concord.core import plugins
+
     return [__version__, *plugins.names("extractors")]
-
-
-def _state(found: Found) -> list[int]:
-    return [found.size, found.mtime_ns, found.ctime_ns]
 
 
 def root_folder(source: Source) -> str:
@@ -110,14 +241,14 @@ def _is_mount(folder: str) -> bool:
         return False
 
 
-def is_elsewhere(source: Source, memo: Memo) -> bool:
+def _is_elsewhere(source: Source, memo: Memo) -> bool:
     """Whether a source's files are looked for on another disk than they were found on."""
     return memo.mount is not None and memo.mount != mount_point(source)
 
 
 def check_disk(source: Source, documents: Iterable[str], memo: Memo) -> None:
     """Check that a source has not lost its disk; `documents` are the paths of what is indexed of it."""
-    if not is_elsewhere(source, memo):
+    if not _is_elsewhere(source, memo):
         return
     files = [source.file_of(path) or "" for path in documents]
     if files and not any(map(os.path.lexists, files)):
@@ -125,9 +256,7 @@ def check_disk(source: Source, documents: Iterable[str], memo: Memo) -> None:
             f"{source.path} looks unmounted: it was on the disk mounted at {memo.mount}, is on the one"
             f" at {mount_point(source)} now, and none of its files is there",
             hint=Hint(
-                Action.REMOVE,
-                "mount it again, or {remove}; its index is kept until then",
-                source=source.name,
+                Action.REMOVE, "mount it again, or {remove}; its index is kept until then", source=source.name
             ),
         )
 
@@ -140,16 +269,16 @@ def is_as_indexed(found: Found, state: FileState) -> bool:
 
 def is_unchanged(source: Source, catalog: Catalog, max_bytes: int) -> bool:
     """Whether all files of a source are as they were indexed, and no others are there; writes nothing."""
+    from concord.files.walk import Found, walk_source
+
     memo, known = read_memo(catalog.sync_state(source.id)), catalog.file_states(source.id)
     check_disk(source, known, memo)
     textless = Textless(memo)
     for found in walk_source(source, max_bytes):
-        if isinstance(found, Skipped):
-            continue
-        state = known.pop(source.path_of(found.relative), None)
-        is_same = textless.reason(found) if state is None else _holds_the_same(found, state)
-        if not is_same:
-            return False
+        if isinstance(found, Found):
+            state = known.pop(source.path_of(found.relative), None)
+            if not (textless.reason(found) if state is None else _holds_the_same(found, state)):
+                return False
     return not known
 
 
@@ -158,7 +287,6 @@ def _holds_the_same(found: Found, state: FileState) -> bool:
     if is_as_indexed(found, state) or found.size != state.size:
         return found.size == state.size
     try:
-        with open(found.path, "rb", opener=open_of_source) as file:
-            return hashlib.sha256(file.read()).hexdigest() == state.file_hash
+        return _hash(os.fspath(found.path)) == state.file_hash
     except OSError:
         return False

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from concord.core.errors import Action, BadValue, Hint, NotFound, Unreadable, UsageError
-from concord.files.freshness import storable_ns
 from concord.files.ignore import (
     SECRET_FILES,
     SECRET_FOLDERS,
@@ -30,6 +29,7 @@ from concord.files.ignore import (
     unwanted_rules,
 )
 from concord.files.opening import unlinked_folder
+from concord.files.state import storable_ns
 from concord.types import Source
 
 

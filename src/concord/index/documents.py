@@ -14,7 +14,7 @@ from msgspec.structs import astuple, replace
 
 from concord.core.errors import BadValue
 from concord.core.reports import FILE_COUNTS, Failure, PartlyRead, SyncReport, partly_read
-from concord.files.freshness import may_be_another, settled_mtime
+from concord.files.state import may_be_another, settled_mtime
 from concord.files.walk import Found
 from concord.store.contract import Catalog
 from concord.text.chunk import ChunkSize

@@ -21,7 +21,7 @@ from concord.core.batches import batched
 from concord.core.errors import Action, BadValue, Hint, NotFound
 from concord.core.protocols import Embedder
 from concord.core.values import as_texts
-from concord.files.freshness import storable_ns
+from concord.files.state import storable_ns
 from concord.index.documents import WHOLE_DOCUMENTS
 from concord.index.links import find_mentions
 from concord.index.sources import notes_source

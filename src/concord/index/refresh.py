@@ -11,9 +11,9 @@ from threading import Event
 from msgspec import Struct
 
 from concord.core.errors import NotFound, ReadOnlyStore, StoreBusy, Unavailable, Unreadable, joined
+from concord.core.places import holder
 from concord.core.protocols import Progress
 from concord.core.reports import Failure, SyncReport
-from concord.files.sources import holder
 from concord.files.state import is_unchanged
 from concord.files.walk import leaves_out
 from concord.files.watch import WatchTools, watch

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from concord.core.arguments import MAX_ABOUT
 from concord.core.batches import batched
 from concord.core.errors import Action, BadValue, Hint, NotFound
-from concord.core.working_folder import placed
+from concord.core.places import placed
 from concord.files.walk import count_unlike, walk
 from concord.index.documents import UPDATED_AT_ONCE
 from concord.store.contract import Catalog, Select

@@ -17,8 +17,7 @@ from typing import NamedTuple
 from concord.core.errors import Action, Hint, KBError, Unreadable, joined
 from concord.core.protocols import Embedder, Progress
 from concord.core.reports import CheckName, FaultName, Finding, SourceSummary, Stats, SyncReport
-from concord.files.freshness import Files
-from concord.files.state import check_disk, read_memo
+from concord.files.state import Files, check_disk, read_memo
 from concord.files.walk import Skipped, walk_source
 from concord.index.embedding import embed_pending
 from concord.store.contract import Catalog, Select, Store

@@ -76,7 +76,7 @@ class Measuring:
             NotFound: no source of that name.
             BadValue: nobody wrote such pairs, or the folder cannot be written.
         """
-        from concord.files.sources import find_source
+        from concord.core.places import find_source
         from concord.quality.apart import copy_without, save_beir
         from concord.quality.collection import settings_at
         from concord.quality.own_evaluation import evaluate_pairs

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from concord.core.errors import Action, BadValue, Hint, NotFound, shown
+from concord.core.places import holder, placed
 from concord.core.reports import DocumentSlice
-from concord.core.working_folder import placed
-from concord.files.freshness import Files
-from concord.files.sources import holder
+from concord.files.state import Files
 from concord.store.contract import Catalog, document_by_id, documents_at, source_by_id
 from concord.text.citations import Citation, citation_of, cite, extent, parse_citation, readings
 from concord.text.clean import encodable

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from concord.files.freshness import Files
+from concord.files.state import Files
 from concord.search.blend import smoothed_idfs
 from concord.search.judge import Judged
 from concord.search.passages import is_excluded, unless_disk_hangs

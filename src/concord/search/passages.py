@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from concord.files.freshness import Files
+from concord.files.state import Files
 from concord.search.deadline import Task
 from concord.search.fuse import stretched
 from concord.text.citations import cite

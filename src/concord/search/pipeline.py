@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.core.errors import Action, Hint, joined
-from concord.files.freshness import Files
+from concord.files.state import Files
 from concord.search.boost import boost
 from concord.search.calibration import for_words
 from concord.search.deadline import Deadline, Stages

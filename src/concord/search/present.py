@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from concord.files.freshness import Files
+from concord.files.state import Files
 from concord.search.blend import smoothed_idfs
 from concord.search.boost import line_to_show
 from concord.search.calibration import ReaderCuts

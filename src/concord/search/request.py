@@ -138,7 +138,7 @@ def filter_of(
     """
     source_id = None
     if request.source:
-        from concord.files.sources import find_source  # late: most searches name no source
+        from concord.core.places import find_source  # late: most searches name no source
 
         source_id = find_source(request.source, sources).id
     return Filter(
@@ -191,7 +191,7 @@ def _glob(path: str, sources: Sequence[Source], is_folder: Callable[[str], bool]
 
 def _cited(path: str, sources: Sequence[Source]) -> str:
     """Return the citation path, or the glob, of a place on disk."""
-    from concord.files.sources import holder  # late: most paths are no places on disk
+    from concord.core.places import holder  # late: most paths are no places on disk
 
     wildcard = _WILDCARD.search(path)
     cut = path.rindex("/", 0, wildcard.start()) if wildcard else len(path.rstrip("/"))

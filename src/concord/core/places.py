@@ -1,15 +1,37 @@
-"""Which source is meant by a name, and which holds a path?"""
+"""What does a path or a name mean? A path begins where the client is; a name is that of a source.
+
+An engine works for clients in many folders at once, and a process has one. Whoever works for a client says
+so once; threads that carry the context on see the client's folder, too.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from concord.core.errors import Action, Hint, NotFound, joined
-from concord.core.working_folder import placed
 from concord.types import Source
 
 SHORT_ID = 4  # characters of an id that are enough, if they fit only one
+
+_folder: ContextVar[str] = ContextVar("folder", default="")  # empty: the process's own
+
+
+def placed(path: str | os.PathLike[str]) -> str:
+    """Return a path that begins where the client is; an absolute one stays."""
+    return os.path.join(_folder.get(), path)
+
+
+@contextmanager
+def working_in(folder: str) -> Iterator[None]:
+    """Let relative paths begin in this folder, in the block and in what it calls."""
+    token = _folder.set(folder)
+    try:
+        yield
+    finally:
+        _folder.reset(token)
 
 
 def find_source(name: str, sources: Sequence[Source]) -> Source:
