@@ -22,8 +22,10 @@ Origin = Literal["default", "file", "environment", "flag", "implied"]
 APP = "concord"
 _HAS_XDG = sys.platform == "linux"
 _OF_A_CALL = ("org", "mcp.roots", "engine.start")
-_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
-_TRUTHS = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}
+_TRUTHS = {
+    **dict.fromkeys(("true", "1", "yes", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "off"), False),
+}
 _OURS = ("KB_HOME", "KB_TEST_", "KB_BENCH_")  # variables with our prefix that are not settings
 
 
@@ -96,20 +98,17 @@ def load_settings(
     """Resolve every setting: default < file < environment < overrides (None in an override is 'not said')."""
     environment = os.environ if environment is None else environment
     paths = find_paths(environment)
+    named = {setting.environment_name: setting.key for setting in SETTINGS}
     values = {setting.key: Resolved(setting.default, "default") for setting in SETTINGS}
     values |= _layer(read_file(paths.config_file), "file")
-    named = {setting.environment_name: setting.key for setting in SETTINGS}
-    values |= _layer(
-        {key: environment[name] for name, key in named.items() if name in environment}, "environment"
-    )
-    values |= _layer({k: v for k, v in (overrides or {}).items() if v is not None}, "flag")
-    values |= _implied(values)
-    strangers = [
-        name
-        for name in environment
-        if name.startswith("KB_") and name not in named and not name.startswith(_OURS)
-    ]
-    return Settings(values, paths, tuple(_stranger_warning(name, named) for name in sorted(strangers)))
+    set_there = {key: environment[name] for name, key in named.items() if name in environment}
+    values |= _layer(set_there, "environment")
+    values |= _layer({key: value for key, value in (overrides or {}).items() if value is not None}, "flag")
+    if values["rerank.model"].value and values["rerank.provider"].origin == "default":
+        values["rerank.provider"] = Resolved("cross_encoder", "implied")  # who names one wants it asked
+    ours = {*named, *(name for name in environment if name.startswith(_OURS))}
+    strangers = sorted(name for name in environment if name.startswith("KB_") and name not in ours)
+    return Settings(values, paths, tuple(_stranger_warning(name, named) for name in strangers))
 
 
 def fingerprint(settings: Settings, environment: Mapping[str, str] | None = None) -> str:
@@ -130,40 +129,24 @@ def fingerprint(settings: Settings, environment: Mapping[str, str] | None = None
     return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def _implied(values: Mapping[str, Resolved]) -> dict[str, Resolved]:
-    """Return what is meant by what was set: whoever names a cross-encoder wants it asked."""
-    named, provider = values["rerank.model"], values["rerank.provider"]
-    if not named.value or provider.origin != "default":
-        return {}
-    return {"rerank.provider": Resolved("cross_encoder", "implied")}
-
-
 def find_paths(environment: Mapping[str, str]) -> Paths:
     """Return our directories: under KB_HOME when it is set, else where the platform wants them."""
-    platforms = _platform_paths(environment)
+    hub = _hub(environment)
+    if _HAS_XDG:
+        names = (
+            ("XDG_DATA_HOME", ".local/share"),
+            ("XDG_CACHE_HOME", ".cache"),
+            ("XDG_CONFIG_HOME", ".config"),
+        )
+        data, cache, config = (_xdg(environment, name, otherwise) for name, otherwise in names)
+    else:
+        import platformdirs as dirs  # late: it loads a dozen modules, a tenth of the time of a quick search
+
+        data, cache, config = dirs.user_data_dir(APP), dirs.user_cache_dir(APP), dirs.user_config_dir(APP)
     if home := environment.get("KB_HOME"):
         root = os.path.abspath(os.path.expanduser(home))
-        data, cache = os.path.join(root, "data"), os.path.join(root, "cache")
-        return Paths(data, cache, root, platforms.hub, platforms.cache)
-    return platforms
-
-
-def _platform_paths(environment: Mapping[str, str]) -> Paths:
-    if _HAS_XDG:
-        return Paths(
-            _xdg(environment, "XDG_DATA_HOME", ".local/share"),
-            _xdg(environment, "XDG_CACHE_HOME", ".cache"),
-            _xdg(environment, "XDG_CONFIG_HOME", ".config"),
-            _hub(environment),
-        )
-    import platformdirs  # late: it loads a dozen modules, a tenth of the time of a quick search
-
-    return Paths(
-        platformdirs.user_data_dir(APP),
-        platformdirs.user_cache_dir(APP),
-        platformdirs.user_config_dir(APP),
-        _hub(environment),
-    )
+        return Paths(os.path.join(root, "data"), os.path.join(root, "cache"), root, hub, cache)
+    return Paths(data, cache, config, hub)
 
 
 def _xdg(environment: Mapping[str, str], name: str, otherwise: str, part: str = APP) -> str:
@@ -210,9 +193,8 @@ def write_setting(path: str, key: str, raw: str) -> None:
     if os.path.exists(path):
         with open(path, encoding="utf-8-sig", newline="") as file:
             text = file.read()
-    document = tomlkit.parse(text)
-    table: Any = document
-    *tables, name = key.split(".")
+    table: Any = tomlkit.parse(text)
+    document, (*tables, name) = table, key.split(".")
     for part in tables:
         table = table.setdefault(part, tomlkit.table())
     table[name] = value
@@ -231,29 +213,23 @@ def find_setting(key: str) -> Setting:
 def parse_value(key: str, raw: Any) -> Any:
     """Return a raw value as its setting's type."""
     setting = find_setting(key)
-    value = _converted(setting, raw)
-    if setting.choices and value not in setting.choices:
-        raise BadValue(f"{key} cannot be {value!r}", hint="one of: " + ", ".join(setting.choices))
-    if setting.minimum is not None and not value >= setting.minimum:
-        raise BadValue(f"{key} cannot be {value}", hint=f"at least {setting.minimum:g}")
-    if setting.maximum is not None and value > setting.maximum:
-        raise BadValue(f"{key} cannot be {value}", hint=f"at most {setting.maximum:g}")
-    return value
-
-
-def _converted(setting: Setting, raw: Any) -> Any:
     kind = type(setting.default)
     try:
-        if kind is bool:
-            return _TRUTHS[str(raw).lower()]
-        if isinstance(raw, (bool, list, dict)):
+        if kind is not bool and isinstance(raw, (bool, list, dict)):
             raise ValueError
-        return kind(raw)
+        value: Any = _TRUTHS[str(raw).lower()] if kind is bool else kind(raw)
     except (TypeError, ValueError, KeyError, OverflowError) as fault:
         wanted = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[kind]
-        raise BadValue(
-            f"{setting.key} must be {wanted}, not {raw!r}", hint=f"{setting.doc}; default {setting.default}"
-        ) from fault
+        hint = f"{setting.doc}; default {setting.default}"
+        raise BadValue(f"{key} must be {wanted}, not {raw!r}", hint=hint) from fault
+    least, most = setting.minimum, setting.maximum
+    if setting.choices and value not in setting.choices:
+        raise BadValue(f"{key} cannot be {value!r}", hint="one of: " + ", ".join(setting.choices))
+    if least is not None and not value >= least:
+        raise BadValue(f"{key} cannot be {value}", hint=f"at least {least:g}")
+    if most is not None and value > most:
+        raise BadValue(f"{key} cannot be {value}", hint=f"at most {most:g}")
+    return value
 
 
 def _layer(raw: Mapping[str, Any], origin: Origin) -> dict[str, Resolved]:

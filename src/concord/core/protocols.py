@@ -48,15 +48,10 @@ class FileBeingRead(Protocol):
 
 
 class FileReader(Protocol):
-    """Turns any file into text, choosing the extractor."""
+    """Turns any file into text, choosing the extractor; it raises what `FileBeingRead.result` does."""
 
     def begin(self, data: bytes, name: str) -> FileBeingRead:
-        """Have a file read.
-
-        Raises:
-            NotIndexable: there is no text in it.
-            ExtractionError: its text cannot be extracted.
-        """
+        """Have a file read."""
         ...
 
     def close(self) -> None:
@@ -85,12 +80,7 @@ class PictureReader(Protocol):
     """Reads what stands in scans and pictures; a page takes seconds."""
 
     def read(self, data: bytes, name: str, progress: Progress) -> Extracted:
-        """Return the text of a file with that of its pictures.
-
-        Raises:
-            NotIndexable: no words are seen in it.
-            ExtractionError: it cannot be read.
-        """
+        """Return the text of a file with that of its pictures; raises what `FileBeingRead.result` does."""
         ...
 
     def areas(self, data: bytes, name: str, page: int, text: str) -> list[Area]:
@@ -149,21 +139,17 @@ class Embedder(Protocol):
 
 
 class Strategy(Protocol):
-    """One independent way to look for an answer.
+    """One independent way to look for an answer; whatever it raises is named in the answer, which goes on.
 
-    A lexical one is made with the store's `LexicalIndex`, and its scores are of the scale of BM25; a semantic
-    one with the `VectorIndex` and the `Embedder` of one model, and its scores are cosines.
+    A lexical one is made with the store's words, and its scores are of the scale of BM25; a semantic one with
+    the `VectorIndex` and the `Embedder` of one model, and its scores are cosines.
     """
 
     name: str
     leg: Leg
 
     def search(self, query: Query) -> RankedList:
-        """Return `query.candidates` chunks, best first, and behind them the scores of more if known.
-
-        Raises:
-            Exception: whatever its engine raises; the answer names the strategy and goes on.
-        """
+        """Return `query.candidates` chunks, best first, and behind them the scores of more if known."""
         ...
 
 
@@ -208,16 +194,12 @@ class Semantic(Strategy, Similarity, Protocol):
 
 
 class Reranker(Protocol):
-    """Reorders the few chunks whose texts have been read."""
+    """Reorders the few chunks whose texts have been read; whatever it raises, the answer keeps its order."""
 
     name: str
 
     def rerank(self, query: str, ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Ranked]:
-        """Return the same chunks in a better order, with scores to match, best first.
-
-        Raises:
-            Exception: whatever its engine raises; the answer names it and keeps the order that it had.
-        """
+        """Return the same chunks in a better order, with scores to match, best first."""
         ...
 
     def close(self) -> None:
