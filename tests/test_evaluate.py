@@ -26,7 +26,7 @@ def test_every_mode_has_every_measure_and_each_is_a_share(knowledge: KnowledgeBa
     assert all(set(values) == set(MEASURES) for values in found.measures.values())
     assert all(0 <= value <= 1 for values in found.measures.values() for value in values.values())
     assert found.measures["bm25"]["P@1"] > 0.8
-    assert (found.documents, found.queries, sum(of.queries for of in found.query_types.values())) == (
+    assert (found.documents, found.queries, sum(found.kinds.values())) == (
         30,
         60,
         60,
@@ -131,9 +131,8 @@ def test_questions_that_nothing_answers_need_no_documents_of_their_own(
 
 
 @pytest.mark.promise("B.eval.latency")
-def test_every_mode_and_every_query_type_has_its_latency(knowledge: KnowledgeBase, tmp_path: Path):
+def test_every_mode_has_its_latency(knowledge: KnowledgeBase, tmp_path: Path):
     found = knowledge.measuring.evaluate(things(tmp_path / "set"))
     assert list(found.mode_latency_ms) == list(MODES)
-    by_type = [of.latency_ms for of in found.query_types.values()]
-    for latency in (found.latency_ms, *found.mode_latency_ms.values(), *by_type):
+    for latency in (found.latency_ms, *found.mode_latency_ms.values()):
         assert 0 < latency["p50"] <= latency["p95"]

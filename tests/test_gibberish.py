@@ -31,6 +31,7 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]
         yield knowledge
 
 
+@pytest.mark.promise("B.gibberish")
 def test_a_query_of_which_no_word_is_known_ends_in_no_results(bundled: KnowledgeBase):
     answer = bundled.search(GIBBERISH)
     assert (answer.hits, answer.confidence, answer.answerable) == ((), "no_results", False)

@@ -47,7 +47,7 @@ def test_the_area_under_the_curve_counts_ties_half():
     assert auroc([], [0.9]) == 0.5
 
 
-@pytest.mark.promise("B.eval.answerability", "B.gibberish")
+@pytest.mark.promise("B.eval.answerability")
 def test_queries_of_another_collection_are_told_from_its_own(knowledge: KnowledgeBase, tmp_path: Path):
     found = knowledge.measuring.evaluate(
         things(tmp_path / "set"), unanswerable=[recipes(tmp_path / "recipes")]
@@ -56,7 +56,6 @@ def test_queries_of_another_collection_are_told_from_its_own(knowledge: Knowledg
     assert (known.foreign, len(found.foreign["recipes"])) == (3, 3)
     assert 30 < known.own <= 60
     assert known.auroc > 0.9
-    assert found.gibberish.highest < found.gibberish.own_median
 
 
 @pytest.mark.promise("B.eval.answerability")

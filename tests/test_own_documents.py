@@ -9,8 +9,8 @@ import pytest
 
 from concord import KnowledgeBase
 from concord.core.errors import BadValue
-from concord.quality.apart import without
-from concord.quality.own_evaluation import interval
+from concord.quality.apart import copied
+from concord.quality.metrics import interval
 from concord.quality.own_pairs import OF_A_DOCUMENT, Pair, own_pairs
 
 FILLER = (
@@ -71,10 +71,10 @@ def test_a_link_stands_for_the_document_that_it_leads_to(manual: KnowledgeBase):
 
 def test_words_that_are_asked_are_nowhere_in_the_copy_that_is_asked(manual: KnowledgeBase):
     pairs = pairs_of(manual)
-    copies = {copied.original.id: copied for copied in without(pairs, manual.store)}
+    copies = {copy.original.id: copy for copy in copied(pairs, manual.store)}
     for pair in pairs:
         for id, _ in pair.hidden:
-            pieces = copies[id].pieces()
+            pieces = copies[id].pieces
             said = [
                 copies[id].document.title,
                 *(words for piece in pieces for words in (piece.text, *piece.heading)),
@@ -126,14 +126,14 @@ def test_kb_eval_auto_prints_intervals_keeps_the_pairs_and_leaves_the_base_as_it
     before = kb("stats", "--json").out
     status, out, _ = kb("eval", "--auto", "--save", "kept", "--report", "page.html", "--run", "runs")
     assert status == 0
-    assert "your own documents: 8 documents, 8 pairs (8 title)" in out
+    assert "your own documents: 8 documents, 8 chunks, 8 queries (8 title)" in out
     assert "best mode: " in out
     assert "leave-out twins" in out
     assert (tmp_path / "page.html").read_text().count("<svg") == 3
     told = json.loads(kb("eval", "--auto", "--n", "5", "--json").out)
     assert told["kinds"] == {"title": 5}
     assert told["intervals"]["auto"]["nDCG@10"]["mean"] == told["measures"]["auto"]["nDCG@10"]
-    assert told["twins"]["foreign"] == 2  # a quarter of the documents is left out
+    assert told["answerability"]["leave-out twins"]["foreign"] == 2  # a quarter of the documents is left out
     assert json.loads(kb("stats", "--json").out)["documents"] == json.loads(before)["documents"]
     assert "quality" in kb("stats").out
     # What was kept is a collection like any other.
@@ -163,7 +163,7 @@ def test_kb_eval_takes_questions_and_the_files_that_are_expected(kb, tmp_path: P
     told = json.loads(kb("eval", "asked.json", "--json").out)
     assert told["kinds"] == {"exact": 1, "alias": 1}
     assert told["measures"]["bm25"]["RR"] == 1
-    assert told["twins"] is None
+    assert told["answerability"] == {}
     (tmp_path / "asked.json").write_text("[]")
     status, _, err = kb("eval", "asked.json")
     assert (status, "cannot read" in err) == (2, True)

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from concord.core.reports import DocumentSlice, Slices
     from concord.knowledge import KnowledgeBase
     from concord.quality.evaluate import Evaluation
-    from concord.quality.own_evaluation import OwnEvaluation
     from concord.quality.refit import Refit
     from concord.types import Answer, Document, Level, Request
 
@@ -270,7 +269,7 @@ def _eval_report(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonOb
     return {"report": report, "note": None if report else none}
 
 
-def evaluated(kb: KnowledgeBase, args: Evaluate, progress: Progress) -> Evaluation | OwnEvaluation:
+def evaluated(kb: KnowledgeBase, args: Evaluate, progress: Progress) -> Evaluation:
     """Evaluate search on a judged collection, on questions in a file, or on one's own documents."""
     from pathlib import Path  # late: no search needs it
 

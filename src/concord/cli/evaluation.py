@@ -16,9 +16,7 @@ from concord.core.arguments import OWN_PAIRS, Calibrate, Evaluate
 
 if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation, Review
-    from concord.quality.own_evaluation import OwnEvaluation
     from concord.quality.refit import Refit
-    from concord.quality.report import Part
 
 _file = click.Path(path_type=Path)
 _count = click.IntRange(min=1)
@@ -65,7 +63,7 @@ def evaluate(flags: Flags, auto: bool, run: Path | None, report: Path | None, **
         refuse(f"--{of_auto[0]} goes with --auto")
     asked = Evaluate(**{**given, "n": given["n"] or OWN_PAIRS})
     with opened(flags, must_exist=auto or os.path.isfile(folder or "")) as knowledge:
-        found: Evaluation | OwnEvaluation = run_on(knowledge, "eval", asked, wants_value=True)
+        found: Evaluation = run_on(knowledge, "eval", asked, wants_value=True)
         judged = knowledge.measuring.review()
     _write(found, run, report)
     if flags.as_json:
@@ -73,12 +71,15 @@ def evaluate(flags: Flags, auto: bool, run: Path | None, report: Path | None, **
 
         output.emit_json({**report_to_json(found), "feedback": report_to_json(judged)})
     else:
-        parts, _ = _parts(found)
-        said = [f"{part.said}\n{output.table(*part.table)}" if part.table else part.said for part in parts]
+        from concord.quality.report import parts
+
+        said = [
+            f"{part.said}\n{output.table(*part.table)}" if part.table else part.said for part in parts(found)
+        ]
         output.emit("\n\n".join([*said, *_feedback(judged)]))
 
 
-def _write(found: Evaluation | OwnEvaluation, run: Path | None, report: Path | None) -> None:
+def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
     from datetime import UTC, datetime
 
     from concord import __version__
@@ -92,23 +93,11 @@ def _write(found: Evaluation | OwnEvaluation, run: Path | None, report: Path | N
         if report is not None:
             report.parent.mkdir(parents=True, exist_ok=True)
             made = f"Concord {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-            parts, plots = _parts(found)
-            report.write_text(page(found.name, parts, found.promises, made, plots), encoding="utf-8")
+            report.write_text(page(found, made), encoding="utf-8")
     except OSError as fault:
         raise BadValue(
             f"cannot write {fault.filename}: {fault.strerror}", hint="choose another place"
         ) from fault
-
-
-def _parts(found: Evaluation | OwnEvaluation) -> tuple[Iterator[Part], str]:
-    """Return what there is to say, and the plots beside those of confidence."""
-    from concord.quality.own_evaluation import OwnEvaluation
-    from concord.quality.own_report import mode_plot, own_parts
-    from concord.quality.report import parts
-
-    if isinstance(found, OwnEvaluation):
-        return own_parts(found), mode_plot(found.intervals)
-    return parts(found), ""
 
 
 def _feedback(judged: Review) -> Iterator[str]:

@@ -80,7 +80,7 @@ def _rounded(name: str, decimals: int) -> Callable[[Any], JsonObject]:
 # Fields that are not sent, or are sent with others.
 LEFT_OUT = frozenset({
     "EmbeddingReport.refused", "Evaluation.foreign", "Evaluation.outcomes", "Evaluation.runs",
-    "Identity.prefix_version", "OwnEvaluation.runs", "Refit.feedback", "Refit.path",
+    "Identity.prefix_version", "Refit.feedback", "Refit.path",
     "Source.id", "Source.name", "Stats.problems", "Stats.vectors_home",
 })  # fmt: skip
 
@@ -111,8 +111,6 @@ EXCEPTIONS: Mapping[str, Callable[[Any], JsonObject]] = {
         **_fields(state.model.identity),
         "active": state.model.is_active,
     },
-    "OwnEvaluation.name": lambda found: {"collection": found.name},
-    "OwnEvaluation.promises": lambda found: {"calibration": _fields(found.promises)},
     "Refit.calibration": lambda refit: {"file": str(refit.path), "model": refit.calibration.model},
     "Refit.foreign": lambda refit: {"foreign": refit.foreign, "feedback": refit.feedback},
     "Reliability.bins": lambda found: {"bins": [_fields(part) for part in found.bins if part.n]},

@@ -28,34 +28,38 @@ COPIED = 200  # documents at once
 
 
 class Copied(NamedTuple):
-    """A document as it is, its chunks, and the words that are hidden, the longest first."""
+    """A document as it is and its chunks, and both as they are asked about."""
 
     original: Document
     chunks: list[Chunk]
-    words: Sequence[str]
+    document: Document
+    pieces: list[Piece]
+    words: list[str]  # that are hidden, the longest first
 
-    @property
-    def document(self) -> Document:
-        """The document as it is asked about."""
-        return replace(self.original, title="") if self.original.title in self.words else self.original
 
-    def pieces(self) -> list[Piece]:
-        """Return its chunks as they are asked about."""
-        bare = (Piece(*astuple(chunk)[3:]) for chunk in self.chunks)
-        if not self.words:
-            return list(bare)
-        return [
-            replace(
-                piece,
-                text=self.less(piece.text),
-                heading=tuple(part for part in piece.heading if part not in self.words),
-            )
-            for piece in bare
-        ]
+def copied(pairs: Sequence[Pair], origin: Store, source_id: str | None = None) -> Iterator[Copied]:
+    """Yield the documents that searches see, all or one source's, without the words that pairs hide."""
+    hidden: dict[str, set[str]] = defaultdict(set)
+    for document_id, said in (place for pair in pairs for place in pair.hidden):
+        hidden[document_id].add(said)
+    for document in origin.catalog.documents(Select(source_id=source_id)):
+        if document.superseded_by is None:
+            chunks = origin.catalog.chunks(document.id)
+            words = sorted(hidden[document.id], key=len, reverse=True)
+            bare = replace(document, title="") if document.title in words else document
+            pieces = [
+                replace(
+                    Piece(*astuple(chunk)[3:]),
+                    text=_hide(words, chunk.text),
+                    heading=tuple(part for part in chunk.heading if part not in words),
+                )
+                for chunk in chunks
+            ]
+            yield Copied(document, chunks, bare, pieces, words)
 
-    def less(self, text: str) -> str:
-        """Return a text of it without the words."""
-        return reduce(lambda left, words: left.replace(words, " "), self.words, text)
+
+def _hide(words: Sequence[str], text: str) -> str:
+    return reduce(lambda left, said: left.replace(said, " "), words, text)
 
 
 def copy_without(
@@ -67,28 +71,17 @@ def copy_without(
     *,
     source_id: str | None = None,
 ) -> None:
-    """Copy the documents that searches see, all or one source's, without the words that pairs hide."""
+    """Copy documents without the words that pairs hide."""
     for source in origin.catalog.snapshot().sources:
         if source_id in (None, source.id):
             target.catalog.put_source(source)
     done = 0
-    for batch in batched(without(pairs, origin, source_id), COPIED):
-        made = target.catalog.put_documents((copied.document, copied.pieces()) for copied in batch)
+    for batch in batched(copied(pairs, origin, source_id), COPIED):
+        made = target.catalog.put_documents((copy.document, copy.pieces) for copy in batch)
         if identity is not None:
             _take_over(batch, made, origin, target, identity)
         done += len(batch)
         progress("copy", done, None)
-
-
-def without(pairs: Sequence[Pair], origin: Store, source_id: str | None = None) -> Iterator[Copied]:
-    """Yield documents without the words that pairs hide."""
-    hidden: dict[str, set[str]] = defaultdict(set)
-    for document_id, said in (place for pair in pairs for place in pair.hidden):
-        hidden[document_id].add(said)
-    for document in origin.catalog.documents(Select(source_id=source_id)):
-        if document.superseded_by is None:
-            words = sorted(hidden.get(document.id, ()), key=len, reverse=True)
-            yield Copied(document, origin.catalog.chunks(document.id), words)
 
 
 def _take_over(
@@ -100,15 +93,14 @@ def _take_over(
 ) -> None:
     """Give copied chunks the vectors of those that say the same; the others wait to be embedded."""
     same: list[tuple[ChunkId, ChunkId, bytes]] = []
-    for copied, ids in zip(batch, made, strict=True):
-        document, tags = copied.document, embedded_tags(copied.document)
-        for new, piece, chunk in zip(ids, copied.pieces(), copied.chunks, strict=True):
-            was = embeddable_text(copied.original.title, chunk.heading, chunk.text, tags)
-            if embeddable_text(document.title, piece.heading, piece.text, tags) == was:
+    for copy, ids in zip(batch, made, strict=True):
+        tags = embedded_tags(copy.document)
+        for new, piece, chunk in zip(ids, copy.pieces, copy.chunks, strict=True):
+            was = embeddable_text(copy.original.title, chunk.heading, chunk.text, tags)
+            if embeddable_text(copy.document.title, piece.heading, piece.text, tags) == was:
                 same.append((new, chunk.id, text_key(was)))
     known = origin.models.index(identity).fetch([old for _, old, _ in same])
-    vectors = ((new, key, known[old]) for new, old, key in same if old in known)
-    ready_index(target, identity).put(vectors)
+    ready_index(target, identity).put((new, key, known[old]) for new, old, key in same if old in known)
 
 
 def save_beir(pairs: Sequence[Pair], origin: Store, folder: Path, source_id: str | None = None) -> None:
@@ -120,9 +112,9 @@ def save_beir(pairs: Sequence[Pair], origin: Store, folder: Path, source_id: str
     try:
         (folder / "qrels").mkdir(parents=True, exist_ok=True)
         with (folder / "corpus.jsonl").open("w", encoding="utf-8") as file:
-            for copied in without(pairs, origin, source_id):
-                text = copied.less(joined(copied.chunks)) if copied.chunks else ""
-                row = {"_id": copied.original.id, "title": copied.document.title, "text": text}
+            for copy in copied(pairs, origin, source_id):
+                text = _hide(copy.words, joined(copy.chunks)) if copy.chunks else ""
+                row = {"_id": copy.original.id, "title": copy.document.title, "text": text}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
         queries = [{"_id": f"q{at}", "text": pair.query, "kind": pair.kind} for at, pair in enumerate(pairs)]
         lines = (json.dumps(query, ensure_ascii=False) + "\n" for query in queries)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -151,25 +151,31 @@ def _distinct(collection: Collection) -> Iterator[tuple[Entry, str]]:
             )
 
 
-def foreign_queries(folders: Sequence[Path], limit: int | None) -> dict[str, list[str]]:
-    """Return queries of other collections by name, or by path where names are the same.
+def foreign_queries(
+    folders: Sequence[str | os.PathLike[str]], limit: int | None, own: Collection | None = None
+) -> dict[str, list[str]]:
+    """Return queries of other collections, or of folders that hold nothing but queries, by name.
 
     No more in all than `limit` and FOREIGN.
+
+    Raises:
+        BadValue: our own collection is among them.
     """
-    share = min(limit or FOREIGN, FOREIGN) // max(1, len(folders))
-    shared = Counter(folder.name for folder in folders)
-    return {
-        folder.name if shared[folder.name] == 1 else str(folder): _some_queries(folder, max(1, share))
-        for folder in folders
-    }
-
-
-def _some_queries(folder: Path, limit: int) -> list[str]:
-    """Return the queries of a collection, or of a folder that holds nothing but queries."""
-    if (folder / "corpus.jsonl").exists() or not _query_files(folder):
-        return [*read_collection(folder).sampled(limit).judged.values()]
-    texts = {id: text for id, text in _query_texts(folder).items() if text.strip()}
-    return [texts[id] for id in sorted(texts, key=_shuffled)[:limit]]
+    share = max(1, min(limit or FOREIGN, FOREIGN) // max(1, len(folders)))
+    found: dict[str, list[str]] = {}
+    for folder in (Path(folder).resolve() for folder in folders):  # a name is shown, and `.` has none
+        if own and folder == own.folder:
+            raise BadValue(
+                f"the queries of {folder} are answered by its own documents",
+                hint="name another collection, whose queries these documents cannot answer",
+            )
+        if (folder / "corpus.jsonl").exists() or not _query_files(folder):
+            texts = read_collection(folder).judged
+        else:
+            texts = {id: text for id, text in _query_texts(folder).items() if text.strip()}
+        name = str(folder) if folder.name in found else folder.name
+        found[name] = [texts[id] for id in sorted(texts, key=_shuffled)[:share]]
+    return found
 
 
 def near_misses(path: Path) -> list[str]:

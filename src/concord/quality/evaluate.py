@@ -1,4 +1,4 @@
-"""How good are the answers? Every mode over one collection: rankings, latency, and whether confidence holds.
+"""How good are the answers? Every mode over judged queries: rankings, latency, and whether confidence holds.
 
 Each query is asked once as a caller would ask it, and once more, deeper; each fusion then orders the same
 candidates. A document's score is its best chunk's. What `auto` is measured by begins with the very hits that
@@ -9,8 +9,11 @@ and no query's vector remembered.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -21,29 +24,28 @@ from concord.core.protocols import Progress
 from concord.quality.collection import Collection
 from concord.quality.metrics import (
     Answerability,
-    Gibberish,
+    Interval,
     Latency,
     Outcome,
     Promises,
     Run,
     answerability,
-    gibberish,
-    measure,
+    interval,
+    measure_each,
     percentiles,
     promises,
 )
 from concord.search.blend import POOL, moments
 from concord.search.deadline import Deadline
 from concord.search.fuse import FUSION_OF, fuse
-from concord.search.judge import Verdict
 from concord.search.pipeline import Examined, examine, search
 from concord.search.request import MAX_TOP, options_of
 from concord.search.retrieve import retrieve
 from concord.search.scores import complete_scores
 from concord.search.tools import Tools
 from concord.search.understand import understand
-from concord.store.contract import document_by_id
-from concord.types import ChunkId, Feedback, Mode, Opinion, Request
+from concord.store.contract import Catalog, document_by_id
+from concord.types import ChunkId, Mode, Opinion, Request
 
 DEPTH = 100  # documents a query in a run: as deep as Recall@100 looks
 # Scores that keep an order: evaluators break ties between equal ones by document id, which is not ours.
@@ -52,7 +54,9 @@ ASKED = 0.5  # results to ask for a document that is wanted: each strategy propo
 REVIEWED = 10  # results among which one that was called good is looked for
 SAMPLE = 50  # queries that are timed in each mode
 UNHURRIED_MS = 60_000.0  # quality is measured here: a strategy that is late on a busy machine still counts
-NONSENSE = ("asdf qwer zxcv", "xkcvb wqpfg zzyzx", "qwertzuiop asdfghjkl", "lkjh mnbv poiu trewq")
+WORST = 5
+LEFT_OUT = 0.25  # of the documents, at most: a base with more taken out is another one
+TWINS = "leave-out twins"
 
 WAYS: Mapping[str, tuple[Mode, str | None]] = {  # how a caller asks for a mode: by search mode and fusion
     "bm25": ("fts5", None),
@@ -63,35 +67,42 @@ WAYS: Mapping[str, tuple[Mode, str | None]] = {  # how a caller asks for a mode:
     "auto": ("auto", None),
 }
 MODES = tuple(WAYS)
-FUSED = ("rrf", "adaptive", "dominant", "auto")
+Figures = Mapping[str, Mapping[str, Interval]]  # mode → measure
 
 
-class OfType(NamedTuple):
-    """What was measured on the queries of one type."""
+class Worst(NamedTuple):
+    """A query that search does badly on, to be looked at."""
 
-    queries: int
-    measures: Mapping[str, Mapping[str, float]]  # mode → measure → mean
-    latency_ms: Latency  # in mode auto
+    kind: str
+    query: str
+    wanted: str  # the path of a document that answers it
+    rank: int | None  # of the first such document in `auto`
+    first: str | None  # the path of what came first instead
+    confidence: float
 
 
 class Evaluation(Struct, frozen=True):
-    """What was measured on one collection."""
+    """What was measured on judged queries: a collection's, or those of one's own documents."""
 
     name: str
     model: str | None  # the model whose vectors were searched
     documents: int
     chunks: int
     queries: int
-    missing: int  # relevant documents that the collection does not hold: figures count them as not found
+    kinds: Mapping[str, int]  # query type, or kind of pair → how many
+    missing: int  # relevant documents that are not there: figures count them as not found
     calibrated: bool
     runs: Mapping[str, Run]
     measures: Mapping[str, Mapping[str, float]]  # mode → measure → mean
-    query_types: Mapping[str, OfType]
+    intervals: Figures
+    by_kind: Mapping[str, Figures]
+    best: str  # the mode to use: `auto`, unless another has a better nDCG@10 beyond chance
+    behind: Mapping[str, Interval]  # other mode → by how much the best one is better, query by query
     latency_ms: Latency  # in mode auto, over all queries
     mode_latency_ms: Mapping[str, Latency]  # the same, over some of the queries, asked once more in each mode
     promises: Promises
-    gibberish: Gibberish
-    answerability: Mapping[str, Answerability]  # another collection → whether its queries were refused
+    answerability: Mapping[str, Answerability]  # whose queries → whether they were refused
+    worst: Sequence[Worst]
     outcomes: Sequence[Outcome]
     foreign: Mapping[str, Sequence[Outcome]]  # another collection → the outcomes of its queries
 
@@ -101,48 +112,105 @@ def evaluate(
     tools: Tools,
     progress: Progress,
     others: Mapping[str, Sequence[str]] | None = None,
+    *,
+    kinds: Mapping[str, str] | None = None,
+    leaves_out: bool = False,
 ) -> Evaluation:
-    """Ask every judged query of an indexed collection, and `others` by name, and measure what comes back."""
-    texts = [*collection.judged.values()]
-    _warm_up(texts, tools)
+    """Ask every judged query of what is indexed, and `others` by name, and measure what comes back.
+
+    `kinds` say of what kind each query is, by default its type. With `leaves_out` some documents are then
+    deleted and asked for again: the leave-out twin of a query is to be refused.
+    """
+    judged, catalog = collection.judged, tools.store.catalog
+    _warm_up([*judged.values()], tools)
     runs, outcomes = ask_deeply(collection, tools, progress)
+    kind_of = kinds or {outcome.query_id: outcome.type for outcome in outcomes}
+    values = {mode: measure_each(collection.qrels, run) for mode, run in runs.items()}
+    ndcg = {mode: measured["nDCG@10"] for mode, measured in values.items()}
+    leader = max(ndcg, key=lambda mode: fmean(ndcg[mode].values()))
+    best = leader if interval([ndcg[leader][id] - ndcg["auto"][id] for id in judged]).low > 0 else "auto"
+    relevant = {id for query_id in judged for id in collection.relevant(query_id)}
+    counts, active = catalog.count(), catalog.snapshot().active
+    latencies = latency_by_mode([*judged.values()], tools, progress)
+    worst = list(_worst(collection, kind_of, outcomes, runs["auto"], ndcg["auto"], catalog))
+    missing = sum(document_by_id(catalog, id) is None for id in relevant)
     foreign = {name: ask(texts, tools, progress) for name, texts in (others or {}).items()}
+    if leaves_out:  # last, as documents are deleted
+        foreign[TWINS] = ask(_leave_out(collection, counts.documents, catalog), tools, progress)
     answered = [outcome.verdict for outcome in outcomes if any(outcome.relevant)]
-    types = sorted({outcome.type for outcome in outcomes})
-    relevant = {id for query_id in collection.judged for id in collection.relevant(query_id)}
-    counts = tools.store.catalog.count()
-    active = tools.store.catalog.snapshot().active if tools.similarity else None
+    intervals = _figures(values, lambda id: True)
     return Evaluation(
         name=collection.folder.name,
-        model=active.identity.name if active else None,
+        model=active.identity.name if active and tools.similarity else None,
         documents=counts.documents,
         chunks=counts.chunks,
         queries=len(outcomes),
-        missing=sum(document_by_id(tools.store.catalog, id) is None for id in relevant),
+        kinds=dict(Counter(kind_of[id] for id in judged).most_common()),
+        missing=missing,
         calibrated=bool(tools.calibration.heads),
         runs=runs,
-        measures={mode: measure(collection.qrels, run) for mode, run in runs.items()},
-        query_types={
-            type: _of_type([outcome for outcome in outcomes if outcome.type == type], runs, collection)
-            for type in types
+        measures={mode: {name: given.mean for name, given in intervals[mode].items()} for mode in runs},
+        intervals=intervals,
+        by_kind={
+            kind: _figures(values, lambda id, kind=kind: kind_of[id] == kind)  # type: ignore[misc]
+            for kind in dict.fromkeys(kind_of.values())
+        },
+        best=best,
+        behind={
+            mode: interval([ndcg[best][id] - ndcg[mode][id] for id in judged])
+            for mode in runs
+            if mode != best
         },
         latency_ms=percentiles(outcome.took_ms for outcome in outcomes),
-        mode_latency_ms=latency_by_mode(texts, tools, progress),
+        mode_latency_ms=latencies,
         promises=promises(outcomes),
-        gibberish=gibberish(_verdicts(outcomes), _verdicts(ask(NONSENSE, tools, progress))),
-        answerability={name: answerability(answered, _verdicts(asked)) for name, asked in foreign.items()},
+        answerability={
+            name: answerability(answered, [outcome.verdict for outcome in asked])
+            for name, asked in foreign.items()
+        },
+        worst=worst,
         outcomes=outcomes,
         foreign=foreign,
     )
 
 
-def _of_type(outcomes: Sequence[Outcome], runs: Mapping[str, Run], collection: Collection) -> OfType:
-    asked = [outcome.query_id for outcome in outcomes]
-    measures = {
-        mode: measure(collection.qrels, {query_id: run[query_id] for query_id in asked})
-        for mode, run in runs.items()
+def _figures(values: Mapping[str, Mapping[str, Mapping[str, float]]], of: Callable[[str], bool]) -> Figures:
+    return {
+        mode: {m: interval([value for id, value in each.items() if of(id)]) for m, each in measured.items()}
+        for mode, measured in values.items()
     }
-    return OfType(len(asked), measures, percentiles(outcome.took_ms for outcome in outcomes))
+
+
+def _leave_out(collection: Collection, documents: int, catalog: Catalog) -> list[str]:
+    """Delete documents, and return the queries that nothing answers any more."""
+    gone: set[str] = set()
+    for id in collection.judged:
+        more = gone.union(collection.relevant(id))
+        gone = more if len(more) <= LEFT_OUT * documents else gone
+    catalog.delete_documents(sorted(gone))
+    return [text for id, text in collection.judged.items() if gone.issuperset(collection.relevant(id))]
+
+
+def _worst(
+    collection: Collection,
+    kinds: Mapping[str, str],
+    outcomes: Sequence[Outcome],
+    run: Run,
+    ndcg: Mapping[str, float],
+    catalog: Catalog,
+) -> Iterator[Worst]:
+    """Yield the queries that `auto` does worst on; of equals, those that it is most sure of."""
+
+    def path(document_id: str) -> str:
+        document = document_by_id(catalog, document_id)
+        return document.path if document else document_id
+
+    sure = {outcome.query_id: outcome.verdict.confidence_score for outcome in outcomes}
+    for id in sorted((id for id in sure if ndcg[id] < 1), key=lambda id: (ndcg[id], -sure[id]))[:WORST]:
+        order, wanted = [*run[id]], collection.relevant(id)
+        rank = next((at for at, document in enumerate(order, 1) if document in wanted), None)
+        first = path(order[0]) if order else None
+        yield Worst(kinds[id], collection.queries[id], path(wanted[0]), rank, first, sure[id])
 
 
 def ask(texts: Sequence[str], tools: Tools, progress: Progress) -> list[Outcome]:
@@ -166,18 +234,16 @@ def ask_own(collection: Collection, tools: Tools, progress: Progress) -> list[Ou
 
 def write_runs(runs: Mapping[str, Run], folder: Path) -> None:
     """Write one TREC run file a mode, for any other tool to check the figures with."""
+
+    def column(id: str) -> str:  # columns are parted by white space
+        return re.sub(r"\s", lambda blank: quote(blank[0]), id)
+
     folder.mkdir(parents=True, exist_ok=True)
     for mode, run in runs.items():
         with (folder / f"{mode}.run").open("w", encoding="utf-8") as file:
             for query, documents in run.items():
-                best_first = sorted(documents.items(), key=lambda pair: -pair[1])
-                for rank, (document, score) in enumerate(best_first, 1):
-                    file.write(f"{_column(query)} Q0 {_column(document)} {rank} {score:g} {mode}\n")
-
-
-def _column(id: str) -> str:
-    """Return an id for a file whose columns are parted by white space, as an address would write it."""
-    return "".join(quote(character) if character.isspace() else character for character in id)
+                for rank, (document, score) in enumerate(documents.items(), 1):
+                    file.write(f"{column(query)} Q0 {column(document)} {rank} {score:g} {mode}\n")
 
 
 def ask_deeply(
@@ -226,15 +292,11 @@ def _orders(request: Request, examined: Examined, tools: Tools) -> dict[str, lis
         "bm25": [row.chunk_id for row in sorted(lexical, key=lambda row: (-(row.bm25 or 0.0), row.chunk_id))],
         "semantic": [row.chunk_id for row in sorted(semantic, key=lambda row: row.semantic_rank or 0)],
     }
-    for mode in FUSED:
+    for mode in ("rrf", "adaptive", "dominant", "auto"):
         fusion = FUSION_OF["auto"] if mode == "auto" else mode
         orders[mode] = [row.chunk_id for row in fuse(fusion, candidates)]
     orders["auto"] = [*(hit.chunk.id for hit in examined.answer.hits), *orders["auto"]]
     return orders
-
-
-def _verdicts(outcomes: Sequence[Outcome]) -> list[Verdict]:
-    return [outcome.verdict for outcome in outcomes]
 
 
 class Owners:
@@ -246,8 +308,7 @@ class Owners:
 
     def documents(self, order: Sequence[ChunkId]) -> dict[str, float]:
         """Return the best documents of an order of chunks, with falling scores."""
-        documents = dict.fromkeys(self.of(order).values())
-        return dict(zip(documents, BY_PLACE, strict=False))
+        return dict(zip(dict.fromkeys(self.of(order).values()), BY_PLACE, strict=False))
 
     def of(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, str]:
         """Return the document of each chunk that still exists, in the same order."""
@@ -307,7 +368,7 @@ def feedback_outcomes(tools: Tools, progress: Progress) -> list[Outcome]:
 
     A query with bad opinions alone counts as not answered.
     """
-    judged = _by_query(tools.store.journal.feedback())
+    judged = _opinions(tools)
     outcomes = []
     for done, (query, opinions) in enumerate(judged.items(), 1):
         outcome = outcome_of(query, examined := ask_one(query, tools), {})
@@ -323,26 +384,21 @@ def feedback_outcomes(tools: Tools, progress: Progress) -> list[Outcome]:
 
 def review(tools: Tools) -> Review:
     """Return how search does on the feedback that was given."""
-    feedback = tools.store.journal.feedback()
     places = []
-    for query, opinions in _by_query(feedback).items():
-        wanted = {
-            i
-            for i, opinion in opinions.items()
-            if opinion == "good" and document_by_id(tools.store.catalog, i)
-        }
-        if wanted:
-            hits = ask_one(query, tools).answer.hits
-            places.append(next((hit.rank for hit in hits[:REVIEWED] if hit.document.id in wanted), None))
-    good = sum(given.opinion == "good" for given in feedback)
+    for query, opinions in _opinions(tools).items():
+        good = {id for id, opinion in opinions.items() if opinion == "good"}
+        if any(document_by_id(tools.store.catalog, id) for id in good):
+            hits = ask_one(query, tools).answer.hits[:REVIEWED]
+            places.append(next((hit.rank for hit in hits if hit.document.id in good), None))
+    given = Counter(feedback.opinion for feedback in tools.store.journal.feedback())
     found = [place for place in places if place is not None]
-    return Review(good, len(feedback) - good, len(places), len(found), found.count(1))
+    return Review(given["good"], given["bad"], len(places), len(found), found.count(1))
 
 
-def _by_query(feedback: Sequence[Feedback]) -> Mapping[str, Mapping[str, Opinion]]:
+def _opinions(tools: Tools) -> Mapping[str, Mapping[str, Opinion]]:
     """Return query → document → opinion; what nobody named a query for says nothing about searching."""
     judged: dict[str, dict[str, Opinion]] = {}
-    for given in feedback:
+    for given in tools.store.journal.feedback():
         if given.query:
             judged.setdefault(given.query, {})[given.document_id] = given.opinion
     return judged

@@ -1,4 +1,4 @@
-"""How good are the answers? Measuring and calibrating a knowledge base's search on judged collections."""
+"""How good are the answers? Measuring and calibrating a knowledge base's search on judged queries."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from msgspec import DecodeError, json
 from msgspec.structs import replace
 
 from concord.core.errors import BadValue, EmbedderDown, joined
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from concord.core.protocols import Progress
     from concord.quality.collection import Collection
     from concord.quality.evaluate import Evaluation, Review
-    from concord.quality.own_evaluation import OwnEvaluation
+    from concord.quality.own_pairs import Pair
     from concord.quality.refit import Refit
     from concord.search.tools import Tools
 
-Measured = TypeVar("Measured", "Evaluation", "OwnEvaluation")
+Paths = Sequence[str | os.PathLike[str]]
 
 
 class Measuring:
@@ -40,7 +41,7 @@ class Measuring:
         self,
         folder: str | os.PathLike[str],
         *,
-        unanswerable: Sequence[str | os.PathLike[str]] = (),
+        unanswerable: Paths = (),
         split: str | None = None,
         limit: int | None = None,
         progress: Progress = silent,
@@ -51,11 +52,11 @@ class Measuring:
             NotFound: the folder holds no collection.
             BadValue: a file of it cannot be read, or it is called unanswerable from itself.
         """
-        from concord.quality.collection import read_collection
+        from concord.quality.collection import foreign_queries, read_collection
         from concord.quality.evaluate import evaluate
 
         collection = read_collection(Path(folder), split).sampled(limit)
-        others = _foreign(unanswerable, collection, limit)
+        others = foreign_queries(unanswerable, limit, collection)
         with self.indexed_apart(collection, progress) as tools:
             return self._kept(evaluate(collection, tools, progress, others))
 
@@ -66,7 +67,7 @@ class Measuring:
         n: int,
         save: str | os.PathLike[str] | None = None,
         progress: Progress = silent,
-    ) -> OwnEvaluation:
+    ) -> Evaluation:
         """Measure search on one's own documents, by pairs that people wrote in them.
 
         They are asked of a copy in which their words are hidden. `save` names a folder to write them to, as a
@@ -79,12 +80,17 @@ class Measuring:
         from concord.core.places import find_source
         from concord.quality.apart import copy_without, save_beir
         from concord.quality.collection import settings_at
-        from concord.quality.own_evaluation import evaluate_pairs
         from concord.quality.own_pairs import own_pairs
 
         store, settings = self._parts.store, self._parts.settings
+        name = source or "your own documents"
         source_id = find_source(source, store.catalog.snapshot().sources).id if source else None
         pairs = own_pairs(store, n, source_id)
+        if not pairs:
+            raise BadValue(
+                f"no words in {name} say what a document is about",
+                hint="titles, headings and links of three words or more do, or results that were called good",
+            )
         if save is not None:
             save_beir(pairs, store, Path(save), source_id)
         active = store.catalog.snapshot().active
@@ -96,23 +102,34 @@ class Measuring:
                 copy_without(pairs, store, other.store, identity, progress, source_id=source_id)
 
             with self._filled_apart(apart, fill, progress) as tools:
-                return self._kept(evaluate_pairs(source or "your own documents", pairs, tools, progress))
+                return self._of_pairs(name, pairs, tools, progress, leaves_out=True)
 
-    def evaluate_fixture(self, path: str | os.PathLike[str], *, progress: Progress = silent) -> OwnEvaluation:
+    def evaluate_fixture(self, path: str | os.PathLike[str], *, progress: Progress = silent) -> Evaluation:
         """Measure search on one's own documents, by the questions and expected files of a JSON file.
 
         Raises:
             BadValue: it is no such file, or none of the files that it expects is indexed.
         """
-        from concord.quality.own_evaluation import evaluate_pairs, read_fixture
+        from concord.quality.own_pairs import read_fixture
 
         pairs = read_fixture(Path(path), self._parts.store.catalog)
-        return self._kept(evaluate_pairs(Path(path).stem, pairs, self._own_tools(), progress, twins=False))
+        return self._of_pairs(Path(path).stem, pairs, self._own_tools(), progress, leaves_out=False)
+
+    def _of_pairs(
+        self, name: str, pairs: Sequence[Pair], tools: Tools, progress: Progress, *, leaves_out: bool
+    ) -> Evaluation:
+        from concord.quality.collection import Collection
+        from concord.quality.evaluate import evaluate
+
+        named = {f"q{at}": pair for at, pair in enumerate(pairs)}
+        queries = {id: pair.query for id, pair in named.items()}
+        qrels = {id: dict.fromkeys(pair.targets, 1) for id, pair in named.items()}
+        kinds = {id: pair.kind for id, pair in named.items()}
+        collection = Collection(Path(name), queries, qrels)
+        return self._kept(evaluate(collection, tools, progress, kinds=kinds, leaves_out=leaves_out))
 
     def last_report(self) -> dict[str, Any] | None:
         """Return what the last evaluation measured, as JSON, and when; None before the first."""
-        from msgspec import DecodeError, json
-
         try:
             report: dict[str, Any] = json.decode(self._report_file.read_bytes(), type=dict[str, Any])
         except (OSError, DecodeError):  # there is none, or it is no longer what was written
@@ -126,10 +143,8 @@ class Measuring:
         key = hashlib.sha256(f"{settings.store_url}\0{org}".encode()).hexdigest()[:12]
         return Path(settings.paths.data, f"evaluation-{key}.json")
 
-    def _kept(self, found: Measured) -> Measured:
+    def _kept(self, found: Evaluation) -> Evaluation:
         """Keep a report for those who show the last one; where it cannot be kept, it is still returned."""
-        from msgspec import json
-
         from concord import __version__
         from concord.core.filesystem import replace_file
         from concord.core.values import iso_time
@@ -145,8 +160,8 @@ class Measuring:
         self,
         folder: str | os.PathLike[str] | None = None,
         *,
-        unanswerable: Sequence[str | os.PathLike[str]] = (),
-        near_misses: Sequence[str | os.PathLike[str]] = (),
+        unanswerable: Paths = (),
+        near_misses: Paths = (),
         split: str | None = None,
         limit: int | None = None,
         progress: Progress = silent,
@@ -161,14 +176,14 @@ class Measuring:
             BadValue: a file of it cannot be read, it has too few judged queries to learn from, or it is
                 called unanswerable from itself.
         """
+        from concord.quality.collection import foreign_queries, read_collection
         from concord.quality.collection import near_misses as queries_of
-        from concord.quality.collection import read_collection
         from concord.quality.evaluate import feedback_outcomes
         from concord.quality.refit import refit
         from concord.search.calibration import save_calibration
 
         collection = None if folder is None else read_collection(Path(folder), split).sampled(limit)
-        others = _foreign(unanswerable, collection, limit)
+        others = foreign_queries(unanswerable, limit, collection)
         near = [text for path in near_misses for text in queries_of(Path(path))]
         identity, own = self._parts.model_identity, self._own_tools()
         judged = feedback_outcomes(own, progress)
@@ -218,22 +233,3 @@ class Measuring:
                         hint="try again: what has been embedded is kept",
                     )
             yield Searching(other).tools(Request("", mode="auto"), wait_for_model=True)
-
-
-def _foreign(
-    unanswerable: Sequence[str | os.PathLike[str]], collection: Collection | None, limit: int | None
-) -> dict[str, list[str]]:
-    """Return the queries of other collections by name.
-
-    Raises:
-        BadValue: the collection itself is among them.
-    """
-    from concord.quality.collection import foreign_queries
-
-    others = [Path(other).resolve() for other in unanswerable]  # a name is shown, and `.` has none
-    if collection and collection.folder in others:
-        raise BadValue(
-            f"the queries of {collection.folder} are answered by its own documents",
-            hint="name another collection, whose queries these documents cannot answer",
-        )
-    return foreign_queries(others, limit)

@@ -1,17 +1,16 @@
 """How good is a ranking, how long does it take, and does confidence hold? Figures of what was answered.
 
-Rankings are measured by ir-measures, not by arithmetic of our own.
-The expected calibration error is the mean distance between what is promised and what comes true, over ten
-bins of equal width (Naeini et al. 2015). This error comes with
-the one that chance alone would make: with few cases even true probabilities have an error.
+Rankings are measured by ir-measures, not by arithmetic of our own. The expected calibration error is the mean
+distance between what is promised and what comes true, over ten bins of equal width (Naeini et al. 2015); it
+comes with the one that chance alone would make: with few cases even true probabilities have an error.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median, quantiles
-from typing import Any, NamedTuple
+from statistics import fmean, median, quantiles, stdev
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -22,6 +21,7 @@ from concord.types import QueryType
 MEASURES = ("nDCG@10", "R@5", "R@10", "R@100", "RR", "P@1")
 BINS = 10
 TOP = 3  # an answer's label is right if one of so many first hits is relevant: few readers look further
+CERTAIN = 1.96  # standard errors on either side of a mean: 95 %
 
 Run = dict[str, dict[str, float]]  # query → document → score
 Latency = Mapping[str, float]  # p50 and p95, in milliseconds; nothing where nothing was measured
@@ -29,34 +29,37 @@ Latency = Mapping[str, float]  # p50 and p95, in milliseconds; nothing where not
 
 def measure(qrels: Qrels, run: Run, measures: Sequence[str] = MEASURES) -> dict[str, float]:
     """Return the mean of each measure over the queries of a run."""
+    return {name: fmean(values.values()) for name, values in measure_each(qrels, run, measures).items()}
+
+
+def measure_each(qrels: Qrels, run: Run, measures: Sequence[str] = MEASURES) -> dict[str, dict[str, float]]:
+    """Return measure → query → value; a query that finds nothing has 0."""
     import ir_measures  # only evaluation pays for it
 
-    wanted = {name: _measure_called(name) for name in measures}
-    judged = {query: dict(qrels[query]) for query in run}
-    values = ir_measures.calc_aggregate(list(wanted.values()), judged, run)
-    return {name: float(values[wanted[name]]) for name in measures}
-
-
-def measure_each(qrels: Qrels, run: Run, measures: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Return measure → query → value; a query that finds nothing has 0."""
-    import ir_measures
-
-    wanted = {name: _measure_called(name) for name in measures}
+    wanted = {}  # by attribute: the library's parser of names uses what Python 3.14 removes
+    for name in measures:
+        kind, _, depth = name.partition("@")
+        wanted[getattr(ir_measures, kind) @ int(depth) if depth else getattr(ir_measures, kind)] = name
     values = {name: dict.fromkeys(run, 0.0) for name in measures}
-    names = {str(measure): name for name, measure in wanted.items()}
     judged = {query: dict(qrels[query]) for query in run}
-    for found in ir_measures.iter_calc(list(wanted.values()), judged, run):
-        values[names[str(found.measure)]][found.query_id] = float(found.value)
+    for found in ir_measures.iter_calc([*wanted], judged, run):
+        values[wanted[found.measure]][found.query_id] = float(found.value)
     return values
 
 
-def _measure_called(name: str) -> Any:
-    """Return a measure by its name, as nDCG@10. The library's parser uses what Python 3.14 removes."""
-    import ir_measures
+class Interval(NamedTuple):
+    """A mean, and where the true one is in 95 of 100 cases."""
 
-    kind, _, depth = name.partition("@")
-    measure = getattr(ir_measures, kind)
-    return measure @ int(depth) if depth else measure
+    mean: float
+    low: float
+    high: float
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """Return the mean of some values with its 95 % confidence interval."""
+    mean = fmean(values)
+    off = CERTAIN * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.inf
+    return Interval(mean, max(-1.0, mean - off), min(1.0, mean + off))
 
 
 def percentiles(took_ms: Iterable[float]) -> Latency:
@@ -125,14 +128,6 @@ class Answerability(Struct, frozen=True):
     own_flagged: float  # share of own queries with `answerable` false, wrongly
 
 
-class Gibberish(Struct, frozen=True):
-    """What nonsense scores, against the collection's own queries."""
-
-    n: int
-    highest: float  # the best score of any hit
-    own_median: float  # median of the best scores of own queries
-
-
 def promises(outcomes: Sequence[Outcome]) -> Promises:
     """Measure scores and labels of answered queries."""
     hits = [pair for o in outcomes for pair in zip(o.verdict.judged, o.relevant, strict=True)]
@@ -151,14 +146,18 @@ def reliability(cases: Iterable[tuple[float, bool]]) -> Reliability:
     filled: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
     for promised, true in known:
         filled[min(BINS - 1, int(promised * BINS))].append((promised, true))
-    bins = tuple(_bin(at, inside) for at, inside in enumerate(filled))
-    n = len(known)
+    bins, by_chance, n = [], 0.0, max(1, len(known))
+    for at, inside in enumerate(filled):
+        spread = math.fsum(promised * (1 - promised) for promised, _ in inside)
+        by_chance += math.sqrt(2 / math.pi * spread)  # the mean distance of a normal distribution
+        promised = math.fsum(p for p, _ in inside) / max(1, len(inside))
+        bins.append(Bin(at / BINS, (at + 1) / BINS, len(inside), promised, _share([t for _, t in inside])))
     return Reliability(
-        n=n,
-        ece=math.fsum(b.n * abs(b.promised - b.true) for b in bins) / n if n else 0.0,
-        ece_by_chance=math.fsum(map(_missed_by_chance, filled)) / n if n else 0.0,
-        brier=math.fsum((promised - true) ** 2 for promised, true in known) / n if n else 0.0,
-        bins=bins,
+        n=len(known),
+        ece=math.fsum(part.n * abs(part.promised - part.true) for part in bins) / n,
+        ece_by_chance=by_chance / n,
+        brier=math.fsum((promised - true) ** 2 for promised, true in known) / n,
+        bins=tuple(bins),
     )
 
 
@@ -169,9 +168,7 @@ def precisions(cases: Iterable[tuple[str, bool]]) -> tuple[LabelPrecision, ...]:
         found.setdefault(label, []).append(true)
     order = [*LABELS, *sorted(found.keys() - set(LABELS))]
     return tuple(
-        LabelPrecision(label, len(found[label]), sum(found[label]) / len(found[label]))
-        for label in order
-        if label in found
+        LabelPrecision(name, len(found[name]), _share(found[name])) for name in order if name in found
     )
 
 
@@ -187,16 +184,6 @@ def answerability(answered: Sequence[Verdict], foreign: Sequence[Verdict]) -> An
     )
 
 
-def gibberish(own: Sequence[Verdict], nonsense: Sequence[Verdict]) -> Gibberish:
-    """Compare the top hits of nonsense with those of real queries; an answer without a hit scores 0."""
-    own_tops, tops = (
-        [verdict.judged[0].score if verdict.judged else 0.0 for verdict in side] for side in (own, nonsense)
-    )
-    return Gibberish(
-        n=len(tops), highest=max(tops, default=0.0), own_median=median(own_tops) if own_tops else 0.0
-    )
-
-
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
     """Return how likely a positive case scores above a negative one, ties counting half."""
     if not positive or not negative:
@@ -204,16 +191,6 @@ def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
     from scipy.stats import mannwhitneyu
 
     return float(mannwhitneyu(positive, negative).statistic) / (len(positive) * len(negative))
-
-
-def _bin(at: int, inside: Sequence[tuple[float, bool]]) -> Bin:
-    promised = math.fsum(p for p, _ in inside) / len(inside) if inside else 0.0
-    return Bin(at / BINS, (at + 1) / BINS, len(inside), promised, _share([true for _, true in inside]))
-
-
-def _missed_by_chance(inside: Sequence[tuple[float, bool]]) -> float:
-    """Return by how many cases a true probability is missed by chance, on average (normal distribution)."""
-    return math.sqrt(2 / math.pi * math.fsum(promised * (1 - promised) for promised, _ in inside))
 
 
 def _share(flags: Sequence[bool]) -> float:

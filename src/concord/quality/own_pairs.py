@@ -12,10 +12,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
+from pathlib import Path
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct, json
 
-from concord.store.contract import Journal, Links, Select, Store
+from concord.core.errors import BadValue
+from concord.store.contract import Catalog, Journal, Links, Select, Store, documents_at
 from concord.text.headings import MARKDOWN_TYPES, heading_lines, line_words
 from concord.text.tokens import has_undivided, pattern, tokenize
 from concord.text.word_lists import is_stop_word, significant
@@ -64,9 +66,11 @@ def own_pairs(store: Store, n: int, source_id: str | None = None) -> list[Pair]:
 
 
 def _of_document(document: Document, chunks: Sequence[Chunk]) -> Iterator[Pair]:
-    named = (document.title, document.title)
-    if _is_telling(document.title) and tokenize(document.title) != tokenize(_stem(document.path)):
-        yield _named(_kind_of_title(document), document, *named)
+    title, stem = document.title, posixpath.splitext(posixpath.basename(document.path))[0]
+    if _is_telling(title) and tokenize(title) != tokenize(stem):
+        kind = "question" if title.endswith("?") else "title"
+        kind = "subject" if document.path.endswith((".eml", ".mbox")) else kind
+        yield _named(kind, document, title, title)
     for alias in document.fields.get("aliases") or ():
         yield _named("alias", document, str(alias), str(alias))
     for chunk in chunks:
@@ -74,12 +78,6 @@ def _of_document(document: Document, chunks: Sequence[Chunk]) -> Iterator[Pair]:
             yield from _docstrings(document, chunk)
         elif document.type in MARKDOWN_TYPES:
             yield from _headings(document, chunk)
-
-
-def _kind_of_title(document: Document) -> str:
-    if document.path.endswith((".eml", ".mbox")):
-        return "subject"
-    return "question" if document.title.endswith("?") else "title"
 
 
 def _named(kind: str, document: Document, query: str, *hidden: str) -> Pair:
@@ -107,10 +105,6 @@ def _links(document: Document, links: Links, readable: set[str]) -> Iterator[Pai
         is_written = link.kind in WRITTEN and link.words != link.target
         if is_written and target in readable and target != document.id:
             yield Pair("link", " ".join(link.words.split()), (target,))
-
-
-def _stem(path: str) -> str:
-    return posixpath.splitext(posixpath.basename(path))[0]
 
 
 def _unambiguous(pairs: Mapping[str, Sequence[Pair]], readable: set[str]) -> list[Pair]:
@@ -166,3 +160,41 @@ def _plain(words: str) -> str:
 def _shuffled(text: str) -> bytes:
     """Return a key that puts texts in an order that looks random and is always the same."""
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
+
+
+class _Judged(Struct):
+    """A question of a fixture, and the files that answer it."""
+
+    query: str
+    expected_files: list[str]
+    type: str = "query"
+
+
+class _Fixture(Struct):
+    queries: list[_Judged]
+
+
+def read_fixture(path: Path, catalog: Catalog) -> list[Pair]:
+    """Return the questions of a fixture as qmd writes them, with those of their files that are indexed.
+
+    Raises:
+        BadValue: the file is no fixture, or none of its files is indexed.
+    """
+    try:
+        fixture = json.decode(path.read_bytes(), type=_Fixture)
+    except (OSError, DecodeError) as fault:
+        raise BadValue(
+            f"cannot read {path}: {fault}",
+            hint='a folder as BEIR has them, or JSON with "queries" of a "query" and "expected_files" each',
+        ) from fault
+    pairs = []
+    for judged in fixture.queries:
+        # qmd may put its scheme and a collection before a path.
+        names = [re.sub(r"\Aqmd://[^/]*/", "", name).strip("/") for name in judged.expected_files]
+        targets = dict.fromkeys(document.id for name in names for document in documents_at(catalog, name))
+        if targets and judged.query.strip():
+            pairs.append(Pair(judged.type, judged.query, tuple(targets)))
+    if not pairs:
+        hint = "index the folder that they are in first"
+        raise BadValue(f"no file that {path} expects is indexed", hint=hint)
+    return pairs
