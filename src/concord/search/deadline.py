@@ -1,8 +1,8 @@
 """How long may it take? One deadline for all stages, threads to wait for no longer than that, and a breaker.
 
 Threads wait for work, because starting one for each piece would cost a quick search a tenth of its time. They
-are daemons: a finished command never waits for one that hangs. Work is passed on by bare locks: the standard
-library's queues take a millisecond to import, and its events several times as long to wake somebody.
+are daemons: a finished command never waits for one that hangs. The end of a task is told by a bare lock: events
+take several times as long to wake somebody.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from queue import SimpleQueue
 from typing import Generic, TypeVar
 
 from concord.core.call_limit import with_callers_limit
@@ -59,52 +60,30 @@ class Stages:
         return (time.perf_counter() - self._began) * 1000
 
 
-def _closed_lock() -> threading.Lock:
-    """Return a lock that one thread waits for, until another releases it."""
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
-
-
-class _Worker:
-    """A thread without work: the lock that it waits for, and its next work."""
-
-    def __init__(self) -> None:
-        self.lock = _closed_lock()
-        self.work: Work
-
-
 class WorkerThreads:
     """Does pieces of work at once, each on a thread that has nothing else to do."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._idle: list[_Worker] = []
+        self._work: SimpleQueue[Work] = SimpleQueue()
+        self._idle = 0  # threads that wait for work, less the work that waits for them
 
     def start(self, work: Work) -> None:
         """Have a piece of work done, without waiting for it."""
-        work = with_callers_limit(work)
         with self._lock:
-            worker = self._idle.pop() if self._idle else None
-        if worker is None:
-            threading.Thread(target=self._live, args=(work,), daemon=True).start()
-        else:
-            worker.work = work
-            worker.lock.release()
+            is_anybody_idle = self._idle > 0
+            self._idle -= is_anybody_idle
+        self._work.put(with_callers_limit(work))
+        if not is_anybody_idle:
+            threading.Thread(target=self._live, daemon=True).start()
 
-    def _live(self, work: Work) -> None:
-        worker = _Worker()
-        work()
-        while self._may_rest(worker):
-            worker.lock.acquire()
-            worker.work()
-
-    def _may_rest(self, worker: _Worker) -> bool:
-        with self._lock:
-            if len(self._idle) >= MAX_IDLE:
-                return False
-            self._idle.append(worker)
-            return True
+    def _live(self) -> None:
+        while True:
+            self._work.get()()
+            with self._lock:
+                if self._idle >= MAX_IDLE:
+                    return
+                self._idle += 1
 
 
 _workers = WorkerThreads()
@@ -126,17 +105,11 @@ class Task(Generic[T]):
         self._work = work
         self._value: T | None = None
         self._error: Exception | None = None
-        self._done = _closed_lock()
+        self._done = threading.Lock()
+        self._done.acquire()
         self.took_ms = 0.0
         self._began = time.perf_counter()
         _workers.start(self._run)
-
-    def wait(self, budget_ms: float) -> bool:
-        """Wait until the work is done, or the budget is spent; return whether it is done."""
-        if not self._done.acquire(timeout=max(0.0, min(budget_ms / 1000, threading.TIMEOUT_MAX))):
-            return False
-        self._done.release()  # for whoever asks again
-        return True
 
     def result(self, budget_ms: float = math.inf) -> T | None:
         """Return the result; None if it takes longer than the budget: the work then goes on alone.
@@ -144,8 +117,9 @@ class Task(Generic[T]):
         Raises:
             Exception: whatever the work raises in time.
         """
-        if not self.wait(budget_ms):
+        if not self._done.acquire(timeout=max(0.0, min(budget_ms / 1000, threading.TIMEOUT_MAX))):
             return None
+        self._done.release()  # for whoever asks again
         if self._error is not None:
             raise self._error
         return self._value
@@ -186,7 +160,6 @@ class Breaker:
         self._reason = ""
         self._retry_at = 0.0
         self._trial: object | None = None  # the call that may find out whether it works again
-        self._is_closed = False
 
     def call(self, work: Callable[[], T]) -> T:
         """Return what a piece of work returns.
@@ -195,7 +168,7 @@ class Breaker:
             Unavailable: it has failed too often of late to be tried now.
             Exception: whatever the work raises.
         """
-        call, reason = object(), None
+        call, reason = object(), ""
         with self._lock:
             self._admit(call)
         try:
@@ -207,53 +180,37 @@ class Breaker:
             with self._lock:
                 self._end(call, reason)
 
-    def close(self) -> None:
-        """Count and log no more: a call that ends late finds everything closed, which is no outage."""
-        with self._lock:
-            self._is_closed = True
-            self._started.clear()
-
     def _admit(self, call: object) -> None:
-        if self._is_closed:
-            return
         now = self._clock()
         for late in [other for other, began in self._started.items() if now - began > self._late_s]:
-            self._end(late, None)
+            self._end(late)
         if self._failures >= FAILURES:
-            if self._trial is not None or now < self._retry_at:
-                self._refuse(now)
+            if self._trial or now < self._retry_at:
+                when = "right now" if self._trial else f"in {self._retry_at - now:.0f} s"
+                raise Unavailable(
+                    f"{self._what} has failed {self._failures} times in a row ({self._reason});"
+                    f" it is tried again {when}",
+                    hint="until then answers come from words alone",
+                )
             self._trial = call
         self._started[call] = now
 
-    def _refuse(self, now: float) -> None:
-        left = max(0.0, self._retry_at - now)
-        when = f"in {left:.0f} s" if self._trial is None else "right now"
-        raise Unavailable(
-            f"{self._what} has failed {self._failures} times in a row ({self._reason});"
-            f" it is tried again {when}",
-            hint="until then answers come from words alone",
-        )
-
-    def _end(self, call: object, reason: str | None) -> None:
+    def _end(self, call: object, reason: str = "") -> None:
         """Count a call as failed, as late, or as a success, which ends an outage."""
         began = self._started.pop(call, None)
-        if began is None:  # it was given up as late already, or nobody counts any more
+        if began is None:  # it was given up as late already
             return
         self._trial = None if call is self._trial else self._trial
         now = self._clock()
-        if reason is None and now - began > self._late_s:
+        if not reason and now - began > self._late_s:
             reason = f"no answer within {self._late_s:g} s"
-        if reason is None:
+        if not reason:
             self._failures = 0
             return
         self._failures += 1
         self._reason, self._retry_at = reason, now + self._retry_s
         if self._failures == 1:
-            self._log(reason)
+            import logging  # 5 ms, for those who need it
 
-    def _log(self, reason: str) -> None:
-        import logging  # 5 ms, for those who need it
-
-        logging.getLogger(__name__).warning(
-            "%s is unavailable, answering from words alone: %s", self._what, reason
-        )
+            message = "%s is unavailable, answering from words alone: %s"
+            logging.getLogger(__name__).warning(message, self._what, reason)

@@ -30,7 +30,7 @@ from concord.text.similar import MIN_LETTERS, MIN_PART, distance
 from concord.text.terms import any_of, word_match, written
 from concord.text.terms import searched as searched_words
 from concord.text.tokens import folded, pattern, stem
-from concord.types import Answer, Document, Leg, Match, Query, RankedList, Request, Without, Word
+from concord.types import Answer, Leg, Match, Query, RankedList, Request, Without, Word
 
 if TYPE_CHECKING:
     from concord.store.contract import Catalog, WordIndex
@@ -52,7 +52,6 @@ class Fallback(Struct, frozen=True):
     floor: float
     step: Step | None = None
     searched: tuple[str, ...] = ()  # words, or prefix*
-    degraded: bool = False  # a step failed or was late
 
 
 class _LooserWords(Struct):
@@ -85,21 +84,19 @@ def with_fallback(
     floor: float = tools.settings["search.floor"]
     if not _needs_words(candidates, query, options, tools):
         return candidates, Fallback(floor)
-    is_degraded = False
     for step in _steps(request, query, tools):
         found = ask([step], query, Deadline(step.budget_ms))
-        is_degraded = is_degraded or bool(found.degraded)
         candidates = replace(candidates, degraded=(*candidates.degraded, *found.degraded))
         if any(ranked.found for ranked in found.lists):
             joined = replace(retrieved, lists=[*retrieved.lists, *found.lists], degraded=candidates.degraded)
             more = complete_scores(joined, query, tools, Deadline(options.deadline_ms))
             return more, Fallback(min(floor, FALLBACK_FLOOR), step.step, step.searched)
-    return candidates, Fallback(floor, degraded=is_degraded)
+    return candidates, Fallback(floor)
 
 
-def _budget_ms(request: Request, setting: str, tools: Tools) -> float:
-    """Return the time that a setting allows, though never more than the caller gave the whole search."""
-    allowed: float = tools.settings[setting]
+def _budget_ms(request: Request, step: Step, tools: Tools) -> float:
+    """Return the time that the settings allow, though never more than the caller gave the whole search."""
+    allowed: float = tools.settings[f"search.{step}_ms"]
     return allowed if request.deadline_ms is None else min(allowed, request.deadline_ms)
 
 
@@ -115,26 +112,26 @@ def _needs_words(candidates: Candidates, query: Query, options: Options, tools: 
 
 def _steps(request: Request, query: Query, tools: Tools) -> Iterator[_LooserWords]:
     index, (prefix, partial) = tools.store.words, STEPS
-    prefix_ms, whole_ms = (_budget_ms(request, f"search.{step}_ms", tools) for step in ("prefix", "partial"))
-    yield _LooserWords("prefix", prefix, index, _prefix_match, prefix_ms)
-    deadline_ms = whole_ms * LOOKUP_SHARE
-    yield _LooserWords("partial", partial, index, lambda q: _partial_match(q, index, deadline_ms), whole_ms)
+    yield _LooserWords("prefix", prefix, index, _prefix_match, _budget_ms(request, "prefix", tools))
+    whole_ms = _budget_ms(request, "partial", tools)
+    yield _LooserWords(
+        "partial", partial, index, lambda q: _partial_match(q, index, whole_ms * LOOKUP_SHARE), whole_ms
+    )
 
 
 def _prefix_match(query: Query) -> Match | None:
     """Return a match of words that begin like the query's words or their stems; short words are left out."""
     words = [word for word in query.words if len(word) >= MIN_LETTERS and not has_unspaced(word)]
-    longest = sorted(words, key=len, reverse=True)[:MAX_BEGINNINGS]
-    return _allowed(query, [match for word in longest for match in _begun(word)])
-
-
-def _begun(word: str) -> Iterator[Match]:
-    match = word_match(word, prefix=True)
-    if match is not None:
-        yield match
-    root = stem("".join(folded(word)))
-    if len(root) >= MIN_LETTERS and stem(root) == root:  # an engine would stem it further: databs to datab
-        yield Word(root, prefix=True)
+    found: list[Match] = []
+    for word in sorted(words, key=len, reverse=True)[:MAX_BEGINNINGS]:
+        if match := word_match(word, prefix=True):
+            found.append(match)
+        root = stem("".join(folded(word)))
+        if (
+            len(root) >= MIN_LETTERS and stem(root) == root
+        ):  # an engine would stem databs to datab
+            found.append(Word(root, prefix=True))
+    return _allowed(query, found)
 
 
 def _partial_match(query: Query, index: WordIndex, budget_ms: float) -> Match | None:
@@ -191,17 +188,26 @@ def suggestions(
     """
     if not _wants_suggestions(answer, query, candidates, fallback):
         return ()
-    words: Mapping[str, Sequence[str]] = {}
+    like: Mapping[str, Sequence[str]] = {}
+    found: list[str] = []
     if unknown_words(query):
-        budget = _budget_ms(answer.request, "search.partial_ms", tools)
-        words = run_within(lambda: _suggested_words(query, tools.store.words), budget) or {}
-    meant = {word: known for word, like in words.items() if (known := _meant(word, like))}
-    is_single = len(_WORD.findall(query.text)) == 1
-    alone = [word for like in words.values() for word in like] if is_single else meant.values()
+        from concord.text.word_forms import is_mistyped  # late: most queries have no unknown word
+
+        budget_ms = _budget_ms(answer.request, "partial", tools)
+        like = run_within(lambda: _words_like(query, tools.store.words), budget_ms) or {}
+        meant = {word: next((known for known in like[word] if is_mistyped(word, known)), "") for word in like}
+        text = " ".join(query.text.split())
+        if any(meant.values()) and len(query.text) <= MAX_TEXT:
+            found.append(_WORD.sub(lambda match: _put_right(match[0], meant), text))
+        is_single = len(_WORD.findall(query.text)) == 1
+        found += [word for words in like.values() for word in words] if is_single else meant.values()
     # Where files are gone, the nearest documents are those that were just left out: not worth a suggestion.
-    with_titles = not answer.hits and not answer.omitted["deleted"]
-    titles = _related_titles(query, candidates, tools.store.catalog) if with_titles else ()
-    return _distinct([*_did_you_mean(query.text, meant), *alone, *titles], besides=query.text)
+    if not answer.hits and not answer.omitted["deleted"]:
+        found += _related_titles(query, candidates, tools.store.catalog)
+    different = {query.text.casefold(): ""}
+    for text in found:
+        different.setdefault(text.casefold(), text)
+    return tuple(filter(None, different.values()))[:MAX_SUGGESTIONS]
 
 
 def _wants_suggestions(answer: Answer, query: Query, candidates: Candidates, fallback: Fallback) -> bool:
@@ -213,36 +219,24 @@ def _wants_suggestions(answer: Answer, query: Query, candidates: Candidates, fal
     return bool(query.chunks) and not (is_sound and (fallback.step or not lacks_words))
 
 
-def _suggested_words(query: Query, index: WordIndex) -> dict[str, list[str]]:
+def _words_like(query: Query, index: WordIndex) -> dict[str, list[str]]:
     """Return each word of the query that no chunk holds, with words like it that the filter lets through."""
-    like = {word: index.similar_words(word, SIMILAR_WORDS) for word in unknown_words(query)}
+
+    def is_found(word: str) -> bool:
+        match = word_match(word)
+        return match is not None and bool(index.search(match, query.filter, 1))
+
     return {
-        written(word): [written(known) for known, _ in found if _is_found(known, query, index)]
-        for word, found in like.items()
+        written(word): [
+            written(known) for known, _ in index.similar_words(word, SIMILAR_WORDS) if is_found(known)
+        ]
+        for word in unknown_words(query)
     }
 
 
-def _is_found(word: str, query: Query, index: WordIndex) -> bool:
-    match = word_match(word)
-    return match is not None and bool(index.search(match, query.filter, 1))
-
-
-def _meant(word: str, like: Sequence[str]) -> str | None:
-    """Return the nearest word that an unknown one is a slip for."""
-    from concord.text.word_forms import is_mistyped  # late: most queries have no unknown word
-
-    return next((known for known in like if is_mistyped(word, known)), None)
-
-
-def _did_you_mean(text: str, nearest: Mapping[str, str]) -> Iterator[str]:
-    """Yield the query with mistyped words put right; the rest stays as typed."""
-    if nearest and len(text) <= MAX_TEXT:
-        yield _WORD.sub(lambda match: _replaced(match[0], nearest), " ".join(text.split()))
-
-
-def _replaced(typed: str, nearest: Mapping[str, str]) -> str:
-    key = typed if typed in nearest else typed.lower()
-    return nearest.get(key) or nearest.get("".join(folded(typed)), typed)
+def _put_right(typed: str, meant: Mapping[str, str]) -> str:
+    forms = (typed, typed.lower(), "".join(folded(typed)))
+    return next((meant[form] for form in forms if meant.get(form)), typed)
 
 
 def _related_titles(query: Query, candidates: Candidates, catalog: Catalog) -> list[str]:
@@ -251,20 +245,13 @@ def _related_titles(query: Query, candidates: Candidates, catalog: Catalog) -> l
     nearest = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], chunk_id))[:RELATED]
     trusted = {source.id for source in catalog.snapshot().sources if source.trust == "trusted"}
     read = catalog.read(nearest)
-    documents = [read[chunk_id][1] for chunk_id in nearest if chunk_id in read]
-    titles = (" ".join(document.title.split()) for document in documents if _is_shown(document, trusted))
-    wanted = (title for title in titles if not any(contains(title, term) for term in query.excluded))
-    return list(dict.fromkeys(title for title in wanted if title))[:MAX_TITLES]
-
-
-def _is_shown(document: Document, trusted: set[str]) -> bool:
-    is_short = len(document.title) <= MAX_TITLE
-    return document.source_id in trusted and is_short and not warnings_about("", document.title)
-
-
-def _distinct(found: Sequence[str], *, besides: str) -> tuple[str, ...]:
-    """Return the first few that differ, in more than case, from each other and from what was asked."""
-    chosen = {besides.casefold(): besides}
-    for text in found:
-        chosen.setdefault(text.casefold(), text)
-    return tuple(chosen.values())[1 : MAX_SUGGESTIONS + 1]
+    documents = (read[chunk_id][1] for chunk_id in nearest if chunk_id in read)
+    titles = dict.fromkeys(
+        " ".join(document.title.split())
+        for document in documents
+        if document.source_id in trusted
+        and 0 < len(document.title) <= MAX_TITLE
+        and not warnings_about("", document.title)
+        and not any(contains(document.title, term) for term in query.excluded)
+    )
+    return [*titles][:MAX_TITLES]
