@@ -16,8 +16,8 @@ from benchmarks.measure import Row, absent, sized
 from concord.mcp.packing import pack_answer
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import UNHURRIED_MS
+from concord.search.legs import Tools
 from concord.search.pipeline import search
-from concord.search.tools import Tools
 from concord.text.json_safe import JsonObject
 from concord.types import Group, Request, silent
 from concord.wire import answer_to_json

@@ -21,10 +21,9 @@ from benchmarks.stored import vectors_of
 from benchmarks.synthetic import SEED
 from concord.knowledge import KnowledgeBase
 from concord.quality.collection import Collection, read_collection
-from concord.search.legs import Semantic
+from concord.search.legs import Semantic, Tools
 from concord.search.pipeline import search
 from concord.search.setup import Searching
-from concord.search.tools import Tools
 from concord.types import Answer, Document, Request, silent
 
 SETS = ("scifact", "datatalks-faq", "xquad-en")

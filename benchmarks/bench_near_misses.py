@@ -41,8 +41,8 @@ from concord.quality.collection import Collection, foreign_queries, read_collect
 from concord.quality.evaluate import ask, ask_one, ask_own
 from concord.quality.metrics import answerability, reliability
 from concord.search.judge import Verdict
+from concord.search.legs import Tools
 from concord.search.pipeline import Examined
-from concord.search.tools import Tools
 from concord.text.held import contains
 from concord.types import Query, silent
 

@@ -18,7 +18,7 @@ from benchmarks.measure import Row, absent, sized
 from benchmarks.synthetic import SEED
 from concord.quality.collection import Collection, read_collection
 from concord.quality.evaluate import ask_one
-from concord.search.tools import Tools
+from concord.search.legs import Tools
 from concord.types import silent
 
 SETS = ("scifact", "datatalks-faq", "squad2-dev")

@@ -29,10 +29,9 @@ from concord.quality.evaluate import UNHURRIED_MS, outcome_of
 from concord.quality.fit import LEAST_OF_A_SET, JudgedSet, fit, revised
 from concord.quality.metrics import Outcome, auroc, promises
 from concord.search.calibration import Calibration, ReaderCuts
-from concord.search.legs import Semantic
+from concord.search.legs import Semantic, Tools
 from concord.search.pipeline import examine
 from concord.search.setup import Searching
-from concord.search.tools import Tools
 from concord.types import Document, Mode, Request, silent
 
 SETTLED = (1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, 3.0)  # log-odds that are tried

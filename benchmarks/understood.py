@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from concord.knowledge import KnowledgeBase
+from concord.search.legs import Tools
 from concord.search.request import options_of
-from concord.search.tools import Tools
 from concord.search.understand import understand
 from concord.types import Query, Request
 

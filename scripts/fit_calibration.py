@@ -39,10 +39,10 @@ from concord.search.calibration import (
 )
 from concord.search.deadline import Deadline
 from concord.search.fuse import fuse
+from concord.search.legs import Tools
 from concord.search.request import options_of
 from concord.search.retrieve import retrieve
 from concord.search.scores import complete_scores
-from concord.search.tools import Tools
 from concord.search.understand import understand
 from concord.text.tokens import latin_share
 from concord.types import Identity, Request, silent

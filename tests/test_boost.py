@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from concord.core.errors import BadValue, NotFound
 from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.search.boost import HALF_LIFE_S, boost, habit
+from concord.search.passages import HALF_LIFE_S, boost, habit
 from concord.types import Access, Answer, Candidate, Ranked
 from support.judged import things
 from support.kb_command import Kb

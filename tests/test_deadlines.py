@@ -18,9 +18,8 @@ from concord.core.errors import BackendDown, DeadlinePassed, EmbedderDown, Unava
 from concord.core.protocols import Strategy
 from concord.embed.hashing import HashingEmbedder
 from concord.search.deadline import FAILURES
-from concord.search.legs import ExactWords, RelaxedWords
+from concord.search.legs import ExactWords, RelaxedWords, Tools
 from concord.search.pipeline import search
-from concord.search.tools import Tools
 from concord.types import Leg, Query, RankedList, Request, Scored, Vector
 from support.engines import plain_environment
 from support.small_library import library

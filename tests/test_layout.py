@@ -37,7 +37,7 @@ DOORS = {
     "cli/serving.py": {"engine", "mcp", "web"},
     "index/refresh.py": {"parts"},
     "quality/measuring.py": {"parts"},
-    "search/cross_encoder.py": {"embed"},
+    "search/rerank.py": {"embed"},
     "search/reader_model.py": {"embed"},
     "search/setup.py": {"parts"},
 }

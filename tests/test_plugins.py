@@ -32,9 +32,8 @@ from concord.extract.reader import SandboxedReader
 from concord.extract.scans import ScanReader
 from concord.extract.text import CodeExtractor, MarkdownExtractor, NotebookExtractor, PlainExtractor
 from concord.knowledge import KnowledgeBase
-from concord.search.cross_encoder import CrossEncoder
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
-from concord.search.rerank import CosineReranker
+from concord.search.rerank import CosineReranker, CrossEncoder
 from concord.store.contract import OutsideVectors, Salvage, Store
 from concord.store.json_file import JsonStore, MemoryStore
 from concord.store.json_file import locate as locate_json

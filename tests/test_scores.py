@@ -11,12 +11,11 @@ from msgspec.structs import replace
 from concord.core.errors import BackendDown
 from concord.knowledge import KnowledgeBase
 from concord.search.deadline import Deadline
-from concord.search.legs import Comparison, Semantic
+from concord.search.legs import Comparison, Semantic, Tools
 from concord.search.pipeline import search
 from concord.search.request import options_of
 from concord.search.retrieve import Retrieved
 from concord.search.scores import MAX_EF_SEARCH, NEAREST_WANTED, complete_scores
-from concord.search.tools import Tools
 from concord.search.understand import understand
 from concord.types import Answer, ChunkId, Query, RankedList, Request, Scored, Vector
 from contract.stored import unit, vectors_of

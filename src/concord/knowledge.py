@@ -382,7 +382,7 @@ class KnowledgeBase:
 
     def _count_reading(self, document: Document) -> None:
         if self.settings["usage.enabled"]:
-            from concord.search.boost import record_reading
+            from concord.search.passages import record_reading
 
             record_reading(document.id, self.store.journal)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.core.errors import BadValue, ModelMismatch
-from concord.search.document_vectors import document_vectors, nearest_documents
+from concord.search.grouping import document_vectors, nearest_documents
 from concord.store.contract import Store
 from concord.types import Filter, Pending, Piece
 from contract.anywhere import rivals_anywhere, store_anywhere  # noqa: F401

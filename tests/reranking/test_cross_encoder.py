@@ -12,7 +12,7 @@ import pytest
 
 from concord.core.errors import BadValue, KBError, Unavailable
 from concord.embed.runtime import read_window
-from concord.search.cross_encoder import CrossEncoder
+from concord.search.rerank import CrossEncoder
 from reranking.tiny_model import DOUBT, FUSED, QUERY, TEXTS, make_model, options, ranking, sigmoid, spoilt
 from support.folders import NOWHERE
 

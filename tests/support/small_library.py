@@ -13,9 +13,8 @@ from concord import KnowledgeBase, Note
 from concord.core.config import load_settings
 from concord.core.protocols import Strategy
 from concord.search.calibration import UNFITTED, Calibration, Cuts, Head, Heads
-from concord.search.legs import ExactWords, RelaxedWords, Semantic
+from concord.search.legs import ExactWords, RelaxedWords, Semantic, Tools
 from concord.search.request import options_of
-from concord.search.tools import Tools
 from concord.search.understand import understand
 from concord.types import Candidate, Chunk, ChunkId, Document, Passage, Query, Ranked, Request
 from contract.stored import vectors_of

@@ -38,11 +38,11 @@ from concord.quality.metrics import (
 from concord.search.blend import POOL, moments
 from concord.search.deadline import Deadline
 from concord.search.fuse import FUSION_OF, fuse
+from concord.search.legs import Tools
 from concord.search.pipeline import Examined, examine, search
 from concord.search.request import MAX_TOP, options_of
 from concord.search.retrieve import retrieve
 from concord.search.scores import complete_scores
-from concord.search.tools import Tools
 from concord.search.understand import understand
 from concord.store.contract import Catalog, document_by_id
 from concord.types import ChunkId, Mode, Opinion, Request

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation, Review
     from concord.quality.own_pairs import Pair
     from concord.quality.refit import Refit
-    from concord.search.tools import Tools
+    from concord.search.legs import Tools
 
 Paths = Sequence[str | os.PathLike[str]]
 

@@ -17,7 +17,7 @@ from concord.quality.evaluate import ask, ask_own
 from concord.quality.fit import FOLDS, LEAST, JudgedSet, fit, revised
 from concord.quality.metrics import Outcome, Promises, promises
 from concord.search.calibration import SHIPPED, Calibration, model_key, shipped_calibration
-from concord.search.tools import Tools
+from concord.search.legs import Tools
 from concord.types import Identity
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.core.reports import DocumentSlice
-from concord.search.document_vectors import nearest_documents
+from concord.search.grouping import nearest_documents
 from concord.store.contract import LinkRow, Select, Store
 from concord.text.citations import cite
 from concord.types import Document, LinkKind

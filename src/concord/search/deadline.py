@@ -1,8 +1,8 @@
 """How long may it take? One deadline for all stages, threads to wait for no longer than that, and a breaker.
 
-Threads wait for work, because starting one for each piece would cost a quick search a tenth of its time. They
-are daemons: a finished command never waits for one that hangs. The end of a task is told by a bare lock: events
-take several times as long to wake somebody.
+Threads wait for work, because starting one for each piece would cost a quick search a tenth of its time.
+They are daemons: a finished command never waits for one that hangs. A bare lock tells the end of a task:
+events take several times as long to wake somebody.
 """
 
 from __future__ import annotations

@@ -21,13 +21,12 @@ from concord.search.calibration import READ, Calibration, contributions
 from concord.search.deadline import Deadline
 from concord.search.fuse import FUSIONS, Candidates, agreement, fuse, rrf_scores
 from concord.search.judge import TABLE, Judged, best_label, head_for, row_of
-from concord.search.legs import LEXICAL
+from concord.search.legs import LEXICAL, Tools
 from concord.search.passages import indexed, jaccard
 from concord.search.pipeline import Examined, examine
 from concord.search.request import options_of
 from concord.search.retrieve import LEGS, Retrieved, ask
 from concord.search.scores import merge
-from concord.search.tools import Tools
 from concord.search.understand import prune_limit
 from concord.text.citations import cite
 from concord.text.globs import glob_matches

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from concord.search.deadline import Deadline, run_within
 from concord.search.fuse import FALLBACK_FLOOR, Candidates, fuse, rrf_scores
 from concord.search.judge import Step, is_answerable
+from concord.search.legs import Tools
 from concord.search.request import Options
 from concord.search.retrieve import LEGS, Retrieved, ask
 from concord.search.scores import complete_scores
-from concord.search.tools import Tools
 from concord.search.understand import MAX_UNKNOWN, unknown_words
 from concord.text.held import contains
 from concord.text.injection import warnings_about
@@ -127,9 +127,7 @@ def _prefix_match(query: Query) -> Match | None:
         if match := word_match(word, prefix=True):
             found.append(match)
         root = stem("".join(folded(word)))
-        if (
-            len(root) >= MIN_LETTERS and stem(root) == root
-        ):  # an engine would stem databs to datab
+        if len(root) >= MIN_LETTERS and stem(root) == root:  # an engine would stem databs to datab
             found.append(Word(root, prefix=True))
     return _allowed(query, found)
 

@@ -1,4 +1,4 @@
-"""Who looks? All words (`fts_exact`), any word (`fts_relaxed`), meaning (`semantic`)."""
+"""Who looks, and with what? All words (`fts_exact`), any word (`fts_relaxed`), meaning (`semantic`)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from concord.core.errors import wrong_dimension
+from concord.search.calibration import UNFITTED, Calibration
 from concord.search.deadline import LATE_S, Breaker
 from concord.text.tokens import pattern
-from concord.types import FLOAT_BYTES, ChunkId, Leg, Match, Query, RankedList, Scored, Vector
+from concord.types import FLOAT_BYTES, ChunkId, Degraded, Leg, Match, Query, RankedList, Scored, Vector
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from concord.core.protocols import Embedder
-    from concord.store.contract import VectorIndex, WordIndex
+    from concord.core.protocols import Embedder, Reranker, Similarity, Strategy
+    from concord.search.reader_model import ReaderModel
+    from concord.store.contract import Snapshot, Store, VectorIndex, WordIndex
 
 LEXICAL = ("fts_exact", "fts_relaxed")
 STRATEGIES = (*LEXICAL, "semantic")  # the order in which they are always named
@@ -43,6 +47,22 @@ def is_built_in(strategy: str) -> bool:
     return strategy in (*STRATEGIES, NAMES) or strategy.startswith("fts_")
 
 
+class Tools(Struct, frozen=True):
+    """What a search works with: the adapters that are open, and the settings."""
+
+    store: Store
+    strategies: Sequence[Strategy]
+    settings: Mapping[str, Any]
+    org: str
+    similarity: Similarity | None = None  # for cosines of chunks that the semantic strategy did not return
+    calibration: Calibration = UNFITTED
+    reranker: Reranker | None = None
+    snapshot: Snapshot | None = None  # if it was taken already
+    absent: Degraded | None = None  # why meaning is not among the strategies, where it should be
+    reader: ReaderModel | None = None
+    unread: Degraded | None = None  # why there is no reader, where there should be
+
+
 class ExactWords:
     """Every significant term and every phrase."""
 
@@ -54,12 +74,11 @@ class ExactWords:
 
     def search(self, query: Query) -> RankedList:
         """Return the chunks that hold what is asked for."""
-        match, limit = self._asked(query)
+        return self._found(query.exact, query, query.candidates)
+
+    def _found(self, match: Match | None, query: Query, limit: int) -> RankedList:
         found = self._index.search(match, query.filter, limit) if match else []
         return RankedList(self.name, self.leg, found)
-
-    def _asked(self, query: Query) -> tuple[Match | None, int]:
-        return query.exact, query.candidates
 
 
 class RelaxedWords(ExactWords):
@@ -67,8 +86,9 @@ class RelaxedWords(ExactWords):
 
     name = "fts_relaxed"
 
-    def _asked(self, query: Query) -> tuple[Match | None, int]:
-        return query.loose, max(KNOWN, query.candidates)
+    def search(self, query: Query) -> RankedList:
+        """Return the chunks that hold any of what is asked for."""
+        return self._found(query.loose, query, max(KNOWN, query.candidates))
 
 
 class Semantic:
@@ -88,11 +108,12 @@ class Semantic:
         """Return the nearest chunks; a query without a single letter or digit has no meaning to look for."""
         if not any(map(str.isalnum, query.meaning)):
             return RankedList(self.name, self.leg, [])
-        return RankedList(self.name, self.leg, self._breaker.call(lambda: self._nearest(query)))
 
-    def _nearest(self, query: Query) -> Sequence[Scored]:
-        vector = self._vectors.vector(query.meaning)
-        return self._index.search(vector, query.filter, query.candidates, ef_search=query.ef_search)
+        def nearest() -> Sequence[Scored]:
+            vector = self._vectors.vector(query.meaning)
+            return self._index.search(vector, query.filter, query.candidates, ef_search=query.ef_search)
+
+        return RankedList(self.name, self.leg, self._breaker.call(nearest))
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector]:
         """Return the vectors of those chunks that have one."""
@@ -133,8 +154,10 @@ class QueryVectors:
         text = _beginning(text, self._embedder)
         identity = self._embedder.identity
         key = (text, identity.provider, identity.model)
-        if (known := self._known(key)) is not None:
-            return known
+        with self._lock:
+            if (kept := self._kept.get(key)) and self._clock() - kept[0] < CACHE_SECONDS:
+                self._kept.move_to_end(key)
+                return kept[1]
         vector = self._embedder.embed_query(text)
         if len(vector) != identity.dimension * FLOAT_BYTES:  # in the cache it would outlive the fault
             raise wrong_dimension(identity, len(vector) // FLOAT_BYTES)
@@ -164,13 +187,6 @@ class QueryVectors:
         """Forget all of them."""
         with self._lock:
             self._kept.clear()
-
-    def _known(self, key: tuple[str, str, str]) -> Vector | None:
-        with self._lock:
-            if (kept := self._kept.get(key)) and self._clock() - kept[0] < CACHE_SECONDS:
-                self._kept.move_to_end(key)
-                return kept[1]
-        return None
 
 
 def _beginning(text: str, embedder: Embedder) -> str:

@@ -11,8 +11,8 @@ from concord.core.errors import Action, Hint, joined
 from concord.core.reports import partly_read, sentence
 from concord.search.fallback import STEPS, Fallback
 from concord.search.fuse import Candidates, rrf_scores
+from concord.search.legs import Tools
 from concord.search.scores import MAX_EF_SEARCH
-from concord.search.tools import Tools
 from concord.search.understand import unknown_words
 from concord.text.scripts import has_unspaced
 from concord.text.terms import written

@@ -17,23 +17,21 @@ from msgspec.structs import replace
 
 from concord.core.errors import Action, Hint, joined
 from concord.files.state import Files
-from concord.search.boost import boost
 from concord.search.calibration import for_words
 from concord.search.deadline import Deadline, Stages
 from concord.search.fallback import suggestions, with_fallback
 from concord.search.fuse import Candidates, above_floor, fuse, rrf_scores
 from concord.search.grouping import grouped, with_further
 from concord.search.judge import PRELIMINARY, Verdict, judge
-from concord.search.linked import linked
+from concord.search.legs import Tools
 from concord.search.notes import Said, notes
-from concord.search.passages import UNSEEN, Read, collapse, diversify, read_passages
-from concord.search.present import answer_of, present, with_freshness, with_warnings
+from concord.search.passages import UNSEEN, Read, boost, collapse, diversify, read_passages
+from concord.search.present import answer_of, linked, present, with_freshness, with_warnings
 from concord.search.reader import by_reading, loading, read_answers
 from concord.search.request import Options, options_of
 from concord.search.rerank import rerank
 from concord.search.retrieve import retrieve
 from concord.search.scores import complete_scores
-from concord.search.tools import Tools
 from concord.search.understand import understand
 from concord.types import Answer, Degraded, Hit, Mode, Query, Request
 

@@ -1,26 +1,37 @@
-"""How does a hit look? Judged passages get a snippet, a citation, a heading, freshness and warnings."""
+"""How does a hit look, and what does it point to? Snippet, citation, heading, freshness, warnings, links.
+
+Links stand beside the results and change nothing among them: given places of their own there, they put out
+what was found. A link counts the more, the rarer it is to name its document, the fewer others its passage
+has, and the better the hit that holds it.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from concord.files.state import Files
 from concord.search.blend import smoothed_idfs
-from concord.search.boost import line_to_show
 from concord.search.calibration import ReaderCuts
 from concord.search.fuse import agreement
 from concord.search.judge import Judged, Verdict
-from concord.search.legs import STRATEGIES
-from concord.search.passages import unless_disk_hangs
-from concord.search.tools import Tools
+from concord.search.legs import STRATEGIES, Tools
+from concord.search.passages import is_excluded, line_to_show, unless_disk_hangs
+from concord.store.contract import Pointing
 from concord.text.citations import OF_LINES, citation_of, cite, reach_of
 from concord.text.headings import MARKDOWN_TYPES, heading_at
 from concord.text.injection import origin_warnings, warnings_about_each
 from concord.text.name_lines import symbol_at
 from concord.text.snippet import Snippet, snippet
-from concord.types import Chunk, ChunkId, Hit, Passage, Query, Source, Span
+from concord.types import Chunk, ChunkId, Document, Freshness, Hit, Linked, Passage, Query, Source, Span
+
+MOST_LINKS = 2  # beside the results
+LINKS_TRIED = 6  # documents: files of some may be gone
+_NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 
 
 def present(
@@ -124,13 +135,17 @@ def _under_its_heading(passage: Passage, at: int | None) -> Chunk:
 
 def with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
     """Return hits that say whether their files have changed, if the disk answers in time."""
-    documents = [hit.document for hit in hits]
-    states = unless_disk_hangs(
-        lambda: [files.freshness(document) for document in documents], files, documents
-    )
-    if states is None:
-        return hits
-    return tuple(replace(hit, freshness=state) for hit, state in zip(hits, states, strict=True))
+    states = _states([hit.document for hit in hits], files)
+    return tuple(replace(hit, freshness=states.get(hit.document.id)) for hit in hits)
+
+
+def _states(documents: Sequence[Document], files: Files) -> Mapping[str, Freshness | None]:
+    """Return what has become of the file of each document; nothing if the disk does not answer in time."""
+
+    def look() -> Mapping[str, Freshness | None]:
+        return {document.id: files.freshness(document) for document in documents}
+
+    return unless_disk_hangs(look, files, documents) or {}
 
 
 def with_warnings(hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -146,3 +161,88 @@ def with_warnings(hits: Sequence[Hit]) -> tuple[Hit, ...]:
         replace(hit, warnings=(*hit.warnings, *origin_warnings(hit.source), *warnings))
         for hit, warnings in zip(hits, found, strict=True)
     )
+
+
+class _Lead(NamedTuple):
+    """A document that a hit points to, and how far that counts."""
+
+    score: float
+    row: Pointing
+    via: Hit
+
+
+def linked(
+    hits: Sequence[Hit],
+    read: Sequence[Judged],
+    query: Query,
+    files: Files,
+    sources: Sequence[Source],
+    tools: Tools,
+) -> tuple[Linked, ...]:
+    """Return the passages that hits point to, best first; of a document that was read, the best one."""
+    if not hits:
+        return ()
+    leads = _leads(
+        hits, tools.store.links.pointing([hit.chunk.id for hit in hits], query.filter), query.chunks
+    )
+    if not leads:
+        return ()
+    best: dict[str, ChunkId] = {}
+    for judged in read:
+        best.setdefault(judged.passage.document.id, judged.passage.chunk.id)
+    chosen = {_passage(lead.row, best, tools): lead for lead in leads[:LINKS_TRIED]}
+    texts = tools.store.catalog.read(list(chosen))
+    documents = [document for _, document in texts.values()]
+    gone = {id for id, state in _states(documents, files).items() if state == "deleted"}
+    found = [(lead, *texts[id]) for id, lead in chosen.items() if id in texts and texts[id][1].id not in gone]
+    shown = [row for row in found if not is_excluded(row[1], row[2], query)][:MOST_LINKS]
+    warnings = warnings_about_each(["\n".join((chunk.text, document.title)) for _, chunk, document in shown])
+    by_id = {source.id: source for source in sources}
+    worths, width = smoothed_idfs(query.chunks, query.frequencies), tools.settings["search.snippet_width"]
+    return tuple(
+        Linked(
+            citation=cite(document, chunk),
+            via=lead.via.citation,
+            kind=lead.row.kind,
+            title=document.title,
+            snippet=snippet(chunk.text, query.terms, width, worths).text,
+            document_id=document.id,
+            warnings=(*origin_warnings(by_id[document.source_id]), *told),
+        )
+        for (lead, chunk, document), told in zip(shown, warnings, strict=True)
+    )
+
+
+def _leads(hits: Sequence[Hit], rows: Sequence[Pointing], chunks: int) -> list[_Lead]:
+    """Return the documents that hits point to and that are not among them, the best first."""
+    by_chunk = {hit.chunk.id: hit for hit in hits}
+    among = {hit.document.id for hit in hits}
+    held: dict[ChunkId, set[str]] = {}
+    for row in rows:
+        held.setdefault(row.chunk_id, set()).add(row.document_id)
+    best: dict[str, _Lead] = {}
+    for row in rows:
+        via = by_chunk[row.chunk_id]
+        pointed_to = max(row.pointed_to, 1)  # none, where the store is damaged
+        rarity = math.log1p(max(chunks, pointed_to) / pointed_to)
+        lead = _Lead(rarity / math.sqrt(len(held[row.chunk_id])) / via.rank, row, via)
+        known = best.get(row.document_id)
+        if row.document_id not in among and (known is None or lead.score > known.score):
+            best[row.document_id] = lead
+    return sorted(best.values(), key=lambda lead: (-lead.score, lead.row.first))
+
+
+def _passage(row: Pointing, best: Mapping[str, ChunkId], tools: Tools) -> ChunkId:
+    """Return the passage that a link leads to: the part that it names, else the best one, else the first."""
+    part = _slug(row.target.partition("#")[2])
+    chunks = tools.store.catalog.chunks(row.document_id) if part else []
+    named = (chunk.id for chunk in chunks if part in map(_slug, chunk.heading) or _begins(chunk, part))
+    return next(named, best.get(row.document_id, row.first))
+
+
+def _begins(chunk: Chunk, part: str) -> bool:
+    return any(part == _slug(line) for line in chunk.text.split("\n") if line.startswith("#"))
+
+
+def _slug(heading: str) -> str:
+    return _NOT_IN_SLUG.sub("", heading.lstrip("# ").casefold()).strip().replace(" ", "-")

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from concord.core.errors import reason_of
 from concord.search.classify import is_question
 from concord.search.deadline import Deadline, Task, run_within
-from concord.search.tools import Tools
+from concord.search.legs import Tools
 from concord.text.document import header
 from concord.text.tokens import latin_share
 from concord.text.word_lists import shows_english

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from concord.core.errors import Action, BackendDown, DeadlinePassed, Hint, Unavailable, joined, reason_of
 from concord.search.deadline import Deadline, Task
-from concord.search.legs import LEXICAL, NAMES
-from concord.search.tools import Tools
+from concord.search.legs import LEXICAL, NAMES, Tools
 from concord.store.contract import documents_at
 from concord.text.citations import Citation, extent, places_in
 from concord.types import Chunk, ChunkId, Degraded, Document, Filter, Leg, Mode, Query, RankedList, Scored

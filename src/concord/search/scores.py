@@ -17,9 +17,8 @@ from concord.search.blend import MOSTLY_KNOWN, POOL, Context
 from concord.search.classify import is_sure_name
 from concord.search.deadline import Deadline, run_within
 from concord.search.fuse import Candidates
-from concord.search.legs import NAMES, STRATEGIES
+from concord.search.legs import NAMES, STRATEGIES, Tools
 from concord.search.retrieve import Retrieved, ask
-from concord.search.tools import Tools
 from concord.text.tokens import idfs, latin_share
 from concord.text.word_lists import shows_english
 from concord.types import Candidate, ChunkId, Degraded, Leg, Query, RankedList

@@ -17,8 +17,7 @@ from concord.core import plugins
 from concord.core.errors import Action, BadValue, Hint, KBError
 from concord.parts import NONE, Parts
 from concord.search.calibration import find_calibration
-from concord.search.legs import LEXICAL, is_built_in
-from concord.search.tools import Tools
+from concord.search.legs import LEXICAL, Tools, is_built_in
 from concord.types import ChunkId, Degraded, Identity, Leg, Model, Request
 
 if TYPE_CHECKING:

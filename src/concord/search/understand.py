@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from concord.search.classify import classify, entities
+from concord.search.legs import Tools
 from concord.search.request import Options, filter_of
 from concord.search.scores import MAX_EF_SEARCH
-from concord.search.tools import Tools
 from concord.text.names import Asked, asked_names
 from concord.text.query_language import Parsed, dashed, parse, prune
 from concord.text.terms import all_of, any_of, loose_words, word_match, written
