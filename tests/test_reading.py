@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from concord.core.errors import BadValue, KBError, NotFound
 from concord.knowledge import KnowledgeBase
 from concord.reading.budget import tokens
-from concord.reading.outline import MOST_TOKENS
+from concord.reading.pages import MOST_TOKENS
 from concord.text.citations import Citation, cite, parse_citation
 from support.pdf_samples import make_pdf
 from support.recorders import age, write

@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from concord.ops.models import Models
     from concord.ops.vector_move import VectorMove
     from concord.quality.measuring import Measuring
-    from concord.reading.outline import Outline
-    from concord.reading.pages import Page
+    from concord.reading.pages import Outline, Page
     from concord.search.around import DocumentLinks, Near
     from concord.search.explain import Explanation
     from concord.search.pipeline import Progressive
@@ -278,7 +277,7 @@ class KnowledgeBase:
     ) -> DocumentSlice:
         """Read a citation, a document or a chunk; by its level as much as the section or all around it."""
         from concord.reading.locate import locate, slice_of
-        from concord.reading.outline import outline_slice
+        from concord.reading.pages import outline_slice
         from concord.search.around import MOST_LINKS, with_links
 
         if context < 0:
@@ -333,7 +332,7 @@ class KnowledgeBase:
     def outline(self, reference: str) -> Outline:
         """Return the headings of a document, with where each begins and how long it is."""
         from concord.reading.locate import locate
-        from concord.reading.outline import outline_of
+        from concord.reading.pages import outline_of
 
         return outline_of(locate(reference, self.store.catalog, level="document"))
 

@@ -28,7 +28,7 @@ from concord.text.json_safe import JsonObject, json_object, json_safe, to_text
 
 if TYPE_CHECKING:
     from concord.core.reports import DocumentSlice, Slices
-    from concord.reading.outline import Outline
+    from concord.reading.pages import Outline
     from concord.search.around import DocumentLinks, Near
     from concord.search.explain import Explanation
     from concord.types import Answer, Document, Hit, Source

@@ -7,7 +7,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from concord.core.errors import Action, BadValue, Hint, NotFound, shown
+from concord.core.errors import Action, BadValue, Hint, NotFound, did_you_mean, shown
 from concord.core.places import holder, placed
 from concord.core.reports import DocumentSlice
 from concord.files.state import Files
@@ -18,10 +18,7 @@ from concord.types import Chunk, Document, Filter, Level, Source
 
 LISTED = Hint(Action.LIST, "{list} shows what is indexed")
 MOST_SHOWN = 200  # characters of a reference: a path may be long
-MOST_SUGGESTED = 3  # documents that may be meant by a path that none has
 MOST_COMPARED = 20_000  # paths: to compare more takes longer than to ask for a list
-LEAST_OF_ID = 4  # characters of an id that stand for all of it, where no other begins like that
-LEAST_ALIKE = 0.75  # of the letters of a name: redis.md is like rediss.md, not like readme.md
 
 
 class Located(NamedTuple):
@@ -82,7 +79,11 @@ def slice_of(located: Located) -> DocumentSlice:
     document, source, chunks, first, last, files = located
     part = chunks[first : last + 1]
     text, lines = joined(part), (part[0].start_line, max(chunk.end_line for chunk in part))
-    columns = _columns(part, text) if len(part) < len(chunks) else (None, None)
+    start, end = part[0].start_column, max(part, key=attrgetter("end")).end_column
+    if len(part) == len(chunks) or start is None and end is None:  # whole lines
+        columns: tuple[int | None, int | None] = (None, None)
+    else:
+        columns = (start or 1, end or len(text) - text.rfind("\n") - 1)
     pages = [chunk.pages for chunk in part if chunk.pages]
     reach = (pages[0][0], pages[-1][1]) if pages else None
     return DocumentSlice(
@@ -102,14 +103,6 @@ def slice_of(located: Located) -> DocumentSlice:
     )
 
 
-def _columns(part: Sequence[Chunk], text: str) -> tuple[int | None, int | None]:
-    """Return the columns at which neighbouring chunks begin and end; none where they are whole lines."""
-    start, end = part[0].start_column, max(part, key=attrgetter("end")).end_column
-    if start is None and end is None:
-        return None, None
-    return start or 1, end or len(text) - text.rfind("\n") - 1
-
-
 def joined(chunks: Sequence[Chunk]) -> str:
     """Return the text that neighbouring chunks cover, each character of it once and each line on its own."""
     text, furthest = chunks[0].text, chunks[0]
@@ -122,51 +115,37 @@ def joined(chunks: Sequence[Chunk]) -> str:
 def gap(before: Chunk, chunk: Chunk) -> str:
     """Return the white space between a chunk and the one that reaches furthest before it."""
     room = max(0, chunk.start - before.end)
-    if not (_has_own_lines(before) and _has_own_lines(chunk)):
+    # The lines of a text are those of the file, unless it was taken out of HTML or the like.
+    if any(part.end_line - part.start_line != part.text.count("\n") for part in (before, chunk)):
         return "\n" * min(2, room)
     return "\n" * min(room, chunk.start_line - before.end_line) or " " * room
-
-
-def _has_own_lines(chunk: Chunk) -> bool:
-    """Whether the lines of its text are those of the file; what is taken out of HTML has others."""
-    return chunk.end_line - chunk.start_line == chunk.text.count("\n")
 
 
 def _resolve(
     reference: str, catalog: Catalog, *, are_numbers_chunks: bool = True
 ) -> tuple[Document, Citation, int | None]:
     reference = reference.strip()
-    if reference != encodable(reference):  # bytes that are no text: nothing is kept under such a name
-        raise NotFound(f"nothing indexed is called {shown(reference, MOST_SHOWN)}", hint=LISTED)
-    if document := document_by_id(catalog, reference):
-        return document, Citation(document.path), None
-    is_chunk = are_numbers_chunks and reference.isdecimal() and len(reference) < 19
-    if is_chunk and (read := catalog.read([int(reference)])):
-        ((chunk, document),) = read.values()
-        return document, Citation(document.path), chunk.id
-    for citation in readings(reference):
-        if documents := _documents_at(citation.path, catalog):
-            document = _only(documents, citation.path)
-            _check_order(reference, citation)
-            return document, citation, None
-    if documents := _with_short_id(reference, catalog):
-        document = _only(documents, reference)
-        return document, Citation(document.path), None
-    raise _not_found(parse_citation(reference).path, catalog)
-
-
-def _with_short_id(reference: str, catalog: Catalog) -> list[Document]:
-    """Return the documents whose ids begin like this."""
-    if len(reference) < LEAST_OF_ID or not set(reference) <= set("0123456789abcdef"):
-        return []
-    return [document for document in catalog.documents() if document.id.startswith(reference)]
-
-
-def _check_order(reference: str, citation: Citation) -> None:
-    if citation.is_reversed:
-        pages, lines = citation.pages and citation.pages[::-1], (citation.lines or (0, 0))[::-1]
-        meant = citation_of(citation.path, pages, lines, (citation.columns or (None, None))[::-1])
-        raise BadValue(f"{shown(reference, MOST_SHOWN)} ends before it begins", hint=meant)
+    # Bytes that are no text are no name of anything.
+    if reference == encodable(reference):
+        if document := document_by_id(catalog, reference):
+            return document, Citation(document.path), None
+        is_chunk = are_numbers_chunks and reference.isdecimal() and len(reference) < 19
+        if is_chunk and (read := catalog.read([int(reference)])):
+            ((chunk, document),) = read.values()
+            return document, Citation(document.path), chunk.id
+        for citation in readings(reference):
+            if documents := _documents_at(citation.path, catalog):
+                document = _only(documents, citation.path)
+                _check_order(reference, citation)
+                return document, citation, None
+    path = parse_citation(reference).path
+    known: list[str] = []
+    if catalog.count_documents(Filter(include_superseded=True)) <= MOST_COMPARED:
+        known = [document.path for document in catalog.documents()]
+    raise NotFound(
+        f"nothing indexed is called {shown(path, MOST_SHOWN)}",
+        hint=did_you_mean(path, known, LISTED),
+    )
 
 
 def _documents_at(path: str, catalog: Catalog) -> list[Document]:
@@ -192,36 +171,11 @@ def _only(documents: Sequence[Document], path: str) -> Document:
     return documents[0]
 
 
-def _not_found(path: str, catalog: Catalog) -> NotFound:
-    """Return that nothing is called so, and what may be meant: a folder's documents, or a like name."""
-    known: list[str] = []
-    if catalog.count_documents(Filter(include_superseded=True)) <= MOST_COMPARED:
-        known = [document.path for document in catalog.documents()]
-    folder = f"/{path.strip('/')}/"
-    inside = [name for name in known if folder in f"/{name}"][:MOST_SUGGESTED] if folder != "//" else []
-    if inside:
-        return NotFound(
-            f"{shown(path, MOST_SHOWN)} is a folder",
-            hint=f"name a document of it, such as {', '.join(inside)}",
-        )
-    near = _alike(path, known)
-    hint = f"did you mean {' or '.join(near)}?" if near else LISTED
-    return NotFound(f"nothing indexed is called {shown(path, MOST_SHOWN)}", hint=hint)
-
-
-def _alike(path: str, known: Sequence[str]) -> list[str]:
-    """Return documents whose names are like the last part of a path, the likest first."""
-    from difflib import get_close_matches
-
-    by_name: dict[str, list[str]] = {}
-    for other in known:
-        by_name.setdefault(_name(other), []).append(other)
-    names = get_close_matches(_name(path), by_name, MOST_SUGGESTED, LEAST_ALIKE)
-    return [other for name in names for other in by_name[name]][:MOST_SUGGESTED]
-
-
-def _name(path: str) -> str:
-    return path.rstrip("/").rpartition("/")[2].casefold()
+def _check_order(reference: str, citation: Citation) -> None:
+    if citation.is_reversed:
+        pages, lines = citation.pages and citation.pages[::-1], (citation.lines or (0, 0))[::-1]
+        meant = citation_of(citation.path, pages, lines, (citation.columns or (None, None))[::-1])
+        raise BadValue(f"{shown(reference, MOST_SHOWN)} ends before it begins", hint=meant)
 
 
 def _meant(chunks: Sequence[Chunk], citation: Citation, chunk_id: int | None) -> list[int]:
@@ -244,25 +198,9 @@ def _nothing_there(
     reference: str, citation: Citation, document: Document, chunks: Sequence[Chunk]
 ) -> NotFound:
     """Return the error for a citation of lines or pages that are not there, with those that are."""
-    fault, reach = "points past the text", f"lines 1-{chunks[-1].end_line}"
-    if citation.pages and chunks[-1].pages:
-        known = document.details.get("pages")
-        last = max(chunks[-1].pages[1], known if isinstance(known, int) else 0)
-        fault = "holds no text" if citation.pages[0] <= last else fault
-        whole, with_text = _run(1, last), _pages_with_text(chunks)
-        reach = f"pages {whole}" if with_text == whole else f"pages {whole}, text on {with_text}"
-    return NotFound(f"{shown(reference, MOST_SHOWN)} {fault}", hint=f"{citation.path} has {reach}")
-
-
-def _pages_with_text(chunks: Sequence[Chunk]) -> str:
-    """Return the pages that chunks are on, as runs: 1-3, 7."""
-    runs: list[tuple[int, int]] = []
-    for first, last in (chunk.pages for chunk in chunks if chunk.pages):
-        if runs and first <= runs[-1][1] + 1:
-            first, last = runs[-1][0], max(runs.pop()[1], last)
-        runs.append((first, last))
-    return ", ".join(_run(*run) for run in runs)
-
-
-def _run(first: int, last: int) -> str:
-    return f"{first}-{last}" if first < last else str(first)
+    pages = sorted({page for chunk in chunks for page in chunk.pages or ()})
+    if citation.pages and pages:
+        reach = f"has text on pages {pages[0]}-{pages[-1]}"
+    else:
+        reach = f"has lines 1-{chunks[-1].end_line}"
+    return NotFound(f"{shown(reference, MOST_SHOWN)} holds no text", hint=f"{citation.path} {reach}")

@@ -1,4 +1,4 @@
-"""Reading in pages: a part of a document that is longer than a reader has room for, piece by piece.
+"""How is a long document read? By its outline, to choose before reading, and in pages.
 
 A page holds whole chunks, and the white space before the next page, so that all pages together are the text;
 a single chunk longer than a page is cut. The cursor names the document, its content and where to go on: it
@@ -10,18 +10,24 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.core.errors import BadValue, NotFound
 from concord.core.reports import DocumentSlice
-from concord.reading.budget import cut_to_bytes, utf8_length
+from concord.reading.budget import cut_to_bytes, tokens, utf8_length
 from concord.reading.locate import Located, gap, joined, locate, slice_of
-from concord.reading.outline import outline_slice
 from concord.store.contract import Catalog
 from concord.text.citations import citation_of, reach_of
-from concord.types import Level
+from concord.text.document import split_front_matter
+from concord.text.headings import MARKDOWN_TYPES
+from concord.text.markdown import read_markdown
+from concord.types import Chunk, Document, Heading, Level
+
+MOST_TOKENS = 500  # of an outline that is read as a text: to choose must cost less than to read
 
 
 class Page(Struct, frozen=True):
@@ -153,3 +159,92 @@ def _last_that_fits(located: Located, offset: int, max_bytes: int) -> int:
 def _cursor(located: Located, chunk: int, offset: int) -> str:
     place = [located.document.id, located.document.content_hash[:8], chunk, offset, located.last]
     return base64.urlsafe_b64encode(json.dumps(place, separators=(",", ":")).encode()).decode("ascii")
+
+
+class OutlineSection(Struct, frozen=True):
+    """A part of a document under one heading, without what stands under headings below it."""
+
+    heading: Heading  # from the top down; empty before the first
+    citation: str
+    start_line: int
+    end_line: int
+    page: int | None
+    tokens: int
+
+    @property
+    def level(self) -> int:
+        """How deep its heading is; 0 where there is none."""
+        return len(self.heading)
+
+
+class Outline(Struct, frozen=True):
+    """A document's sections, in order."""
+
+    document: Document
+    start_line: int
+    end_line: int
+    tokens: int
+    sections: Sequence[OutlineSection]
+
+
+def outline_of(located: Located) -> Outline:
+    """Return the outline of a document, as it was indexed."""
+    document, chunks = located.document, located.chunks
+    text, first = joined(chunks), chunks[0].start_line
+    last = max(chunk.end_line for chunk in chunks)
+    # Lines can be counted where the text is the file's own; what was taken out of HTML has others.
+    has_own_lines = last - first == text.count("\n")
+    by_heading = document.type in MARKDOWN_TYPES and has_own_lines and chunks[0].page is None
+    sections = _of_markdown(document, text, first) if by_heading else _of_chunks(document, chunks)
+    return Outline(document, first, last, tokens(text), list(sections))
+
+
+def outline_slice(located: Located) -> DocumentSlice:
+    """Return a document's outline in place of its text: a line a heading, of a long one the upper levels."""
+    outline = outline_of(located)
+    deepest = max((section.level for section in outline.sections), default=0)
+    for depth in range(deepest, -1, -1):
+        told = [*_at_depth(outline.sections, depth)]
+        if tokens("\n".join(told)) <= MOST_TOKENS:
+            break
+    while tokens("\n".join(told)) > MOST_TOKENS:
+        told = [*told[: len(told) * 2 // 3], "…"]
+    whole = slice_of(located)
+    return replace(whole, text="\n".join(told), citation=outline.document.path, heading=())
+
+
+def _at_depth(sections: Sequence[OutlineSection], depth: int) -> Iterator[str]:
+    """Yield a line a section, with all that stands under deeper headings as a part of it."""
+    for heading, group in groupby(sections, key=lambda section: section.heading[:depth]):
+        part = list(group)
+        last, length = max(section.end_line for section in part), sum(section.tokens for section in part)
+        page = "" if part[0].page is None else f"p{part[0].page}, "
+        title = heading[-1] if heading else "(without a heading)"
+        indent = "  " * max(1, len(heading))
+        yield f"{page}{part[0].start_line}-{last}{indent}{title} ({length} tokens)"
+
+
+def _of_markdown(document: Document, text: str, first: int) -> Iterator[OutlineSection]:
+    front = len(split_front_matter(text).block)
+    starts = [(section.heading, section.start) for section in read_markdown(text, front)]
+    line, counted = first, 0
+    for (heading, start), (_, end) in pairwise([*starts, ((), len(text))]):
+        line, counted = line + text.count("\n", counted, start), start
+        part = text[start:end]
+        lines = (line, line + part.rstrip("\n").count("\n"))
+        yield OutlineSection(heading, citation_of(document.path, None, lines), *lines, None, tokens(part))
+
+
+def _of_chunks(document: Document, chunks: Sequence[Chunk]) -> Iterator[OutlineSection]:
+    for heading, group in groupby(chunks, key=lambda chunk: chunk.heading):
+        part = list(group)
+        lines = part[0].start_line, max(chunk.end_line for chunk in part)
+        pages = [chunk.pages for chunk in part if chunk.pages]
+        reach = (pages[0][0], pages[-1][1]) if pages else None
+        yield OutlineSection(
+            heading,
+            citation_of(document.path, reach, lines),
+            *lines,
+            reach and reach[0],
+            sum(tokens(chunk.text) for chunk in part),
+        )
