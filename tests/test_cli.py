@@ -174,7 +174,7 @@ def test_pages_without_text_are_told_of_when_added_when_searched_and_when_read(k
     assert kb("list", "scan", "--json").json["documents"][0]["details"]["pages_without_text"] == 9
     page = kb("get", "scan/contract.pdf:p5")
     assert page.err == (
-        "error: 'scan/contract.pdf:p5' holds no text\nhint: scan/contract.pdf has pages 1-10, text on 1\n"
+        "error: 'scan/contract.pdf:p5' holds no text\nhint: scan/contract.pdf has text on page 1\n"
     )
 
 

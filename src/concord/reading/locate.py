@@ -18,6 +18,7 @@ from concord.types import Chunk, Document, Filter, Level, Source
 
 LISTED = Hint(Action.LIST, "{list} shows what is indexed")
 MOST_SHOWN = 200  # characters of a reference: a path may be long
+LEAST_OF_ID = 4  # characters of an id that stand for all of it, where no other begins like that
 MOST_COMPARED = 20_000  # paths: to compare more takes longer than to ask for a list
 
 
@@ -138,6 +139,10 @@ def _resolve(
                 document = _only(documents, citation.path)
                 _check_order(reference, citation)
                 return document, citation, None
+        is_id = len(reference) >= LEAST_OF_ID and set(reference) <= set("0123456789abcdef")
+        if is_id and (held := [known for known in catalog.documents() if known.id.startswith(reference)]):
+            document = _only(held, reference)
+            return document, Citation(document.path), None
     path = parse_citation(reference).path
     known: list[str] = []
     if catalog.count_documents(Filter(include_superseded=True)) <= MOST_COMPARED:
@@ -200,7 +205,9 @@ def _nothing_there(
     """Return the error for a citation of lines or pages that are not there, with those that are."""
     pages = sorted({page for chunk in chunks for page in chunk.pages or ()})
     if citation.pages and pages:
-        reach = f"has text on pages {pages[0]}-{pages[-1]}"
+        reach = (
+            f"has text on pages {pages[0]}-{pages[-1]}" if len(pages) > 1 else f"has text on page {pages[0]}"
+        )
     else:
         reach = f"has lines 1-{chunks[-1].end_line}"
     return NotFound(f"{shown(reference, MOST_SHOWN)} holds no text", hint=f"{citation.path} {reach}")
