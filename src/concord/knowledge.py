@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from concord.reading.pages import Outline, Page
     from concord.search.around import DocumentLinks, Near
     from concord.search.explain import Explanation
+    from concord.search.legs import Tools
     from concord.search.pipeline import Progressive
-    from concord.search.tools import Tools
     from concord.store.contract import Store
 
 
