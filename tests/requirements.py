@@ -557,6 +557,10 @@ PROMISES: dict[str, Promise] = {
         "docs/promises.md",
         "a model server that answers nonsense costs meaning only: no wrong vector is kept, later all is well",
     ),
+    "torture.load": Promise(
+        "docs/promises.md",
+        "of clients that read and write at once none meets an error; a call too many is told to come back",
+    ),
     "torture.files": Promise(
         "docs/promises.md",
         "a file that is damaged in any way is read or named with a reason, and the files beside it are read",

@@ -378,7 +378,7 @@ from pathlib import Path
 from support.recorders import SyncBench, opened, write
 
 def tell(what, report):
-    print(f"{what}: {report.added} added", *(f"{one.path} {one.reason}" for one in report.failed), sep=", ")
+    print(f"{what}: {report.added} added", *sorted(f"{one.path} {one.reason}" for one in report.failed), sep=", ")
 
 folder = Path(sys.argv[1])
 known, new = SyncBench(opened("memory://")), SyncBench(opened("memory://"))

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Campaigns were imported to be counted, and with them libraries that bring plugins of pytest.
     quiet = ("--tb=line", "-W", "ignore:Module already imported")
     pytest.main([*files, *workers, *quiet, "-m", "campaign"], [counting])
-    print(table((each.name, counting.tallies[each.name]) for each in wanted))
+    print(table((each.name, counting.tallies[each.name]) for each in wanted), *counting.said, sep="\n")
     if given.write:
         page = PAGE.read_text(encoding="utf-8")
         for each in wanted:

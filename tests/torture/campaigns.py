@@ -73,6 +73,7 @@ class Counting:
 
     def __init__(self) -> None:
         self.tallies: dict[str, Tally] = {}
+        self.said: list[str] = []  # further figures
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a case when it has run, or when it could not be begun."""
@@ -84,6 +85,7 @@ class Counting:
         tried, survived = said.get("counted", (1, int(report.passed)))
         tally.tried += tried
         tally.lost += tried - survived
+        self.said += [f"{name}: {said['said']}"] if "said" in said else []
 
 
 def table(rows: Iterator[tuple[str, Tally]]) -> str:

@@ -23,6 +23,7 @@ from concord.core.errors import Action, Hint
 
 LONGEST = 107  # bytes of a Unix socket's path
 HELLO_S = 2.0  # how long the other side may take for its first word; a client does its own work then
+WAITING = 1024  # clients that come at the same moment; one that finds no room does its own work
 UNIX = getattr(socket, "AF_UNIX", None)
 _FLEETING = ("memory:", "qdrant-local")  # gone with the process, or no other process may use it meanwhile
 
@@ -160,7 +161,7 @@ class Listener:
             os.write(private, f"{self.socket.getsockname()[1]} {self._secret.hex()}".encode())
             os.close(private)
         self._known = os.stat(place.address).st_ino
-        self.socket.listen(128)
+        self.socket.listen(WAITING)
 
     def accept(self, wait_s: float) -> socket.socket | None:
         """Return a connection, or None if there is none within that time."""

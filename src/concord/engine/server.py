@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 LOOK_EVERY_S = 0.5  # whether it is time to end
 PROGRESS_EVERY_S = 0.1  # a client is told no more often
 CLOSING_S = 2.0  # how long work may take to stop when the engine ends
+READ_AT_ONCE = 16  # calls that read: more would all be late, and nobody could be greeted meanwhile
 
 
 def main(lock: int, tell: int) -> None:
@@ -87,6 +88,7 @@ class Engine:
         self._began = self._used = time.monotonic()
         self._ended = threading.Event()
         self._lock = threading.Lock()
+        self._reading = threading.BoundedSemaphore(READ_AT_ONCE)
 
     def serve(self) -> None:
         """Let clients in until told to stop, or until there has been nothing to do for long enough."""
@@ -222,7 +224,7 @@ class Engine:
             if asked["must_exist"] and not knowledge.store.place.is_begun:
                 return {}  # the client knows why it is asked for: it may be a slip, or a new user
             run = (asked["value"] and operation.value) or operation.run
-            with self._bases.calls.counted():
+            with self._bases.calls.counted(), self._reading if operation.effect == "read" else nullcontext():
                 return {"result": run(knowledge, _arguments(operation.arguments, asked["args"]), progress)}
         except KBError as fault:
             return {"error": _error(fault)}

@@ -58,11 +58,9 @@ class ReadFile(NamedTuple):
     read_at: float
     file_hash: str
 
-    def tells_more(self) -> bool:
+    def tells_more_than(self, known: FileState) -> bool:
         """Whether the state of an unchanged file is worth storing again, to spare the next sync a look."""
-        if self.known is None:
-            return False
-        ctime_ns, known = self.found.ctime_ns, self.known
+        ctime_ns = self.found.ctime_ns
         has_settled = may_be_another(ctime_ns, known.indexed_at) > may_be_another(ctime_ns, self.read_at)
         return has_settled or (known.size, known.mtime_ns) != (self.found.size, settled_mtime(self.found))
 

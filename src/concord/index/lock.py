@@ -7,10 +7,10 @@ asks that sync to stop, which looks for it every second.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 
-from concord.core.errors import Action, BackendDown, Hint, NotFound, StoreBusy, UsageError
+from concord.core.errors import Action, Hint, NotFound, StoreBusy, UsageError
 from concord.core.protocols import WAITING, Progress
 from concord.core.reports import Removal
 from concord.store.contract import Catalog, Store
@@ -21,20 +21,17 @@ _LOOKED_EVERY_S = 1.0  # for another sync of the same source to end, for the mar
 _REMOVED = "\nremoved"  # the mark: no state of a sync ends so
 
 
-@contextmanager
-def sync_lock(source_id: str, store: Store, progress: Progress, wait_s: float) -> Iterator[None]:
+def sync_lock(source_id: str, store: Store, progress: Progress, wait_s: float) -> ExitStack:
     """Hold the right to sync a source, reporting that it is waited for: another sync may take minutes.
 
     Raises:
         StoreBusy: another process holds it for longer than `wait_s`.
     """
     began = time.monotonic()
-    with _locked(source_id, store, wait_s, lambda: progress(WAITING, round(time.monotonic() - began), None)):
-        yield
+    return _locked(source_id, store, wait_s, lambda: progress(WAITING, round(time.monotonic() - began), None))
 
 
-@contextmanager
-def removal_lock(source_id: str, store: Store, wait_s: float) -> Iterator[None]:
+def removal_lock(source_id: str, store: Store, wait_s: float) -> ExitStack:
     """Hold a source's lock after asking the sync that may have it to stop.
 
     Raises:
@@ -45,30 +42,26 @@ def removal_lock(source_id: str, store: Store, wait_s: float) -> Iterator[None]:
         state = store.catalog.sync_state(source_id)
         store.catalog.put_sync_state(source_id, state.removesuffix(_REMOVED) + _REMOVED)
 
-    with ExitStack() as held:
-        try:
-            held.enter_context(_locked(source_id, store, wait_s, ask))
-        except BaseException:  # Ctrl-C, too: then the source stays
-            begin_anew(source_id, store.catalog)
-            raise
-        yield
+    try:
+        return _locked(source_id, store, wait_s, ask)
+    except BaseException:  # Ctrl-C, too: then the source stays
+        begin_anew(source_id, store.catalog)
+        raise
 
 
-@contextmanager
-def _locked(source_id: str, store: Store, wait_s: float, meanwhile: Callable[[], None]) -> Iterator[None]:
+def _locked(source_id: str, store: Store, wait_s: float, meanwhile: Callable[[], None]) -> ExitStack:
     """Hold a source's lock; while another process has it, call `meanwhile` every second."""
     deadline = time.monotonic() + wait_s
-    with ExitStack() as held:
-        while True:
-            left_s = max(0.0, deadline - time.monotonic())
-            try:
-                held.enter_context(store.lock(source_id, SYNCING, wait_s=min(_LOOKED_EVERY_S, left_s)))
-                break
-            except StoreBusy:
-                if time.monotonic() >= deadline:
-                    raise
-                meanwhile()
-        yield
+    while True:
+        next_s = max(0.0, min(_LOOKED_EVERY_S, deadline - time.monotonic()))
+        try:
+            with ExitStack() as held:
+                held.enter_context(store.lock(source_id, SYNCING, wait_s=next_s))
+                return held.pop_all()
+        except StoreBusy:
+            if time.monotonic() >= deadline:
+                raise
+            meanwhile()
 
 
 def begin_anew(source_id: str, catalog: Catalog) -> None:
@@ -118,19 +111,8 @@ def remove(
     # A sync under way would store what it still holds after everything else has been deleted.
     with removal_lock(source.id, store, wait_s):
         progress("remove", 0, None)  # whoever does not want it any more after waiting can still say so
-        vectors = _delete_vectors(store, source.id)
+        indexes = [store.models.index(model.identity) for model in store.catalog.snapshot().models]
+        vectors = sum(index.delete_source(source.id) for index in indexes)
         documents = store.catalog.remove_source(source.id)
     store.maintain(silent)
     return Removal(source, documents, vectors)
-
-
-def _delete_vectors(store: Store, source_id: str) -> int:
-    """Delete the vectors of a source, of every model; return how many there were."""
-    try:
-        indexes = [store.models.index(model.identity) for model in store.catalog.snapshot().models]
-        return sum(index.delete_source(source_id) for index in indexes)
-    except BackendDown as fault:
-        if not store.outbox.home().url:  # the store's own fault, and its own advice
-            raise
-        hint = "nothing was removed: see that it runs and that vectors.url is right, then try again"
-        raise BackendDown(fault.message, hint=hint) from fault

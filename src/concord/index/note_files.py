@@ -66,14 +66,11 @@ def write_notes(notes: Iterable[KeptNote], place: str | os.PathLike[str]) -> int
     A file is replaced whole or not at all.
     """
     path = Path(place)
+    is_file = bool(path.suffix) and not path.is_dir()
+    if is_file and path.suffix.lower() not in ENDINGS:
+        raise BadValue(f"notes cannot be written as {path.suffix}", hint="use .jsonl, .json, .md or a folder")
     try:
-        if path.suffix.lower() in ENDINGS and not path.is_dir():
-            return _write_file(list(notes), path)
-        if path.suffix and not path.is_dir():
-            raise BadValue(
-                f"notes cannot be written as {path.suffix}", hint="use .jsonl, .json, .md or a folder"
-            )
-        return _write_folder(notes, path)
+        return _write_file(list(notes), path) if is_file else _write_folder(notes, path)
     except OSError as fault:
         raise BadValue(f"cannot write {path}: {fault.strerror}", hint="choose another place") from fault
 
@@ -151,8 +148,6 @@ def _read_file(path: Path) -> Iterator[KeptNote]:
 
 
 def _write_file(notes: list[KeptNote], path: Path) -> int:
-    if not path.parent.exists():
-        raise BadValue(f"there is no folder {path.parent}", hint="make it, or choose another place")
     ending = path.suffix.lower()
     if ending == ".md" and len(notes) != 1:
         raise BadValue(
@@ -164,23 +159,23 @@ def _write_file(notes: list[KeptNote], path: Path) -> int:
         text = json.dumps([note_to_json(kept) for kept in notes], ensure_ascii=False, indent=1) + "\n"
     else:
         text = "".join(f"{_json(note_to_json(kept))}\n" for kept in notes)
-    _write(path, text)
+    replace_file(path, _encoded(text))
     return len(notes)
 
 
 def _write_folder(notes: Iterable[KeptNote], folder: Path) -> int:
+    folder.mkdir(parents=True, exist_ok=True)
     count = 0
     for kept in notes:
         digest = hashlib.sha256(kept.id.encode("utf-8", "replace")).hexdigest()
         path = folder / f"{slug(kept.note.title or '')}-{digest[:12]}.md"
-        _write(path, note_to_markdown(kept), wait=False)  # they may be thousands
+        replace_file(path, _encoded(note_to_markdown(kept)), wait=False)  # they may be thousands
         count += 1
     return count
 
 
-def _write(path: Path, text: str, *, wait: bool = True) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, text.encode("utf-8", "surrogatepass"), wait=wait)
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _json(value: Json) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -17,13 +17,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from concord.core.batches import batched
-from concord.core.errors import (
-    BadValue,
-    ExtractionError,
-    MissingExtra,
-    NotIndexable,
-    UnknownName,
-)
+from concord.core.errors import BadValue, ExtractionError, MissingExtra, NotIndexable, UnknownName
 from concord.core.protocols import (
     BINARY,
     NO_TEXT_LAYER,
@@ -157,12 +151,11 @@ class _Run:
         self.source = source
         self.tools = tools
         self.catalog = tools.store.catalog
-        self.entries: Iterable[Found | Skipped] = walk_source(source, tools.limits.max_bytes)
+        self.entries = walk_source(source, tools.limits.max_bytes)
         self.mount = mount_point(source)
         self.memo = read_memo(self.catalog.sync_state(source.id))
         self.known = self.catalog.file_states(source.id)  # indexed files by path; met ones are taken out
         check_disk(source, self.known, self.memo)
-        self.is_first = not self.known  # nothing of the source is indexed yet
         self.textless = Textless(self.memo)
         self.new: list[Found] = []  # files that wait until it is known which others are gone
         self.unreadable_folders: list[str] = []
@@ -199,12 +192,9 @@ class _Run:
     def compare_files(self) -> None:
         """Walk the source: an unchanged file costs one stat, a changed one is indexed at once.
 
-        New files of a source that already has documents wait until the walk is over: they may be indexed
-        files under a new name, which shows only once it is known which names are gone.
+        New files wait until the walk is over: they may be indexed files under a new name, which shows only
+        once it is known which names are gone.
         """
-        if self.is_first:
-            self.entries = list(self.entries)
-            self.total = sum(isinstance(entry, Found) for entry in self.entries)
         for found in self.entries:
             if isinstance(found, Skipped):
                 self._skip(found)
@@ -216,11 +206,11 @@ class _Run:
                     self.shown[found] = None
             elif state is None and (reason := self.textless.reason(found)):
                 self._leave_out(found, reason)
-            elif state or self.is_first:
+            elif state:
                 self._index(found, state)
             else:
                 self.new.append(found)
-        self._finish_reading()
+        self._read_next(None)
 
     def index_new_files(self) -> None:
         """Index new files; one with the content of a file that is gone is that file, renamed."""
@@ -229,7 +219,7 @@ class _Run:
             self.total = self.done + len(self.new)
         for found in self.new:
             self._index(found, None, gone)
-        self._finish_reading()
+        self._read_next(None)
 
     def store_group(self) -> None:
         """Store the documents that were read since the last group."""
@@ -325,7 +315,7 @@ class _Run:
             elif self._is_known(content[0], gone or {}):
                 content = None
         if content:
-            self._begin_reading(*content)
+            self._read_next(content)
         self.done += 1
         if self.group and (
             time.monotonic() - self.group_since >= GROUP_S
@@ -371,38 +361,31 @@ class _Run:
     def _update(self, read: ReadFile, state: FileState) -> None:
         """Store the state and the name of a file whose content is indexed already."""
         document = document_by_id(self.catalog, state.document_id)
-        if document and (state.path != read.path or read.tells_more()):
+        if document and (state.path != read.path or read.tells_more_than(state)):
             title = renamed_title(document.title, Path(state.path), read.found.path)
             self.catalog.update_documents([replace(document, path=read.path, title=title, **read.state())])
 
-    def _begin_reading(self, read: ReadFile, data: bytes) -> None:
-        """Have a file read, and chunk the one before it meanwhile."""
-        before = self._received()
-        with self._reporting_faults(read.found, read.known):
-            self.reading = read, self.tools.reader.begin(data, read.found.path.name)
+    def _read_next(self, content: tuple[ReadFile, bytes] | None) -> None:
+        """Have a file read, and chunk the one before it meanwhile; None if no other is to be read."""
+        before, self.reading = self._received(), None
+        if content:
+            read, data = content
+            with self._reporting_faults(read.found, read.known):
+                self.reading = read, self.tools.reader.begin(data, read.found.path.name)
+        if before or self.reading:  # loads it while the worker starts; if it fails, no file is to blame
+            self.tools.tokenizer().token_starts("")
         if before:
-            self._prepare(*before)
-        elif self.reading:
-            self.tools.tokenizer().token_starts("")  # loads it while the worker starts
+            read, extracted = before
+            with self._reporting_faults(read.found, read.known):
+                self._add(read, extracted, counted_as="changed" if read.known else "added")
 
     def _received(self) -> tuple[ReadFile, Extracted] | None:
-        """Return the file that was being read, and its text; None if there is none, or it has no text."""
-        reading, self.reading = self.reading, None
-        if reading:
-            read, file = reading
+        """Wait for the text of the file that is being read; None if there is none, or it has no text."""
+        if self.reading:
+            read, file = self.reading
             with self._reporting_faults(read.found, read.known):
                 return read, file.result()
         return None
-
-    def _finish_reading(self) -> None:
-        """Wait for the file that is being read, if there is one, and chunk it."""
-        if received := self._received():
-            self._prepare(*received)
-
-    def _prepare(self, read: ReadFile, extracted: Extracted) -> None:
-        self.tools.tokenizer()  # outside: if it fails, no file is to blame
-        with self._reporting_faults(read.found, read.known):
-            self._add(read, extracted, counted_as="changed" if read.known else "added")
 
     def _add(self, read: ReadFile, extracted: Extracted, *, counted_as: str) -> None:
         """Chunk a text, and add its document to the group."""

@@ -7,11 +7,11 @@ import ipaddress
 import socket
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from concord.core.errors import BadValue, Unavailable
-from concord.web.guard import HttpLimits
+from concord.web.guard import HttpLimits, error_response
 from concord.web.tokens import Grant
 
 HEADERS_S = 10.0  # how long a caller may take to send the head of a request
@@ -83,8 +83,11 @@ class PatientProtocol(H11Protocol):
     _hang_up: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request."""
+        """Begin to wait for a request; whoever is one too many is told so, and others are not kept out."""
         super().connection_made(transport)
+        most, self.limit_concurrency = self.limit_concurrency, None  # uvicorn's own answer gives no hint
+        if most is not None and len(self.connections) > most:
+            self.app = _told_to_come_back
         self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
@@ -115,3 +118,9 @@ class PatientProtocol(H11Protocol):
         self._hang_up = None
         if not self._is_busy():
             self.transport.close()
+
+
+async def _told_to_come_back(scope: Scope, receive: Receive, send: Send) -> None:
+    said = "the server has as many connections as serve.max_connections allows"
+    fault = {"error": "Unavailable", "message": said, "hint": "ask again in a second"}
+    await error_response(503, fault, {"Retry-After": "1", "Connection": "close"})(scope, receive, send)
