@@ -378,7 +378,8 @@ from pathlib import Path
 from support.recorders import SyncBench, opened, write
 
 def tell(what, report):
-    print(f"{what}: {report.added} added", *sorted(f"{one.path} {one.reason}" for one in report.failed), sep=", ")
+    failed = sorted(f"{failure.path} {failure.reason}" for failure in report.failed)
+    print(f"{what}: {report.added} added", *failed, sep=", ")
 
 folder = Path(sys.argv[1])
 known, new = SyncBench(opened("memory://")), SyncBench(opened("memory://"))

@@ -142,7 +142,10 @@ def _show_recovery(done: JsonObject) -> None:
     if done["moved_to"]:
         output.emit(f"the damaged store is {one_line(done['moved_to'])} now")
     uncertain = f", {done['uncertain']:,} of them perhaps damaged" if done["uncertain"] else ""
-    output.emit(f"✓ {done['notes']:,} notes brought back{uncertain}")
+    if done["notes"] or done["moved_to"]:
+        output.emit(f"✓ {done['notes']:,} notes brought back{uncertain}")
+    else:
+        output.emit("✓ the store is well, and no note is missing")
     if done["sources"]:
         output.talk(f"`kb sync` reads the files of {', '.join(done['sources'])} again")
 
