@@ -33,7 +33,7 @@ def test_each_strategy_proposes_forty_or_three_times_as_many_as_are_asked_for():
     assert [query.candidates for query in queries] == [40, 40, 42, 150]
 
 
-class Asked:
+class Asked(Semantic):
     """Vectors that remember who was asked for."""
 
     def __init__(self, vectors: Mapping[ChunkId, Vector], fault: Exception | threading.Event | None = None):
@@ -47,14 +47,6 @@ class Asked:
         if self.fault:
             self.fault.wait()
         return {i: self.vectors[i] for i in chunk_ids if i in self.vectors}
-
-    def forget(self) -> None: ...
-
-    def known_words(self, text: str) -> float:
-        return 1.0
-
-    def is_word(self, word: str) -> bool:
-        return True
 
     def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Comparison:
         return Comparison(NORTH, stored)

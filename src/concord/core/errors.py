@@ -3,31 +3,11 @@
 A hint that names something to do is a Hint: each interface has its own words for an action.
 
 KBError
-├─ UsageError                   the request cannot be carried out as asked
-│  ├─ BadValue                  a value outside what is allowed
-│  │  └─ NotAllowed             a path outside the folders that may be indexed
-│  ├─ UnknownSetting            a configuration key that does not exist
-│  ├─ UnknownName               no embedder, backend, extractor … of that name
-│  └─ NotFound                  no such source, document, citation or path
-├─ MissingExtra                 an optional package is not installed
-├─ StoreError                   the store cannot be used as it is
-│  ├─ SchemaTooNew              written by a newer program
-│  ├─ CorruptStore              damaged, or not a Concord database
-│  ├─ ModelMismatch             the index was built with another embedding model
-│  ├─ VectorsElsewhere          its vectors are kept in another place than `vectors.url` says
-│  └─ StoreBusy                 another process holds it for too long
-├─ ExtractionError              one file cannot be turned into text
-│  ├─ NotIndexable              there is nothing to index in it: skipped and counted, not a failure
-│  ├─ Unreadable                missing, forbidden or changing while it is read
-│  ├─ Encrypted                 needs a password
-│  ├─ Damaged                   truncated, malformed or dangerous
-│  └─ TooLarge                  over a size, time or memory limit
-└─ Unavailable                  a part that may work again later
-   ├─ EmbedderDown
-   │  └─ TextsRefused           it works, but not for some of the texts
-   ├─ BackendDown
-   │  └─ ReadOnlyStore          it can be read, and not written
-   └─ DeadlinePassed
+├─ UsageError       BadValue (NotAllowed), UnknownSetting, UnknownName, NotFound
+├─ MissingExtra
+├─ StoreError       SchemaTooNew, CorruptStore, ModelMismatch, VectorsElsewhere, StoreBusy
+├─ ExtractionError  NotIndexable, Unreadable, Encrypted, Damaged, TooLarge
+└─ Unavailable      EmbedderDown (TextsRefused), BackendDown (ReadOnlyStore), DeadlinePassed
 """
 
 from __future__ import annotations

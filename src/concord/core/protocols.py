@@ -153,46 +153,6 @@ class Strategy(Protocol):
         ...
 
 
-class Comparison(Protocol):
-    """A query and chunks whose vectors have been fetched: comparing them again needs no store or model."""
-
-    def cosines(self) -> Mapping[ChunkId, float]:
-        """Return the cosine of each chunk that has a vector."""
-        ...
-
-    def feedback_cosines(self, hits: Mapping[ChunkId, float], strength: float) -> Mapping[ChunkId, float]:
-        """Return the cosines of the query, mixed with those of the hit that is most like each chunk."""
-        ...
-
-
-class Similarity(Protocol):
-    """Compares a query with chunks by their vectors."""
-
-    def fetch(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector]:
-        """Return the vectors of those chunks that have one."""
-        ...
-
-    def forget(self) -> None:
-        """Forget the vectors of recent queries, so that the time of a new query can be measured."""
-        ...
-
-    def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Comparison:
-        """Compare a query with chunks by their vectors."""
-        ...
-
-    def known_words(self, text: str) -> float:
-        """Return the share of a query's longer words that are single tokens of the model; 1 if few words."""
-        ...
-
-    def is_word(self, word: str) -> bool:
-        """Whether the model has a word whole: most of its language, and few names."""
-        ...
-
-
-class Semantic(Strategy, Similarity, Protocol):
-    """The semantic strategy, which can also compare the query with any chunk."""
-
-
 class Reranker(Protocol):
     """Reorders the few chunks whose texts have been read; whatever it raises, the answer keeps its order."""
 

@@ -24,8 +24,8 @@ from concord.text.word_lists import shows_english
 from concord.types import Candidate, ChunkId, Degraded, Leg, Query, RankedList
 
 if TYPE_CHECKING:
-    from concord.core.protocols import Comparison
     from concord.search.calibration import Calibration
+    from concord.search.legs import Comparison
 
 FEEDBACK_HITS = 3  # that the query is moved towards: more of them bring in what is wrong
 FEEDBACK_LAG = 0.1  # of a cosine, for each standard deviation by which a hit is behind the first

@@ -21,7 +21,8 @@ from concord.search.legs import LEXICAL, Tools, is_built_in
 from concord.types import ChunkId, Degraded, Identity, Leg, Model, Request
 
 if TYPE_CHECKING:
-    from concord.core.protocols import Embedder, Reranker, Semantic, Strategy
+    from concord.core.protocols import Embedder, Reranker, Strategy
+    from concord.search.legs import Semantic
     from concord.search.reader_model import ReaderModel
 
 _SEMANTIC = "semantic"  # how the names of such parts begin
