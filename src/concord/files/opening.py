@@ -27,22 +27,14 @@ _FOLDER = getattr(os, "O_DIRECTORY", 0) | _SAFELY | getattr(os, "O_PATH", os.O_R
 
 
 def open_regular(path: str, flags: int) -> int:
-    """Open a regular file and nothing else: no link is followed, no pipe waited for. An opener for `open`.
-
-    Raises:
-        OSError: it cannot be opened, or is something else.
-    """
+    """Open a regular file and nothing else: no link is followed, no pipe waited for. An opener for `open`."""
     if not HAS_FOLDERS and os.path.islink(path):
         raise OSError(errno.ELOOP, "it is a link", path)
     return _checked(os.open(path, flags | _SAFELY | _AT_ONCE), path)
 
 
 def open_of_source(path: str, flags: int) -> int:
-    """Open a file of a source, as `open_regular` does, if no folder above it is a link either.
-
-    Raises:
-        OSError: it cannot be opened, is something else, or a link leads there.
-    """
+    """Open a file of a source, as `open_regular` does, if no folder above it is a link either."""
     return _checked(open_unlinked(path, flags | _AT_ONCE), path)
 
 
@@ -76,11 +68,7 @@ def open_unlinked(path: str, flags: int) -> int:
 
 @contextmanager
 def unlinked_folder(path: str) -> Iterator[int | str]:
-    """Lend what `os.scandir` takes for a folder, if no part of its path is a link.
-
-    Raises:
-        OSError: it cannot be opened, or a link leads there.
-    """
+    """Lend what `os.scandir` takes for a folder, if no part of its path is a link."""
     if not HAS_FOLDERS:
         _check_unlinked(path)
         yield path
@@ -120,7 +108,9 @@ def read_unchanging(found: Found, max_bytes: int) -> bytes | None:
                 data = file.read(before.st_size + 1)
                 after = os.fstat(file.fileno())
             if (before.st_size, before.st_mtime_ns) == (len(data), after.st_mtime_ns):
-                return _not_empty(data)
+                if not data:
+                    raise NotIndexable("empty")
+                return data
     except FileNotFoundError:
         return None
     except OSError as fault:
@@ -128,9 +118,3 @@ def read_unchanging(found: Found, max_bytes: int) -> bytes | None:
             (fault.strerror or str(fault)).lower(), hint="check the file's permissions"
         ) from fault
     raise Unreadable("changed while it was being read", hint="the next sync tries again")
-
-
-def _not_empty(data: bytes) -> bytes:
-    if not data:
-        raise NotIndexable("empty")
-    return data

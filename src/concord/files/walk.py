@@ -30,6 +30,7 @@ from concord.files.ignore import (
 )
 from concord.files.opening import unlinked_folder
 from concord.files.state import storable_ns
+from concord.text.clean import encodable
 from concord.types import Source
 
 
@@ -75,7 +76,6 @@ def walk(root: Path, patterns: Sequence[str] = (), *, max_bytes: int) -> Iterato
 
 def _walk_unlinked(root: str, patterns: Sequence[str], max_bytes: int) -> Iterator[Found | Skipped]:
     is_folder = _check_root(root)
-    _refuse_secrets(root, is_folder)
     tree = _Tree(root if is_folder else os.path.dirname(root), patterns, max_bytes)
     return tree.entries() if is_folder else tree.single(os.path.basename(root))
 
@@ -87,32 +87,28 @@ def walk_source(source: Source, max_bytes: int) -> Iterator[Found | Skipped]:
         Unreadable: what it was is not there any more, or may not be indexed.
     """
     path = source.path or source.name
-    if not os.path.lexists(path):
-        raise Unreadable(
-            f"{path} is not there any more",
-            hint=Hint(
-                Action.REMOVE, "put it back, or {remove}; its index is kept until then", source=source.name
-            ),
-        )
-    if (real := _real(path)) != path:  # it had no links when it was added
-        raise Unreadable(
-            f"{path} is not what was added: a link leads from there to {real} now",
-            hint=Hint(
-                Action.REMOVE,
-                "put it back, or {remove}, then {add} with what is meant; its index is kept until then",
-                source=source.name,
-            ),
-        )
-    if os.path.isdir(path) != (source.kind == "directory"):
-        was, now = ("file", "folder") if source.kind == "file" else ("folder", "file")
-        raise Unreadable(
-            f"{path} was a {was} and is a {now} now",
-            hint=Hint(Action.REMOVE, "{remove}, then add it anew", source=source.name),
-        )
     try:
-        return _walk_unlinked(path, source.patterns, max_bytes)
-    except UsageError as refused:
-        raise Unreadable(refused.message, hint=refused.hint) from refused
+        real = os.path.realpath(path)
+    except OSError as fault:  # a link was put there, or taken away, just now
+        raise _unreadable(path, fault) from fault
+    is_folder = os.path.isdir(path)
+    if not os.path.lexists(path):
+        message, hint = (
+            f"{path} is not there any more",
+            "put it back, or {remove}; its index is kept until then",
+        )
+    elif real != path:  # it had no links when it was added
+        message = f"{path} is not what was added: a link leads from there to {real} now"
+        hint = "put it back, or {remove}, then {add} with what is meant; its index is kept until then"
+    elif is_folder != (source.kind == "directory"):
+        was, now = ("file", "folder") if is_folder else ("folder", "file")
+        message, hint = f"{path} was a {was} and is a {now} now", "{remove}, then add it anew"
+    else:
+        try:
+            return _walk_unlinked(path, source.patterns, max_bytes)
+        except UsageError as refused:
+            raise Unreadable(refused.message, hint=refused.hint) from refused
+    raise Unreadable(message, hint=Hint(Action.REMOVE, hint, source=source.name))
 
 
 def count_unlike(root: Path, patterns: Sequence[str], max_bytes: int) -> int:
@@ -132,47 +128,42 @@ def leaves_out(source: Source, path: Path, max_bytes: int) -> bool:
 
 
 def _check_root(root: str) -> bool:
-    """Return whether the root is a folder."""
+    """Return whether the root is a folder; refuse what is none and no file, and where secrets are kept."""
     try:
         mode = os.stat(root).st_mode
-        if stat.S_ISDIR(mode):
+        is_folder = stat.S_ISDIR(mode)
+        if is_folder:
             with os.scandir(root) as scan:
                 next(scan, None)  # a disk that fails may open a folder and still not list it
     except (FileNotFoundError, NotADirectoryError) as fault:
         raise NotFound(f"{root} does not exist", hint="check the spelling") from fault
     except OSError as fault:
         raise _unreadable(root, fault) from fault
-    if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+    if not is_folder and not stat.S_ISREG(mode):
         raise UsageError(f"{root} is neither a folder nor a file", hint="devices and pipes cannot be indexed")
-    return stat.S_ISDIR(mode)
-
-
-def _refuse_secrets(root: str, is_folder: bool) -> None:
     path = root.strip("/").lower()
-    in_secret_folder = Rules(parse_all(SECRET_FOLDERS.split())).verdict_above(path, is_folder)
-    is_secret_file = Rules(parse_all(SECRET_FILES.split())).verdict(
-        os.path.basename(path), path, is_folder=False
-    )
-    if in_secret_folder or (is_secret_file and not is_folder):
+    name, folders, files = os.path.basename(path), _rules(SECRET_FOLDERS), _rules(SECRET_FILES)
+    if folders.verdict_above(path, is_folder) or (not is_folder and files.verdict(name, path, False)):
         raise UsageError(
             f"{root} is where keys or passwords are kept; it is not indexed",
             hint="copy what is not secret to another folder and add that",
         )
+    return is_folder
+
+
+def _rules(lines: str, prefix: str = "") -> Rules:
+    return Rules(parse_all(lines.split()), prefix=prefix)
 
 
 class _Tree:
     """One walk: the rules that hold everywhere in it."""
 
     def __init__(self, root: str, patterns: Sequence[str], max_bytes: int) -> None:
-        self._root = root
-        self._place = _place(root)
-        self._max_bytes = max_bytes
+        self._root, self._place, self._max_bytes = root, _place(root), max_bytes
         self._is_included = _included(patterns)
-        self._unwanted = unwanted_rules(patterns)
-        self._generated = generated_markers(patterns)
+        self._unwanted, self._generated = unwanted_rules(patterns), generated_markers(patterns)
         above = root.strip("/").lower() + "/"  # secrets are known by their whole path, in any case of letters
-        self._secret_folders = Rules(parse_all(SECRET_FOLDERS.split()), prefix=above)
-        self._secret_files = Rules(parse_all(SECRET_FILES.split()), prefix=above)
+        self._secret_folders, self._secret_files = _rules(SECRET_FOLDERS, above), _rules(SECRET_FILES, above)
 
     def single(self, name: str) -> Iterator[Found | Skipped]:
         """Yield the one file that was asked for by name: no rule ignores it."""
@@ -181,7 +172,7 @@ class _Tree:
             status = os.lstat(path)
         except OSError as fault:  # since it was found to be a file
             raise _unreadable(path, fault) from fault
-        yield self._skipped(name, name) or self._judged(name, status)
+        yield self._judged(name, name, status)
 
     def entries(self) -> Iterator[Found | Skipped]:
         """Yield a folder's files by name, then go into its folders by name."""
@@ -214,7 +205,7 @@ class _Tree:
         """Return what to say of an entry: a file, why not, a folder to go into, or nothing."""
         name = entry.name
         relative = prefix + name
-        if not name.isascii() and not _is_utf8(name):
+        if encodable(name) != name:  # the file system's bytes were no text
             return Skipped(os.fsencode(relative).decode("utf-8", "backslashreplace"), "undecodable name")
         try:
             if entry.is_dir(follow_symlinks=False):
@@ -224,7 +215,7 @@ class _Tree:
             if not entry.is_file(follow_symlinks=False):
                 # A pipe, a socket or a device is never opened.
                 return Skipped(relative, "link" if entry.is_symlink() else "special file")
-            return self._skipped(name, relative) or self._judged(relative, entry.stat(follow_symlinks=False))
+            return self._judged(name, relative, entry.stat(follow_symlinks=False))
         except FileNotFoundError:  # deleted since the folder was listed
             return None
         except OSError as fault:
@@ -263,35 +254,25 @@ class _Tree:
         relative: str,
         is_folder: bool,
         rules: tuple[FolderRules, ...],
-        *,
         unwanted: bool = False,
     ) -> bool:
         """Return whether the nearest ignore file that speaks of a path, or else experience, leaves it out."""
-        for own in rules:
-            spoken = own.ignored.verdict(name, relative, is_folder)
-            if spoken is not None:
-                if spoken:
-                    return True
-                break
+        verdicts = (own.ignored.verdict(name, relative, is_folder) for own in rules)
+        if next((spoken for spoken in verdicts if spoken is not None), False):
+            return True
         if not unwanted and not self._unwanted.verdict(name, relative, is_folder):
             return False
         return not any(own.wanted and own.wanted.verdict(name, relative, is_folder) for own in rules)
 
-    def _skipped(self, name: str, relative: str) -> Skipped | None:
-        """Return why a file is not even looked at."""
+    def _judged(self, name: str, relative: str, status: os.stat_result) -> Found | Skipped:
         lower = name.lower()
         if holds_no_text(lower):
             return Skipped(relative, "binary")
         if self._secret_files.verdict(lower, relative.lower(), is_folder=False):
             return Skipped(relative, "secret")
-        return None
-
-    def _judged(self, relative: str, status: os.stat_result) -> Found | Skipped:
         if status.st_size > self._max_bytes:
             return Skipped(relative, "too large")
-        if status.st_size == 0:
-            return Skipped(relative, "empty")
-        return Found.of(self._root, relative, status)
+        return Found.of(self._root, relative, status) if status.st_size else Skipped(relative, "empty")
 
 
 def _included(patterns: Sequence[str]) -> Callable[[str], bool]:
@@ -319,21 +300,6 @@ def _place(folder: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:  # the file system's bytes were no text
-        return False
-    return True
-
-
-def _real(path: str) -> str:
-    try:
-        return os.path.realpath(path)
-    except OSError as fault:  # a link was put there, or taken away, just now
-        raise _unreadable(path, fault) from fault
 
 
 def _unreadable(root: str, fault: OSError) -> Unreadable:

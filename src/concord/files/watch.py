@@ -54,7 +54,8 @@ def watch(tools: WatchTools, stop: Event) -> Iterator[SyncReport]:
             started = time.monotonic()
             for source in filter(lambda source: _is_affected(source, changed), sources) if at else sources:
                 report = tools.sync(source)
-                if source.id not in told or _is_news(report):
+                done = (report.added, report.changed, report.removed, report.renamed, report.embedded)
+                if source.id not in told or any(done) or report.failed:
                     yield report
                 told.add(source.id)
             stop.wait(min(LONGEST_REST_S, REST_SHARE * (time.monotonic() - started)))
@@ -123,27 +124,18 @@ def _is_affected(source: Source, changed: set[str]) -> bool:
     return any(path == source.path or path.startswith(f"{source.path}{os.sep}") for path in changed)
 
 
-def _is_news(report: SyncReport) -> bool:
-    done = (report.added, report.changed, report.removed, report.renamed, report.embedded)
-    return any(done) or bool(report.failed)
-
-
 def _with_files(sources: Sequence[Source]) -> list[Source]:
     return [source for source in sources if source.path is not None]
 
 
 def _glance(sources: Sequence[Source]) -> list[tuple[object, ...]]:
     """Return what watching depends on: which sources there are, and which folder is at each root."""
+    states = (source.kind == "directory" and _state(source.path) for source in sources)
+    # A folder that was made anew has another identity; how large it is says nothing.
+    identities = (state and state[:2] for state in states)
     return [
-        (replace(source, synced_at=None), source.kind == "directory" and _folder(source))
-        for source in sources
+        (replace(source, synced_at=None), found) for source, found in zip(sources, identities, strict=True)
     ]
-
-
-def _folder(source: Source) -> _State:
-    """Return an identity of the folder at a source's path: a folder that was made anew has another."""
-    state = _state(source.path)
-    return state and state[:2]
 
 
 def _state(path: str | None) -> _State:
