@@ -2,7 +2,7 @@
 
 Nothing heavy is loaded before it is needed: the store opens with the first call, the model with the first
 text that is embedded. A name that fits no source or document raises NotFound, one that fits several BadValue,
-and what cannot be carried out as asked UsageError, whose kinds they are.
+what cannot be carried out as asked UsageError, whose kinds they are, and what does not answer Unavailable.
 """
 
 from __future__ import annotations
@@ -96,12 +96,7 @@ class KnowledgeBase:
         embed: bool = True,
         progress: Progress = silent,
     ) -> SyncReport:
-        """Index a folder or file. One that is indexed already is synced; options given here replace its own.
-
-        Raises:
-            NotFound: there is nothing at `path`.
-            UsageError: it may not be indexed, the name is taken, or no file matches the patterns.
-        """
+        """Index a folder or file, or sync it if it is indexed; options given here replace its own."""
         source = self.register(path, name=name, patterns=patterns, tags=tags, trust=trust, about=about)
         return self._syncing.sync(source, embed=embed, progress=progress)
 
@@ -210,12 +205,7 @@ class KnowledgeBase:
         yield from self.store.catalog.documents(Select(source_id=source.id if source else None))
 
     def search(self, text: str, *, wait_for_model: bool = True, **options: Any) -> Answer:
-        """Search. Options are the fields of `Request`: mode, top, tags, type, source, path, threshold …
-
-        Raises:
-            UsageError: the request cannot be carried out as asked.
-            Unavailable: words, or meaning where only that was asked for, cannot be searched now.
-        """
+        """Search. Options are the fields of `Request`: mode, top, tags, type, source, path, threshold …"""
         from concord.search.request import request_of
 
         return self.ask(request_of(text, options), wait_for_model=wait_for_model)
@@ -309,12 +299,7 @@ class KnowledgeBase:
         cursor: str | None = None,
         level: Level | None = None,
     ) -> Page:
-        """Read a citation, a document or a chunk in pages; with a cursor, the page that it leads to.
-
-        Raises:
-            NotFound: nothing of that name is indexed, or it has changed since the cursor was given.
-            BadValue: the name fits several documents, or the cursor is none of ours.
-        """
+        """Read a citation, a document or a chunk in pages; with a cursor, the page that it leads to."""
         from msgspec.structs import replace
 
         from concord.reading import pages
@@ -357,12 +342,7 @@ class KnowledgeBase:
         return (document for document in self.documents(name) if document.id in ids)
 
     def page_image(self, reference: str, page: int, *, width: int = 900, mark: str | None = None) -> bytes:
-        """Draw a page of a PDF, as PNG, from the file as it is now; the passage of a citation can be marked.
-
-        Raises:
-            NotFound: nothing of that name is indexed, or its file is not there.
-            ExtractionError: it has no such page, or cannot be drawn.
-        """
+        """Draw a page of a PDF as PNG, from the file as it is now; a citation's passage can be marked."""
         from concord.files.opening import read_unchanging
         from concord.files.walk import Found
         from concord.reading.locate import find_document, locate, slice_of
@@ -398,12 +378,7 @@ class KnowledgeBase:
         return feedback
 
     def note(self, note: Note | str, *, supersedes: str | None = None, embed: bool = True) -> Document:
-        """Keep a note, given as a `Note` or as its text; `supersedes` is a document's id, path or citation.
-
-        Raises:
-            BadValue: it is empty or no text, or several documents fit the name of what it supersedes.
-            NotFound: the document it supersedes does not exist.
-        """
+        """Keep a note, a `Note` or its text; `supersedes` is the id, path or citation of a document."""
         from concord.index.notes import Note, save_note
 
         given = Note(note) if isinstance(note, str) else note
@@ -412,12 +387,7 @@ class KnowledgeBase:
         return document
 
     def edit_note(self, reference: str, *, embed: bool = True, **changes: Any) -> Document:
-        """Replace fields of a note in place, by its id, path or citation: content, title, tags, details …
-
-        Raises:
-            NotFound: there is no such note.
-            BadValue: it is a file, or nothing would be left of it.
-        """
+        """Replace fields of a note in place, by its id, path or citation: content, title, tags, details …"""
         from concord.index.notes import edit_note
 
         document = edit_note(self.document_named(reference).id, changes, self._note_tools())
@@ -437,12 +407,7 @@ class KnowledgeBase:
         return kept_notes(self.store.catalog)
 
     def import_notes(self, path: str | os.PathLike[str], *, embed: bool = True) -> Imported:
-        """Keep the notes in a JSON, JSON lines or Markdown file, or in a folder of them; repeating is safe.
-
-        Raises:
-            NotFound: there is nothing at `path`.
-            BadValue: something there is not a note; then none is kept.
-        """
+        """Keep the notes in a JSON, JSON lines or Markdown file, or a folder of them; repeating is safe."""
         from concord.index.note_files import read_notes
         from concord.index.notes import store_notes
 
@@ -452,11 +417,7 @@ class KnowledgeBase:
         return done
 
     def export_notes(self, path: str | os.PathLike[str]) -> int:
-        """Write all notes to a .json, .jsonl or .md file, or as Markdown into a folder; return how many.
-
-        Raises:
-            BadValue: they cannot be written there.
-        """
+        """Write all notes to a .json, .jsonl or .md file, or as Markdown into a folder; return how many."""
         from concord.index.note_files import write_notes
 
         return write_notes(self.notes(), path)
@@ -492,7 +453,7 @@ class KnowledgeBase:
 
     @property
     def models(self) -> Models:
-        """The models whose vectors are kept: to list, add, use, remove and compare them."""
+        """The models whose vectors are kept: to list, add, use and remove them."""
         from concord.ops.models import Models
 
         return Models(self.store, self.parts.new_embedder, self.settings["sync.lock_wait_s"])

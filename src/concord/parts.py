@@ -29,11 +29,7 @@ _FLEETING = ("memory:", "qdrant-local::memory:")  # begin the URLs of what is go
 
 
 def check_lasting(*urls: str) -> None:
-    """Refuse a place in memory, where everything would be gone with this process.
-
-    Raises:
-        BadValue: one of the URLs leads there.
-    """
+    """Refuse a place in memory, where everything would be gone with this process."""
     for url in urls:
         if url.startswith(_FLEETING):
             raise BadValue(
@@ -52,13 +48,7 @@ def count_tokens(text: str) -> int:
 
 
 def check_places(settings: Settings) -> None:
-    """Refuse settings with which no store could ever be opened, without opening any.
-
-    Raises:
-        BadValue: the organisation's name or a URL is not of the form it must have.
-        UnknownName: there is no such kind of store, or of place for vectors.
-        MissingExtra: the package that such a store needs is not installed.
-    """
+    """Refuse settings with which no store could ever be opened, without opening any."""
     url, outside, org = settings.store_url, settings["vectors.url"], settings["org"]
     check_org(org)
     scheme = _scheme("store.url", url)
@@ -85,16 +75,11 @@ class Parts:
         with self._lock:
             self._is_closed = True  # first: what is being closed may use the others, and opens none
             for part in reversed(self._opened.values()):  # whoever uses another was opened after it
-                if hasattr(part, "close"):
-                    part.close()
+                _close(part)
             self._opened.clear()
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return a part, made when it is first asked for, by whichever thread asks first.
-
-        Raises:
-            UsageError: all of them have been closed, and nobody would close this one.
-        """
+        """Return a part, made when it is first asked for, by whichever thread asks first."""
         part = self._opened.get(name)
         if part is None:
             with self._lock:
@@ -109,9 +94,7 @@ class Parts:
         """Free all other parts of a kind after a switch; a model that a search still uses loads again."""
         with self._lock:
             for other in [known for known in self._opened if known.startswith(kind) and known != name]:
-                part = self._opened.pop(other)
-                if hasattr(part, "close"):
-                    part.close()
+                _close(self._opened.pop(other))
 
     @property
     def store(self) -> Store:
@@ -124,21 +107,16 @@ class Parts:
         store: Store = plugins.load("backends", _scheme("store.url", url)).open(url, self.org, self.settings)
         if self._must_exist and not store.place.is_begun:
             self._refuse_likely_slip(store)
-        if not outside:
-            return store
-        with_vectors: Store = self._outside_kind(outside)(store, outside, self.org, self.settings)
-        return with_vectors
+        if outside:
+            store = self._outside_kind(outside)(store, outside, self.org, self.settings)
+        return store
 
     def close_store(self) -> None:
         """Free the store; the next use opens what is in its place then."""
         self.forget_others("store", "")
 
     def salvage(self) -> Salvage:
-        """Return what can be read of the store if it is damaged.
-
-        Raises:
-            UnknownName: this kind of store is not one that notes can be brought back from.
-        """
+        """Return what can be read of a damaged store; UnknownName if its kind cannot be read like that."""
         url = self.settings.store_url
         found: Salvage = plugins.load("salvagers", _scheme("store.url", url))(url, self.org)
         return found
@@ -149,8 +127,7 @@ class Parts:
     def _refuse_likely_slip(self, store: Store) -> None:
         """Refuse an empty store that is probably named by mistake; a new user's default store is not.
 
-        Raises:
-            NotFound: a flag names the store, a setting names the organisation, or others have data there.
+        It is if a flag names the store, a setting names the organisation, or others have data there.
         """
         others = store.place.others
         is_named = self.settings.origin("store.url") == "flag" or self.settings.origin("org") != "default"
@@ -192,10 +169,7 @@ class Parts:
 
     def tokenizer(self) -> Embedder:
         """Return the embedder whose tokens chunks are measured in; words, if no model is configured."""
-        embedder = self.embedder
-        if embedder is not None:
-            return embedder
-        return self._made("hashing", {})
+        return self.embedder or self._made("hashing", {})
 
     @property
     def model_identity(self) -> Identity:
@@ -286,11 +260,15 @@ class Parts:
         return ReadLimits(settings["ingest.max_bytes"], size)
 
 
+def _close(part: Any) -> None:
+    if hasattr(part, "close"):
+        part.close()
+
+
 def _scheme(setting: str, url: str) -> str:
     """Return the scheme of a URL, which says what kind of place it is.
 
-    Raises:
-        BadValue: there is none. What is there instead is not repeated: it may hold a password.
+    What is there instead of a URL is not repeated in the error: it may hold a password.
     """
     scheme, colon, rest = url.partition(":")
     if setting == "vectors.url" and rest.partition("/")[0].isdigit():  # a host and a port

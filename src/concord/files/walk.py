@@ -63,6 +63,7 @@ class Skipped(NamedTuple):
 
 
 _by_name = attrgetter("name")
+Inherited = tuple[FolderRules, ...]  # of a folder and of those above it, nearest first
 
 
 def walk(root: Path, patterns: Sequence[str] = (), *, max_bytes: int) -> Iterator[Found | Skipped]:
@@ -176,7 +177,7 @@ class _Tree:
 
     def entries(self) -> Iterator[Found | Skipped]:
         """Yield a folder's files by name, then go into its folders by name."""
-        pending: list[tuple[str, tuple[FolderRules, ...]]] = [("", rules_above(self._root))]
+        pending: list[tuple[str, Inherited]] = [("", rules_above(self._root))]
         while pending:
             prefix, rules = pending.pop()
             folder = os.path.join(self._root, prefix)
@@ -200,7 +201,7 @@ class _Tree:
         self._check_not_lost()
 
     def _look(
-        self, entry: os.DirEntry[str], prefix: str, siblings: Set[str], rules: tuple[FolderRules, ...]
+        self, entry: os.DirEntry[str], prefix: str, siblings: Set[str], rules: Inherited
     ) -> Found | Skipped | str | None:
         """Return what to say of an entry: a file, why not, a folder to go into, or nothing."""
         name = entry.name
@@ -238,7 +239,7 @@ class _Tree:
             raise Unreadable(f"{self._root} went away while it was read", hint="sync again when it is back")
 
     def _look_at_folder(
-        self, name: str, relative: str, siblings: Set[str], rules: tuple[FolderRules, ...]
+        self, name: str, relative: str, siblings: Set[str], rules: Inherited
     ) -> Skipped | str | None:
         markers = self._generated.get(name)
         generated = markers is not None and not siblings.isdisjoint(markers)
@@ -253,7 +254,7 @@ class _Tree:
         name: str,
         relative: str,
         is_folder: bool,
-        rules: tuple[FolderRules, ...],
+        rules: Inherited,
         unwanted: bool = False,
     ) -> bool:
         """Return whether the nearest ignore file that speaks of a path, or else experience, leaves it out."""

@@ -130,12 +130,12 @@ def _with_files(sources: Sequence[Source]) -> list[Source]:
 
 def _glance(sources: Sequence[Source]) -> list[tuple[object, ...]]:
     """Return what watching depends on: which sources there are, and which folder is at each root."""
-    states = (source.kind == "directory" and _state(source.path) for source in sources)
-    # A folder that was made anew has another identity; how large it is says nothing.
-    identities = (state and state[:2] for state in states)
-    return [
-        (replace(source, synced_at=None), found) for source, found in zip(sources, identities, strict=True)
-    ]
+
+    def folder(source: Source) -> _State:
+        state = _state(source.path) if source.kind == "directory" else None
+        return state and state[:2]  # another, where a folder was made anew; its size says nothing
+
+    return [(replace(source, synced_at=None), folder(source)) for source in sources]
 
 
 def _state(path: str | None) -> _State:
