@@ -20,7 +20,7 @@ from concord.search.legs import Tools
 from concord.types import Chunk, ChunkId, Filter, Group, Hit, Query, SectionSpan, Vector
 
 if TYPE_CHECKING:
-    from concord.core.protocols import Similarity
+    from concord.search.legs import Semantic
     from concord.store.contract import Catalog, VectorIndex
 
 MOST_FURTHER = 5  # passages under the best one of their section or document
@@ -125,7 +125,7 @@ def _id(row: Judged) -> ChunkId:
 
 
 def document_vectors(
-    chunk_ids: Sequence[ChunkId], catalog: Catalog, index: VectorIndex | Similarity
+    chunk_ids: Sequence[ChunkId], catalog: Catalog, index: VectorIndex | Semantic
 ) -> dict[str, Vector]:
     """Return the vectors of the documents that chunks are part of; none for one whose chunks have none."""
     import numpy as np

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from concord.core.protocols import Embedder, Reranker, Similarity, Strategy
+    from concord.core.protocols import Embedder, Reranker, Strategy
     from concord.search.reader_model import ReaderModel
     from concord.store.contract import Snapshot, Store, VectorIndex, WordIndex
 
@@ -54,7 +54,7 @@ class Tools(Struct, frozen=True):
     strategies: Sequence[Strategy]
     settings: Mapping[str, Any]
     org: str
-    similarity: Similarity | None = None  # for cosines of chunks that the semantic strategy did not return
+    similarity: Semantic | None = None  # for cosines of chunks that the semantic strategy did not return
     calibration: Calibration = UNFITTED
     reranker: Reranker | None = None
     snapshot: Snapshot | None = None  # if it was taken already
