@@ -164,7 +164,7 @@ def assert_answers(written: Written, home: Path, url: str) -> None:
             _assert_found(kb, written)
             _assert_kept(kb, written)
             # The tests' own role is a superuser, who may drop what organisations have left.
-            assert {finding.fault for finding in kb.store.check()} <= {"policies", "old-tables"}
+            assert {finding.fault for finding in kb.store.check()} <= {"policies"}
 
 
 def _assert_found(kb: KnowledgeBase, written: Written) -> None:

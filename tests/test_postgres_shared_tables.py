@@ -37,22 +37,6 @@ def asked(url: str, statement: str) -> Any:
         return value
 
 
-def test_the_old_tables_are_dropped_once_every_organisation_has_left_them(database: str):
-    restored(NEWEST, database)
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("INSERT INTO kb_orgs (name) VALUES ('other')")
-        old = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public' AND tablename LIKE 'kb\\_%'"
-        with closing(PostgresStore.open(database, "default")) as store:
-            assert "old-tables" not in {finding.fault for finding in store.check()}
-            PostgresStore.open(database, "other").close()
-            (finding,) = [each for each in store.check() if each.fault == "old-tables"]
-            assert connection.execute(old).fetchone() != (0,)
-            store.repair([finding])
-            assert connection.execute(old).fetchone() == (0,)
-            assert "old-tables" not in {finding.fault for finding in store.check()}
-            assert store.catalog.count().documents > 0
-
-
 # In the order in which they are read, or written last.
 READ = ("kb_sources", "kb_documents", "kb_chunks", "kb_spaces", "kb_embedding_cache", "kb_vectors_256")
 

@@ -164,7 +164,7 @@ FaultName = (
     | Literal[
         "chunks", "vectors", "lost-vectors", "damaged-vectors", "pending", "superseded"
     ]  # rows that belong to nothing
-    | Literal["policies", "old-tables"]  # what keeps organisations apart, and what they have moved out of
+    | Literal["policies"]  # what keeps organisations apart
 )
 
 

@@ -41,7 +41,10 @@ class Server:
         self._url = _checked(url)
         self._timeout_s = timeout_s
         self._start = start  # a hint how to start it
-        self._headers = {"Authorization": f"Bearer {_printable(key)}"} if key else {}
+        key = key.strip()  # of the line end that files and shells add to it
+        if not (key.isascii() and key.isprintable()):
+            raise BadValue("embed.key holds characters that no key has", hint="check how it was pasted")
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = self._opened()
         self.name = f"{name} at {'/'.join(self._url.split('/')[:3])}"
 
@@ -58,9 +61,19 @@ class Server:
             tries -= 1
             try:
                 return self._try(path, body, ends)
-            except (Refused, httpx2.TransportError) as fault:
-                if not tries or not _may_pass(fault) or time.monotonic() + pause >= ends:
-                    raise self._as_ours(fault) from fault
+            except httpx2.TimeoutException as fault:
+                raise EmbedderDown(
+                    f"{self.name} did not answer within {self._timeout_s:g} s",
+                    hint="it may be loading its model: try again, or raise embed.timeout_s",
+                ) from fault
+            except Refused as fault:
+                may_pass = fault.status >= httpx2.codes.INTERNAL_SERVER_ERROR or fault.status in _TRY_AGAIN
+                if not may_pass or not tries or time.monotonic() + pause >= ends:
+                    raise
+            except httpx2.TransportError as fault:
+                if not tries or time.monotonic() + pause >= ends:
+                    why = str(fault).rpartition("] ")[2] or type(fault).__name__
+                    raise EmbedderDown(f"{self.name} does not answer: {why}", hint=self._start) from fault
             time.sleep(pause)
             pause *= 2
 
@@ -83,61 +96,35 @@ class Server:
                 if len(data) > MOST_BYTES or time.monotonic() > ends:
                     raise httpx2.ReadTimeout("the answer takes too long")
         if response.status_code != httpx2.codes.OK:
-            raise Refused(response.status_code, _reason(bytes(data), response.reason_phrase))
+            raise Refused(response.status_code, _reason(bytes(data)) or response.reason_phrase)
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as fault:
             raise EmbedderDown(f"{self.name} answers with what is no JSON", hint=self._start) from fault
-
-    def _as_ours(self, fault: Exception) -> Exception:
-        if isinstance(fault, Refused):
-            return fault
-        if isinstance(fault, httpx2.TimeoutException):
-            return EmbedderDown(
-                f"{self.name} did not answer within {self._timeout_s:g} s",
-                hint="it may be loading its model: try again, or raise embed.timeout_s",
-            )
-        why = str(fault).rpartition("] ")[2] or type(fault).__name__
-        return EmbedderDown(f"{self.name} does not answer: {why}", hint=self._start)
-
-
-def _may_pass(fault: Exception) -> bool:
-    """Whether the same request may succeed a moment later; with no time left it cannot."""
-    if isinstance(fault, Refused):
-        return fault.status >= httpx2.codes.INTERNAL_SERVER_ERROR or fault.status in _TRY_AGAIN
-    return not isinstance(fault, httpx2.TimeoutException)
-
-
-def _printable(key: str) -> str:
-    """Return a key without the line end that files and shells add to it."""
-    key = key.strip()
-    if not (key.isascii() and key.isprintable()):
-        raise BadValue("embed.key holds characters that no key has", hint="check how it was pasted")
-    return key
 
 
 def _checked(url: str) -> str:
     """Return an address without a slash at its end."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises if that is no number
-    except ValueError as fault:
-        raise BadValue(f"embed.url is no address: {fault}", hint=_EXAMPLE) from fault
-    if parts.username or parts.password:
-        raise BadValue("embed.url must not hold a password", hint="give it as embed.key")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        shown = url.rpartition("@")[2]  # what is before it may be a password
+        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # as of a port that is no number
+        is_one = False
+    shown = url.rpartition("@")[2]  # what is before it may be a password
+    if not is_one:
         raise BadValue(f"embed.url is no address of a web server: {shown!r}", hint=_EXAMPLE)
+    if shown != url:
+        raise BadValue("embed.url must not hold a password", hint="give it as embed.key")
     return url.rstrip("/")
 
 
-def _reason(data: bytes, phrase: str) -> str:
+def _reason(data: bytes) -> str:
     """Return what a server says about a fault: most put it under `error`, some under `message`."""
     text = data.decode("utf-8", "replace")
     try:
         reason = json.loads(text)
     except (ValueError, RecursionError):
-        return " ".join(text.split())[:_REASON_LENGTH] or phrase
+        reason = " ".join(text.split())
     for key in ("error", "message", "detail"):
         if isinstance(reason, dict) and reason.get(key):
             reason = reason[key]

@@ -1,8 +1,8 @@
 """Models that run in a server, in the dialect of Ollama or of OpenAI: small batches, vectors looked at.
 
-A batch that fails is halved until the text that it fails for stands alone. Then a harmless word is tried: if
-that fails as well, the server is at fault and not the text. A text that is longer than the model reads is cut
-in halves, each is embedded, and their mean stands for it, as with the models that run here.
+A batch that fails is cut into smaller ones until the text that it fails for stands alone. Then a harmless
+word is tried: if that fails as well, the server is at fault and not the text. A text that is longer than the
+model reads is cut in halves, and their mean stands for it, as with the models that run here.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import re
 import threading
 from abc import abstractmethod
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from httpx2 import TimeoutException
@@ -24,7 +25,7 @@ from concord.core.protocols import Embedder
 from concord.embed.http import Refused, Server
 from concord.embed.prefixes import prefixes_of
 from concord.text.clean import encodable
-from concord.types import Identity, Vector
+from concord.types import FLOAT_BYTES, Identity, Vector
 
 if TYPE_CHECKING:
     from concord.core.config import Paths
@@ -38,8 +39,8 @@ _NOT_THE_TEXT = (401, 403, 404, 405, 429)  # a key, a model or an address that i
 _TOO_LONG = re.compile(
     r"context|too (long|large|many)|exceed|maximum|less than \d+ tokens|input length", re.I
 )
-_LESS = 4  # after a batch that took too long, batches are smaller by this factor
 _TOO_LARGE = 413
+_LESS = 4  # what a batch that fails is divided by
 # Subword tokenizers cut a long word into pieces and a Chinese or Japanese character into one or two. For each
 # token of the bundled model's own tokenizer this counts 0.98 on this project's documentation and 0.90 on its
 # source code; a chunk that is cut a little too long for a model is embedded in parts.
@@ -47,14 +48,6 @@ _TOKEN = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
     r"|[A-Za-z]{1,5}|\d{1,3}|[^\W\d_]{1,2}|[^\w\s]|_|\n\s*|\s{2,}"
 )
-
-
-class _Unfit(Exception):
-    """A text has no vector. `is_long` says that a shorter one might."""
-
-    def __init__(self, reason: str, *, is_long: bool = False) -> None:
-        super().__init__(reason)
-        self.is_long = is_long
 
 
 class RemoteEmbedder(Embedder):
@@ -90,10 +83,11 @@ class RemoteEmbedder(Embedder):
     @property
     @override
     def identity(self) -> Identity:
-        with self._asking:
-            if not self._dimension:
-                self._dimension = self._learned()
-        return Identity(self.provider, self._model, self._dimension, self._prefixes.version)
+        with self._asking, self._insisting():
+            # Of two: one that is broken would be kept as the model's.
+            size = self._dimension or len(self._vectors([PROBE, PROBE], TRIES)[0]) // FLOAT_BYTES
+            self._dimension = size
+        return Identity(self.provider, self._model, size, self._prefixes.version)
 
     @override
     def token_starts(self, text: str) -> Sequence[int]:
@@ -104,120 +98,113 @@ class RemoteEmbedder(Embedder):
         prefixed = [self._prefixes.document + text for text in texts]
         batches = [prefixed[at : at + self._batch] for at in range(0, len(prefixed), self._batch)]
         results = [result for batch in self._at_once(batches) for result in batch]
-        refusals = [str(result) for result in results if isinstance(result, _Unfit)]
-        vectors = [None if isinstance(result, _Unfit) else result for result in results]
+        refusals = [result for result in results if isinstance(result, Refused)]
         if refusals:
+            count = f"{len(refusals):,} of {len(texts):,} texts"
             raise TextsRefused(
-                f"{self._server.name} refuses {len(refusals):,} of {len(texts):,} texts: {refusals[0]}",
+                f"{self._server.name} refuses {count}: {refusals[0].reason}",
                 hint=Hint(Action.SYNC, "they are found by words; the next {sync} tries them again"),
-                vectors=vectors,
+                vectors=[None if isinstance(result, Refused) else result for result in results],
             )
-        return [vector for vector in vectors if vector is not None]
+        return [result for result in results if not isinstance(result, Refused)]
 
     @override
     def embed_query(self, text: str) -> Vector:
-        return self._single(self._prefixes.query + text, tries=1)
+        with self._insisting():
+            return self._vector(self._prefixes.query + text, tries=1)
 
     @override
     def warm(self) -> None:
-        self._single(PROBE, tries=1)
+        with self._insisting():
+            self._vectors([PROBE], tries=1)
 
     @override
     def close(self) -> None:
         self._server.close()
 
-    def _at_once(self, batches: Sequence[list[str]]) -> list[list[Vector | _Unfit]]:
+    @contextmanager
+    def _insisting(self) -> Iterator[None]:
+        """Take a refusal for the server's fault."""
+        try:
+            yield
+        except Refused as fault:
+            raise EmbedderDown(
+                f"{self._server.name} does not work: {fault.reason}", hint="look at the server's own log"
+            ) from fault
+
+    def _at_once(self, batches: Sequence[list[str]]) -> list[list[Vector | Refused]]:
         if len(batches) < 2:
-            return [self._isolating(batch) for batch in batches]
+            return [*map(self._isolating, batches)]
         pool = ThreadPoolExecutor(self._concurrency, thread_name_prefix="embed")
         try:
             return list(pool.map(self._isolating, batches))
         finally:
             pool.shutdown(cancel_futures=True)  # once one has failed, the others need not begin
 
-    def _isolating(self, texts: Sequence[str]) -> list[Vector | _Unfit]:
+    def _isolating(self, texts: Sequence[str]) -> list[Vector | Refused]:
         """Return a vector for each text, or why it has none."""
+        if len(texts) == 1:
+            return [self._alone(texts[0])]
+        size = max(1, len(texts) // _LESS)
         try:
-            return list(self._vectors(texts, TRIES))
+            return [*self._vectors(texts, TRIES)]
         except EmbedderDown as fault:
-            if len(texts) == 1 or not isinstance(fault.__cause__, TimeoutException):
+            if not isinstance(fault.__cause__, TimeoutException):
                 raise
-            self._batch = size = max(1, len(texts) // _LESS)
-        except _Unfit as fault:
-            if len(texts) == 1:
-                return [self._alone(texts[0], fault)]
-            size = -(-len(texts) // 2)
+            self._batch = size
+        except Refused:
+            pass
         parts = (texts[at : at + size] for at in range(0, len(texts), size))
         return [result for part in parts for result in self._isolating(part)]
 
-    def _alone(self, text: str, fault: _Unfit) -> Vector | _Unfit:
-        """Return the vector of a text that was refused, if it can be had in parts."""
+    def _alone(self, text: str) -> Vector | Refused:
         try:
-            vector = self._in_halves(text, fault, TRIES)
-        except _Unfit as other:
-            self._single(PROBE, TRIES)  # raises where the server is at fault
-            return other
-        self.overflowed += 1
-        return vector
+            return self._vector(text, TRIES)
+        except Refused as fault:
+            with self._insisting():
+                self._vectors([PROBE], TRIES)
+            return fault
 
-    def _learned(self) -> int:
-        """Return how long vectors are: of two, since one that is broken would be kept as the model's."""
-        try:
-            return len(self._vectors([PROBE, PROBE], TRIES)[0]) // 4
-        except _Unfit as fault:
-            raise self._at_fault(fault) from fault
-
-    def _single(self, text: str, tries: int) -> Vector:
-        try:
-            return self._vector(text, tries)
-        except _Unfit as fault:
-            raise self._at_fault(fault) from fault
-
-    def _at_fault(self, fault: _Unfit) -> EmbedderDown:
-        name, hint = self._server.name, "look at the server's own log"
-        return EmbedderDown(f"{name} does not work: {fault}", hint=hint)
-
-    def _vector(self, text: str, tries: int) -> Vector:
+    def _vector(self, text: str, tries: int, *, is_whole: bool = True) -> Vector:
+        """Return the vector of a text; of one that is too long, the mean of its halves' vectors."""
         try:
             return self._vectors([text], tries)[0]
-        except _Unfit as fault:
-            return self._in_halves(text, fault, tries)
-
-    def _in_halves(self, text: str, fault: _Unfit, tries: int) -> Vector:
-        """Return the mean of the vectors of the halves of a text that is too long; raise the fault if not."""
-        if not fault.is_long or len(text) < 2 * _SHORTEST_HALF:
-            raise fault
+        except Refused as fault:
+            is_long = fault.status == _TOO_LARGE or _TOO_LONG.search(fault.reason)
+            if not (fault.status and is_long) or len(text) < 2 * _SHORTEST_HALF:
+                raise
         middle = len(text) // 2
         middle = text.rfind(" ", middle // 2, middle) + 1 or middle
-        halves = [array("f", self._vector(half, tries)) for half in (text[:middle], text[middle:])]
+        parts = (text[:middle], text[middle:])
+        halves = [array("f", self._vector(part, tries, is_whole=False)) for part in parts]
+        self.overflowed += is_whole
         return unit([sum(pair) for pair in zip(*halves, strict=True)])
 
     def _vectors(self, texts: Sequence[str], tries: int) -> list[Vector]:
-        """Ask for the vectors of texts once, and look at each."""
+        """Ask for the vectors of texts once, and look at each.
+
+        Raises:
+            Refused: because of a text; or the answer is none, and the status 0.
+        """
         self.is_warm = True
         body = self.request([encodable(text) for text in texts])
         try:
             answer = self._server.ask(self.path, body, tries=tries)
         except Refused as fault:
             if fault.status in _NOT_THE_TEXT or 300 <= fault.status < 400:
-                raise EmbedderDown(
-                    f"{self._server.name} refuses: {fault.reason}", hint=self._advice
-                ) from fault
-            is_long = fault.status == _TOO_LARGE or bool(_TOO_LONG.search(fault.reason))
-            raise _Unfit(fault.reason, is_long=is_long) from fault
-        return self._believed(answer, len(texts))
-
-    def _believed(self, answer: Any, count: int) -> list[Vector]:
+                message = f"{self._server.name} refuses: {fault.reason}"
+                raise EmbedderDown(message, hint=self._advice) from fault
+            raise
         try:
             rows = self.numbers(answer)
         except (KeyError, TypeError, IndexError, ValueError, OverflowError) as fault:
-            raise _Unfit("the answer holds no embeddings") from fault
-        if len(rows) != count:
-            raise _Unfit(f"the answer holds {len(rows)} embeddings where {count} are needed")
+            raise Refused(0, "the answer holds no embeddings") from fault
+        if len(rows) != len(texts):
+            raise Refused(0, f"the answer holds {len(rows)} embeddings where {len(texts)} are needed")
         vectors = [unit(row) for row in rows]
-        expected = self._dimension or len(vectors[0]) // 4
-        for size in {len(vector) // 4 for vector in vectors} - {expected}:
-            raise _Unfit(f"a vector has {size} dimensions where {expected} are expected")
+        expected = self._dimension or len(vectors[0]) // FLOAT_BYTES
+        for size in {len(vector) // FLOAT_BYTES for vector in vectors} - {expected}:
+            raise Refused(0, f"a vector has {size} dimensions where {expected} are expected")
         return vectors
 
 
@@ -285,8 +272,7 @@ def unit(numbers: Any) -> Vector:
     try:
         length = math.hypot(*numbers)
         if not 0 < length < math.inf:  # so written, it refuses NaN as well
-            raise _Unfit(f"the model returned a vector of length {length:g}")
-        vector = array("f", [number / length for number in numbers])
+            raise Refused(0, f"the model returned a vector of length {length:g}")
+        return array("f", [number / length for number in numbers]).tobytes()
     except (TypeError, OverflowError) as fault:  # or a whole number too large for any vector
-        raise _Unfit("the model returned what are no numbers") from fault
-    return vector.tobytes()
+        raise Refused(0, "the model returned what are no numbers") from fault

@@ -154,7 +154,9 @@ _EXPLANATIONS: Explanations[str] = (
     (
         (psycopg.DataError, errors.ProgramLimitExceeded, errors.InvalidRegularExpression),
         says(
-            BadValue, "PostgreSQL cannot take a value: {fault}", "shorten it, split the file, or leave it out"
+            BadValue,
+            "a value is too large or not what PostgreSQL stores: {fault}",
+            "shorten it, or leave the file out",
         ),
     ),
     ((psycopg.OperationalError, psycopg.InterfaceError), _down),

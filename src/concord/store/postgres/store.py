@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from concord.core.errors import BadValue
+from concord.core.reports import FaultName, Finding, VectorIndexState
+from concord.store import upkeep
 from concord.store.contract import Place, WordIndex
 from concord.store.postgres.connections import Connections, Location, locate
-from concord.store.postgres.database import PostgresDatabase
+from concord.store.postgres.database import PostgresDatabase, PostgresSession
 from concord.store.postgres.migrations import bring_up_to_date, make
-from concord.store.postgres.postings import BlockTables
-from concord.store.postgres.vectors import PostgresVectorTables, build_indexes, index_state
-from concord.store.postgres.words import BlockWords, Scopes
-from concord.store.sql import override
+from concord.store.postgres.postings import POSTING_BYTES, BlockTables, index_words
+from concord.store.postgres.vectors import (
+    CURE,
+    PostgresVectorTables,
+    build_indexes,
+    index_state,
+    missing_indexes,
+)
+from concord.store.postgres.words import BlockWords, NativeWords, Scopes
+from concord.store.sql import Session, VectorTables, override
 from concord.store.store import SqlStore
+from concord.store.upkeep import repairable
 
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
-    from concord.core.reports import Finding, VectorIndexState
 
 
-def _words_class(options: Mapping[str, Any] | None) -> type[BlockWords]:
-    if options and options["postgres.words"] == "native":
-        from concord.store.postgres.native import NativeWords
+_GROWN = 1.5  # times what the server knows of: then it is made to look
 
-        return NativeWords
-    return BlockWords
+# Every token of every chunk is one posting.
+_WORDS_IN_STEP = f"""
+SELECT coalesce((SELECT sum(octet_length(postings)) FROM kb_postings), 0) / {POSTING_BYTES}
+    = coalesce((SELECT sum(length(words)) FROM kb_chunk_words), 0)
+    AND NOT EXISTS (SELECT id FROM kb_chunks EXCEPT SELECT chunk FROM kb_chunk_words)
+    AND NOT EXISTS (SELECT chunk FROM kb_chunk_words EXCEPT SELECT id FROM kb_chunks)"""
+_COUNTED = """
+SELECT (SELECT value FROM kb_meta WHERE key = 'chunks') = (SELECT count(*) FROM kb_chunk_words)
+    AND (SELECT value FROM kb_meta WHERE key = 'tokens') = (
+        SELECT coalesce(sum(length), 0) FROM kb_chunk_words)"""
+_COUNT_ANEW = """
+UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunk_words) WHERE key = 'chunks';
+UPDATE kb_meta SET value = (SELECT coalesce(sum(length), 0) FROM kb_chunk_words) WHERE key = 'tokens'"""
+_ROLE = "SELECT quote_ident(current_user) FROM pg_roles WHERE rolname = current_user AND rolsuper"
+
+# The server looks at new rows by itself, but only after a minute; until then it plans for an empty table.
+_KNOWN_SIZE = "SELECT reltuples FROM pg_class WHERE oid = 'kb_chunks'::regclass"
+_ANALYZE = """
+ANALYZE kb_documents, kb_chunks, kb_chunk_words, kb_postings, kb_chunk_vectors, kb_embeddings, kb_links,
+    kb_titles"""
 
 
 class PostgresStore(SqlStore):
@@ -43,7 +67,8 @@ class PostgresStore(SqlStore):
         scopes = Scopes()
         self._tables = PostgresVectorTables(scopes)
         super().__init__(database, BlockTables(), self._tables)
-        self.words: WordIndex = _words_class(options)(database, scopes)
+        is_native = options is not None and options["postgres.words"] == "native"
+        self.words: WordIndex = (NativeWords if is_native else BlockWords)(database, scopes)
 
     @classmethod
     @override
@@ -61,26 +86,19 @@ class PostgresStore(SqlStore):
 
     @override
     def check(self) -> list[Finding]:
-        from concord.store.postgres.upkeep import find_faults  # no search needs to load it
-
         with self._database.read() as session:
-            return list(find_faults(session, self._tables))
+            return list(_find_faults(session, self._tables))
 
     @override
     def repair(self, findings: Sequence[Finding]) -> None:
-        from concord.store.postgres.upkeep import REPAIRS
-        from concord.store.upkeep import put_right
-
-        put_right(findings, self._database, self._tables, REPAIRS)
+        upkeep.put_right(findings, self._database, self._tables, _REPAIRS)
         if any(finding.fault == "index" for finding in findings):
             self._build_indexes()
 
     @override
     def maintain(self, progress: Progress) -> None:
-        from concord.store.postgres.upkeep import analyze
-
         with self._database.read() as session:
-            analyze(session)
+            _analyze(session)
         self._build_indexes()
 
     @override
@@ -99,3 +117,44 @@ class PostgresStore(SqlStore):
     def _build_indexes(self) -> None:
         with self._database.read() as session:
             build_indexes(session, self._index_memory_mb)
+
+
+def _find_faults(session: PostgresSession, tables: PostgresVectorTables) -> Iterator[Finding]:
+    """Run every check; nothing is changed."""
+    if not session.value(_WORDS_IN_STEP):
+        yield repairable("words", "the word index does not match the chunks", "builds it anew")
+    elif not session.value(_COUNTED):
+        yield repairable("counter", "the stored number of chunks is wrong", "counts them anew")
+    yield from upkeep.find_faults(session, tables)
+    for _, index in missing_indexes(session):
+        message = "there is no vector index: every search compares all vectors"
+        if index.is_valid is False:
+            message = "the vector index was not finished"
+        yield Finding("index", message, CURE, is_repairable=True)
+    if role := session.value(_ROLE):
+        yield Finding(
+            "policies",
+            f"the role {role} is a superuser: nothing keeps it out of the schemas of other organisations",
+            "connect as a role that is none: docs/postgresql.md",
+        )
+
+
+def _rebuild_words(session: Session, tables: VectorTables | None = None) -> None:
+    """Index all chunks anew."""
+    assert isinstance(session, PostgresSession)
+    session.run("DELETE FROM kb_postings; DELETE FROM kb_chunk_words")
+    session.run(_COUNT_ANEW)
+    index_words(session, [chunk_id for (chunk_id,) in session.rows("SELECT id FROM kb_chunks ORDER BY id")])
+
+
+_REPAIRS: Mapping[FaultName, upkeep.Repair] = {
+    "words": _rebuild_words,
+    "counter": lambda session, tables: session.run(_COUNT_ANEW),
+}
+
+
+def _analyze(session: Session) -> None:
+    """Let the server look at tables that have grown a lot."""
+    chunks = session.value("SELECT value FROM kb_meta WHERE key = 'chunks'")
+    if chunks > _GROWN * max(session.value(_KNOWN_SIZE), 0):
+        session.run(_ANALYZE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from struct import pack
 from sys import byteorder
@@ -18,6 +18,7 @@ import psycopg
 from psycopg import errors
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
+from psycopg.types.numeric import Int8
 
 from concord.core.errors import Action, Hint, joined
 from concord.core.reports import VectorIndexState
@@ -38,7 +39,6 @@ _BUILD_LOCK = 0x6B627678
 _HEAD_BYTES = 4  # of a vector as pgvector sends it: two lengths, then the numbers, highest byte first
 
 _COPY = "COPY {table} (id, embedding) FROM STDIN (FORMAT BINARY)"
-_COPY_HEAD, _COPY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 # One row: to make and to take apart one for each vector takes as long as to read them.
 _READ = """
 SELECT array_agg(id), string_agg(vector_send(embedding), '') FROM {table} WHERE id IN (:ids...)"""
@@ -72,18 +72,15 @@ SELECT format('GRANT %s ON %I TO %s', string_agg(DISTINCT a.privilege_type, ', '
 FROM pg_class AS c CROSS JOIN LATERAL aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) AS a
 WHERE c.oid = 'kb_chunks'::regclass AND pg_get_userbyid(a.grantee) <> current_user GROUP BY a.grantee"""
 _LOOK = """
-SELECT pg_get_userbyid(t.relowner), pg_has_role(t.relowner, 'USAGE'),
-    (SELECT i.indisvalid FROM pg_index AS i WHERE i.indexrelid = to_regclass(:index)),
+SELECT (SELECT i.indisvalid FROM pg_index AS i WHERE i.indexrelid = to_regclass(:index)),
     coalesce(pg_relation_size(to_regclass(:index)), 0),
-    (SELECT count(*) FROM (SELECT FROM {table} LIMIT :least) AS few)
-FROM pg_class AS t WHERE t.oid = to_regclass(:table)"""
+    (SELECT count(*) FROM (SELECT FROM {table} LIMIT :least) AS few)"""
+CURE = Hint(Action.SYNC, "{sync} builds it, by the role that owns the tables, and so does {repair}")
 
 
 class HnswState(NamedTuple):
     """The index of a model's vectors, or that there is none."""
 
-    owner: str  # of the table
-    is_ours_to_build: bool
     is_valid: bool | None  # None: there is none
     size_bytes: int
     vectors: int  # up to INDEX_FROM
@@ -92,15 +89,6 @@ class HnswState(NamedTuple):
     def is_missing(self) -> bool:
         """Whether there should be one and is none, or none that was finished."""
         return self.is_valid is False or (self.is_valid is None and self.vectors >= INDEX_FROM)
-
-    @property
-    def cure(self) -> str:
-        """Who builds it, and how."""
-        if self.is_ours_to_build:
-            return Hint(Action.SYNC, "{sync} builds it, and so does {repair}")
-        return Hint(
-            Action.SYNC, f"the tables belong to the role {self.owner}: {{sync}} as that role builds it"
-        )
 
 
 class PostgresVectorTables(VectorTables):
@@ -127,7 +115,8 @@ class PostgresVectorTables(VectorTables):
     def write(self, session: Session, model: Model, vectors: Mapping[int, Vector]) -> None:
         assert isinstance(session, PostgresSession)
         with session.connection.cursor().copy(_COPY.format(table=table_of(model))) as copy:
-            copy.write(_COPY_HEAD + _copied(vectors, model.identity.dimension) + _COPY_END)
+            for id, vector in vectors.items():
+                copy.write_row((Int8(id), Embedding(vector)))
 
     @override
     def read(self, session: Session, model: Model, ids: list[int]) -> dict[int, Vector]:
@@ -252,19 +241,6 @@ def from_wire(sent: bytes, dimension: int) -> list[Vector]:
     return [together[start : start + size] for start in range(0, len(together), size)]
 
 
-def _copied(vectors: Mapping[int, Vector], dimension: int) -> bytes:
-    """Return rows of ids and vectors as COPY takes them."""
-    import numpy as np
-
-    size = _HEAD_BYTES + dimension * FLOAT_BYTES
-    fields = [("fields", ">i2"), ("id_size", ">i4"), ("id", ">i8"), ("size", ">i4"), ("dimension", ">i4")]
-    rows = np.empty(len(vectors), [*fields, ("numbers", ">f4", (dimension,))])
-    rows["fields"], rows["id_size"], rows["size"], rows["dimension"] = 2, 8, size, dimension << 16
-    rows["id"] = list(vectors)
-    rows["numbers"] = np.frombuffer(b"".join(vectors.values()), "<f4").reshape(-1, dimension)
-    return rows.tobytes()
-
-
 def hnsw_state(session: Session, model: Model) -> HnswState:
     """Return what there is of an index."""
     table = table_of(model)
@@ -274,52 +250,50 @@ def hnsw_state(session: Session, model: Model) -> HnswState:
 
 def index_state(session: Session) -> VectorIndexState:
     """Tell whether there is an index of the vectors that searches use, and if not, why."""
-    model = active_model(session)
-    if model is None:
-        return VectorIndexState(0, 0, f"from {INDEX_FROM:,} vectors on")
-    state = hnsw_state(session, model)
-    if state.is_valid:
-        return VectorIndexState(session.value(f"SELECT count(*) FROM {table_of(model)}"), state.size_bytes)
-    if model.identity.dimension > MOST_DIMENSIONS:
-        why = f"pgvector indexes up to {MOST_DIMENSIONS:,} dimensions"
-    else:
-        why = joined(": ", "missing", state.cure) if state.is_missing else f"from {INDEX_FROM:,} vectors on"
+    why, model = f"from {INDEX_FROM:,} vectors on", active_model(session)
+    if model is not None:
+        state = hnsw_state(session, model)
+        if state.is_valid:
+            count = session.value(f"SELECT count(*) FROM {table_of(model)}")
+            return VectorIndexState(count, state.size_bytes)
+        if model.identity.dimension > MOST_DIMENSIONS:
+            why = f"pgvector indexes up to {MOST_DIMENSIONS:,} dimensions"
+        elif state.is_missing:
+            why = joined(": ", "missing", CURE)
     return VectorIndexState(0, 0, why)
+
+
+def missing_indexes(session: Session) -> Iterator[tuple[Model, HnswState]]:
+    """Yield the models whose vectors should have an index and have none, or none that was finished."""
+    for model in all_models(session):
+        state = hnsw_state(session, model)
+        if model.identity.dimension <= MOST_DIMENSIONS and state.is_missing:
+            yield model, state
 
 
 def build_indexes(session: PostgresSession, memory_mb: int | None) -> None:
     """Index the vectors of each model once there are enough of them, while others read and write."""
-    for model in all_models(session):
-        if model.identity.dimension <= MOST_DIMENSIONS and hnsw_state(session, model).is_missing:
-            try:
-                _build_alone(session, model, memory_mb)
-            except errors.InsufficientPrivilege:  # searches do without: each vector is compared
-                _warn(
-                    f"no vector index could be built, so searches compare every vector: "
-                    f"{hnsw_state(session, model).cure}"
-                )
-
-
-@cache  # once a process: a sync of many sources would say it of each
-def _warn(message: str) -> None:
-    logging.getLogger(__name__).warning(message)
-
-
-def _build_alone(session: PostgresSession, model: Model, memory_mb: int | None) -> None:
     lock = {"lock": _BUILD_LOCK}
-    if not session.value("SELECT pg_try_advisory_lock(:lock)", lock):
-        return  # somebody else is building one
+    if not [*missing_indexes(session)] or not session.value("SELECT pg_try_advisory_lock(:lock)", lock):
+        return  # or somebody else is building one
     try:
-        if hnsw_state(session, model).is_missing:  # or somebody had built it before the lock was ours
-            _build(session, table_of(model), memory_mb)
+        if memory_mb:
+            session.run(f"SET maintenance_work_mem = '{memory_mb:d}MB'")
+        for model, _ in missing_indexes(session):
+            _build(session, table_of(model))
+    except errors.InsufficientPrivilege:  # searches do without: each vector is compared
+        _warn(f"no vector index could be built, so searches compare every vector: {CURE}")
     finally:
         session.run("RESET maintenance_work_mem")
         session.run("SELECT pg_advisory_unlock(:lock)", lock)
 
 
-def _build(session: Session, table: str, memory_mb: int | None) -> None:
-    if memory_mb:
-        session.run(f"SET maintenance_work_mem = '{memory_mb:d}MB'")
+def _build(session: Session, table: str) -> None:
     session.run(f"DROP INDEX IF EXISTS {table}_hnsw")  # one that was not finished
     session.run(f"CREATE INDEX CONCURRENTLY {table}_hnsw ON {table} USING hnsw (embedding vector_cosine_ops)")
     session.run(f"ANALYZE {table}")
+
+
+@cache  # once a process: a sync of many sources would say it of each
+def _warn(message: str) -> None:
+    logging.getLogger(__name__).warning(message)

@@ -11,7 +11,6 @@ first; vectors of another dimension go to one with the dimension after its name.
 
 from __future__ import annotations
 
-import json
 import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping
@@ -28,7 +27,8 @@ LOCAL = "qdrant-local:"
 COSINE = "Cosine"  # the only distance whose scores are what every store returns
 _CONNECTIONS = 16  # kept open for the next call: more than a server's searches at once on one machine
 _STRANGE = (404, 405, 501)  # of who does not know our paths; others may come from a proxy before Qdrant
-_REFUSALS = (400, 404)  # the collection is not there, or has vectors of another size
+_NOT_FOUND = 404
+_REFUSALS = (400, _NOT_FOUND)  # the collection is not there, or has vectors of another size
 _SHOWN = 200  # characters of what the server said: enough for its sentence, not for a page of a proxy
 _SENT_AGAIN = "nothing is embedded anew for that"
 
@@ -92,7 +92,11 @@ class Connection:
                 hint="pip install 'concord-kb[qdrant]'",
             ) from fault
         if self.is_local:
-            return _local(QdrantClient, self._target.removeprefix(LOCAL))
+            place = self._target.removeprefix(LOCAL)
+            given: dict[str, Any] = {"path": place, "force_disable_check_same_thread": True}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # it recommends a server above 20,000 points, as our manual
+                return QdrantClient(place) if place == ":memory:" else QdrantClient(**given)
         key = self._options["vectors.api_key"]
         return QdrantClient(
             url=self._target,
@@ -105,18 +109,27 @@ class Connection:
         )
 
     def _down(self, fault: Exception) -> BackendDown:
-        status, message = getattr(fault, "status_code", None), _message(fault)
+        status = getattr(fault, "status_code", None)
+        said = bytes(getattr(fault, "content", b"")).decode("utf-8", "replace")[:_SHOWN]
+        is_qdrants = said.startswith("{")
         if status in (401, 403):
             return BackendDown(f"Qdrant at {self.url} refuses us ({status})", hint="check vectors.api_key")
-        if message is None and status in _STRANGE:
+        if status in _STRANGE and not is_qdrants:
             return BackendDown(
                 f"something answers at {self.url}, but it is not Qdrant ({status})", hint="check vectors.url"
             )
-        if status == 404 and message and "collection" in message.lower():
+        if status == _NOT_FOUND:
             lost = f"Qdrant at {self.url} has not got the collection any more: {{migrate}} sends it again"
             return BackendDown(Hint(Action.MIGRATE, lost), hint=_SENT_AGAIN)
+        source = getattr(fault, "source", fault)
+        if status is not None:
+            complaint = f"answers with {status}: {said}"
+        elif type(source).__name__ == "ValidationError":
+            complaint = "answers nonsense"
+        else:
+            complaint = f"cannot be used: {str(source)[:_SHOWN] or type(source).__name__}"
         return BackendDown(
-            f"Qdrant at {self.url} {_complaint(fault, status)}",
+            f"Qdrant at {self.url} {complaint}",
             hint="check that it runs and that vectors.url is right; words are searched meanwhile",
         )
 
@@ -139,18 +152,31 @@ class Collections:
         another: it is looked for anew the next time.
         """
         if not self.has(dimension):
-            self._refuse_others(dimension)  # else Qdrant says that it is not there
+            wanted = f"vectors of {dimension} dimensions, compared by {COSINE}"
+            none = f"no collection {self.base} at {self._connection.url} is for {wanted}"
+            raise BackendDown(
+                Hint(Action.MIGRATE, f"{none}: {{migrate}} sends them again"),
+                hint=_SENT_AGAIN,
+            )
         try:
             with self._connection.client() as client:
-                yield client, self._names.get(dimension, self.base)
+                yield client, self._names[dimension]
         except BackendDown as fault:
             if getattr(fault.__cause__, "status_code", None) in _REFUSALS:
                 self._names.pop(dimension, None)
             raise
 
     def has(self, dimension: int) -> bool:
-        """Whether there is a collection for vectors of a dimension, as far as this process knows, or asks."""
-        return dimension in self._names or self._find(dimension)
+        """Whether there is a collection for vectors of a dimension, as far as this process knows, or asks.
+
+        The configured name belongs to the first dimension that comes.
+        """
+        if dimension not in self._names:
+            with self._connection.client() as client:
+                for name in (f"{self.base}_{dimension}", self.base):
+                    if _shape(client, name) == (dimension, COSINE):
+                        self._names[dimension] = name
+        return dimension in self._names
 
     def ensure(self, dimension: int) -> None:
         """Make the collection for a dimension, with its indexes, unless this process has done so."""
@@ -161,7 +187,8 @@ class Collections:
         """Make the collection for a dimension, unless it is there; return whether it is new."""
         from qdrant_client import models
 
-        is_new = not self._find(dimension)
+        self._names.pop(dimension, None)
+        is_new = not self.has(dimension)
         if is_new:
             with self._connection.client() as client:
                 name = f"{self.base}_{dimension}" if client.collection_exists(self.base) else self.base
@@ -192,40 +219,12 @@ class Collections:
         """Make the indexes that a collection lacks: somebody else made it, or was killed halfway."""
         from concord.store.qdrant.points import INDEXES
 
-        if name in self._indexed:
-            return
-        if not self._connection.is_local:  # local mode has no indexes, and warns about them
+        if name not in self._indexed and not self._connection.is_local:  # local mode has none, and warns
             with self._connection.client() as client:
                 known = client.get_collection(name).payload_schema
                 for field in INDEXES.keys() - known.keys():
                     client.create_payload_index(name, field, INDEXES[field], wait=True)
         self._indexed.add(name)
-
-    def _find(self, dimension: int) -> bool:
-        """Ask for the collection of a dimension: the configured one belongs to the first that comes."""
-        self._names.pop(dimension, None)
-        with self._connection.client() as client:
-            for name in (self.base, f"{self.base}_{dimension}"):
-                if _shape(client, name) == (dimension, COSINE):
-                    self._names[dimension] = name
-        return dimension in self._names
-
-    def _refuse_others(self, dimension: int) -> None:
-        """Refuse a collection of another size, or of another distance: what it calls near may be far."""
-        with self._connection.client() as client:
-            shape = _shape(client, self.base)
-        at = f"the collection {self.base} at {self._connection.url}"
-        if shape and shape[0] != dimension:
-            other = (
-                f"{at} is of {shape[0]} dimensions, and none is there for the {dimension} of these vectors:"
-                " {migrate} sends them again"
-            )
-            raise BackendDown(Hint(Action.MIGRATE, other), hint=_SENT_AGAIN)
-        if shape:
-            raise BackendDown(
-                f"{at} compares by {shape[1]}, not by {COSINE}",
-                hint=Hint(Action.MIGRATE, "{migrate} sends the vectors to one that is made for them"),
-            )
 
 
 def without_secrets(url: str) -> str:
@@ -238,14 +237,6 @@ def without_secrets(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
 
 
-def _local(client: type[QdrantClient], place: str) -> QdrantClient:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it recommends a server above 20,000 points; our manual says so too
-        if place == ":memory:":
-            return client(place)
-        return client(path=place, force_disable_check_same_thread=True)
-
-
 def _shape(client: QdrantClient, name: str) -> tuple[int, str] | None:
     """Return the size and distance of a collection; None if it is not there, or not one of ours."""
     if not client.collection_exists(name):
@@ -253,25 +244,3 @@ def _shape(client: QdrantClient, name: str) -> tuple[int, str] | None:
     vectors = client.get_collection(name).config.params.vectors
     size, distance = getattr(vectors, "size", None), getattr(vectors, "distance", None)
     return (size, distance.value) if size and distance else None
-
-
-def _message(fault: Exception) -> str | None:
-    """Return the error that Qdrant reports; None where the answer is not in its form."""
-    try:
-        body = json.loads(getattr(fault, "content", b""))
-    except ValueError:
-        return None
-    status = body.get("status") if isinstance(body, dict) else None
-    return str(status.get("error", "")) if isinstance(status, dict) else None
-
-
-def _complaint(fault: Exception, status: int | None) -> str:
-    if status is not None:
-        content = bytes(getattr(fault, "content", b"")).decode("utf-8", "replace")
-        return f"answers with {status}: {content[:_SHOWN]}"
-    source = getattr(fault, "source", fault)
-    if "Timeout" in type(source).__name__:
-        return "does not answer in time"
-    if type(source).__name__ == "ValidationError":
-        return "answers nonsense"
-    return f"cannot be used: {str(source)[:_SHOWN] or type(source).__name__}"

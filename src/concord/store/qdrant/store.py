@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 SENT_AT_ONCE = 256  # changes in a request
 REQUESTS = 4  # that one call may spend on sending changes; the rest can wait
 SEND_WAIT_S = 0.2  # for another process that sends: whoever does not wait checks what it finds anyway
-WRITE_WAIT_S = 60.0  # for another process that writes: a batch takes it milliseconds
 PAGE = 10_000  # ids in an answer: 400 kB
+WRITE_WAIT_S = 60.0  # for another process that writes: a batch takes it milliseconds
 
 
 class QdrantModels:
@@ -123,15 +123,10 @@ class QdrantStore:
             return [Finding("outside", fault.message, fault.hint or "")]
 
     def sweep(self) -> None:
-        """Send changes, then delete the points of chunks that the store does not know."""
-        if (home := self.own_home()) is None:
-            return
-        self.send_changes(home)
-        for identity in self._sent_models():
-            owner = self.owner(home, identity)
-            for part in batched(self._compared(home, identity)[1], SENT_AT_ONCE):
-                with self.collections.asking(identity.dimension) as (client, name):
-                    client.batch_update_points(name, [owner.deleted(part)], wait=True)
+        """Delete all points, those of chunks that the store does not know among them."""
+        if self.own_home() is not None:
+            for identity in self._sent_models():
+                QdrantVectors(self, identity).delete_everything()
 
     @classmethod
     def clear(cls, store: Store, home: Home, org: str, options: Mapping[str, Any]) -> None:
@@ -186,18 +181,16 @@ class QdrantStore:
 
     def send_some_changes(self, home: Home) -> bool:
         """Tell Qdrant some changes, unless another process does; return whether it knows all."""
-        if not self.outbox.changes(1):
-            return True
-        with suppress(StoreBusy), self.writing(SEND_WAIT_S):
-            for _ in range(REQUESTS):
-                self._send_request(home)
+        with suppress(StoreBusy):
+            self.send_changes(home, REQUESTS, SEND_WAIT_S)
         return not self.outbox.changes(1)
 
-    def send_changes(self, home: Home) -> None:
-        """Tell Qdrant all changes; others may write between two requests."""
-        while self.outbox.changes(1):
-            with self.writing():
+    def send_changes(self, home: Home, requests: int = sys.maxsize, wait_s: float | None = None) -> None:
+        """Tell Qdrant all changes, or as many as go into some requests; others may write between two."""
+        while requests and self.outbox.changes(1):
+            with self.writing(wait_s):
                 self._send_request(home)
+            requests -= 1
 
     def _send_request(self, home: Home) -> None:
         """Delete the points of chunks that are gone, and label others as their documents are now."""
@@ -227,40 +220,32 @@ class QdrantStore:
         return self.catalog.count().chunks - self.inner.models.index(identity).count_pending()
 
     def _lost_or_unknown(self, home: Home, identity: Identity) -> Iterator[Finding]:
-        sent = self._acknowledged(identity)
-        there, unknown = self._compared(home, identity)
-        if there < sent:
-            lost = f"{self.home} holds {there:,} vectors of the {sent:,} that were sent there"
-            yield Finding("outside", lost, Hint(Action.MIGRATE, "{migrate} sends all of them again"))
-        if unknown:
-            hint = "an older state of the store was put back: {migrate} deletes them, and sends its own"
-            message = f"holds {len(unknown):,} vectors of passages that this store does not know"
-            yield Finding("outside", f"{self.home} {message}", Hint(Action.MIGRATE, hint))
-
-    def _compared(self, home: Home, identity: Identity) -> tuple[int, list[ChunkId]]:
-        """Return how many acknowledged points are there, and chunks of points that the store does not know.
-
-        Those that wait to be deleted are not among them.
-        """
-        there = set(self._point_chunks(home, identity))
+        sent, there = self._acknowledged(identity), self._points(home, identity)
         alive = {i for part in batched(there, PAGE) for i in self.catalog.allowed(EVERYTHING, part)}
-        deleted = {chunk_id for _, chunk_id in self.outbox.changes(sys.maxsize)}
         index, after, pending = self.inner.models.index(identity), 0, set[ChunkId]()
         while window := index.pending(after, PAGE):  # what is there of them may be from before a crash
             after = window[-1].chunk_id
             pending |= {waiting.chunk_id for waiting in window}
-        return len(alive - pending), sorted(there - alive - deleted)
+        if (intact := len(alive - pending)) < sent:
+            lost = f"{self.home} holds {intact:,} vectors of the {sent:,} that were sent there"
+            yield Finding("outside", lost, Hint(Action.MIGRATE, "{migrate} sends all of them again"))
+        told = {chunk_id for _, chunk_id in self.outbox.changes(sys.maxsize)}  # to be deleted, perhaps
+        if unknown := there - alive - told:
+            hint = "an older state of the store was put back: {migrate} deletes them, and sends its own"
+            message = f"holds {len(unknown):,} vectors of passages that this store does not know"
+            yield Finding("outside", f"{self.home} {message}", Hint(Action.MIGRATE, hint))
 
-    def _point_chunks(self, home: Home, identity: Identity) -> Iterator[ChunkId]:
-        mine, offset = self.owner(home, identity).mine(), None
+    def _points(self, home: Home, identity: Identity) -> set[ChunkId]:
+        """Return the chunks whose points are there."""
+        mine, offset, chunks = self.owner(home, identity).mine(), None, set[ChunkId]()
         while True:
             with self.collections.asking(identity.dimension) as (client, name):
                 records, offset = client.scroll(
                     name, mine, limit=PAGE, offset=offset, with_payload=False, with_vectors=False
                 )
-            yield from (chunk_of(record.id) for record in records)
+            chunks |= {chunk_of(record.id) for record in records}
             if offset is None:
-                return
+                return chunks
 
 
 def _kept_by_another(home: Home) -> VectorsElsewhere:
