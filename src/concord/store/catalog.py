@@ -86,9 +86,7 @@ class SqlCatalog(Changes):
     @override
     def documents(self, select: Select = EVERY) -> Iterator[Document]:
         where, values = _selected(select)
-        with self._database.read() as session:
-            rows = session.iterate(f"{_DOCUMENTS} {where} ORDER BY d.path", values)
-            yield from map(document_of, rows)
+        return map(document_of, self._database.rows(f"{_DOCUMENTS} {where} ORDER BY d.path", values))
 
     @override
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:

@@ -1,8 +1,7 @@
-"""All that a file or a store of an earlier schema holds, and how it gets into tables that hold nothing.
+"""All that a store holds as one value: what a JSON file or an older store has, on its way into tables.
 
-Most of it is read one by one, so that it need not fit into memory. Words and names are indexed from texts. A
-chunk gets the vector that is known for its text. Where none is, because that was trimmed or because the
-title changed since, it keeps the one that it had. Nothing is embedded.
+Words and names are indexed from texts. A chunk gets the vector that is known for its text; where none is,
+because that was trimmed, it keeps the one that it had. Nothing is embedded.
 """
 
 from __future__ import annotations
@@ -10,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, starmap
 from typing import Any
-from zlib import crc32
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, astuple
 
 from concord.core.batches import batched
 from concord.store.changes import KEEP_CHUNK, PUT_SOURCE, PUT_SYNC_STATE, write_documents
 from concord.store.contract import TextHash
-from concord.store.embeddings import EMBEDDED, KNOWN, LINK, new_embeddings, pending_of, text_hash
-from concord.store.links import NO_LINKS, KeptLinks, fill_links
+from concord.store.embeddings import EMBEDDED, KNOWN, link, new_embeddings, pending_of, text_hash
+from concord.store.links import fill_links
 from concord.store.models import Model, find_model, forget_if_empty, new_model, use
 from concord.store.rows import (
     CHUNK_COLUMNS,
@@ -28,19 +26,35 @@ from concord.store.rows import (
     chunk_names,
     chunk_of,
     chunk_values,
+    details_column,
     document_of,
+    list_of,
     source_of,
     source_values,
+    stored_list,
 )
 from concord.store.sql import Dialect, Session, VectorTables, WordTables
 from concord.store.store import FEEDBACK, PUT_ACCESS, PUT_FEEDBACK
 from concord.store.words import put_names
-from concord.types import FLOAT_BYTES, Access, Chunk, ChunkId, Document, Feedback, Identity, Source, Vector
+from concord.types import (
+    FLOAT_BYTES,
+    Access,
+    Chunk,
+    ChunkId,
+    Document,
+    Feedback,
+    Home,
+    Identity,
+    Json,
+    Link,
+    Source,
+    Vector,
+)
 
+VERSION = 1  # of JSON files
 _AT_ONCE = 500  # chunks or vectors
-
-NUMBERS = ("generation", "cache_hits", "cache_misses")  # of kb_meta
-TEXTS = ("home", "key", "birthplace", "left")  # of kb_vec_meta
+_NUMBERS = ("generation", "cache_hits", "cache_misses")  # of kb_meta
+_TEXTS = ("home", "key", "birthplace")  # of kb_vec_meta
 
 _SOURCES = f"SELECT {SOURCE_COLUMNS}, s.sync_state FROM kb_sources AS s ORDER BY s.key"
 _DOCUMENTS = f"SELECT {DOCUMENT_COLUMNS} FROM kb_documents AS d ORDER BY d.key"
@@ -50,61 +64,75 @@ ORDER BY d.key, c.position"""
 _ACCESSES = """
 SELECT d.id, a.count, a.last_at FROM kb_accesses AS a JOIN kb_documents AS d ON d.key = a.document
 ORDER BY d.key"""
-
-_KEYS_OF_SOURCES = "SELECT id, key FROM kb_sources"
 _DESCRIBE = "UPDATE kb_models SET recipe = :recipe, was_active = :was_active WHERE key = :key"
 _EMBEDDED = f"""
 SELECT {EMBEDDED} FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document
 WHERE c.id IN (:chunks...)"""
-_ALIKE = "SELECT id FROM kb_embeddings WHERE model = :model AND crc IN (:crcs...)"
 _SET = """
 INSERT INTO {table} (key, value) VALUES (:key, :value)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
 
 
-class ModelContents(Struct, frozen=True):
-    """A model and the vectors that chunks have of it."""
+class Held(Struct):
+    """What is kept of one model."""
 
-    identity: Identity
-    recipe: str
-    is_active: bool
-    was_active: bool
-    vectors: Iterable[tuple[ChunkId, Vector | None]]  # None: it is kept outside
+    recipe: Mapping[str, Json] = {}
+    was_active: bool = False
+    vectors: dict[ChunkId, Vector] = {}  # empty ones are kept outside
 
 
-class Contents(Struct, frozen=True):
-    """All that is kept."""
+class Contents(Struct):
+    """All that is kept; a JSON file has it in these names, and vectors as base64 of their float32 bytes."""
 
-    sources: Sequence[tuple[Source, str]]  # with what the last sync wrote down
-    documents: Sequence[Document]
-    chunks: Iterable[Chunk]
-    accesses: Iterable[tuple[str, Access]]
-    feedback: Iterable[Feedback]
-    numbers: Mapping[str, int]
-    texts: Mapping[str, str]
-    changes: Iterable[tuple[int, ChunkId]] = ()  # that a vector store outside does not know of
-    models: Sequence[ModelContents] = ()
-    cached: Iterable[tuple[Identity, TextHash, Vector]] = ()  # the least recently used first
-    last: Mapping[str, int] = {}  # number that was ever used, by table
-    links: KeptLinks = NO_LINKS
+    version: int = VERSION
+    generation: int = 0
+    last_chunk_id: ChunkId = 0
+    sources: list[Source] = []
+    memos: dict[str, str] = {}  # what the last sync of a source wrote down
+    documents: list[Document] = []
+    chunks: list[Chunk] = []
+    spaces: list[tuple[Identity, Held]] = []
+    active: Identity | None = None
+    cache_hits: int = 0
+    cache_misses: int = 0
+    cached: list[tuple[Identity, TextHash, Vector]] = []  # the least recently used first
+    home: str = ""
+    key: str = ""
+    birthplace: str = ""
+    left: list[Home] = []
+    unsettled: dict[int, ChunkId] = {}  # changes that a vector store outside does not know of
+    accesses: dict[str, Access] = {}
+    feedback: list[Feedback] = []
+    last_turn: int = 0
+    links: list[tuple[ChunkId, Link]] = []
+    common: dict[str, int] = {}  # titles that stand in too many chunks
+    unlinked: dict[str, int] = {}  # documents whose mentions are yet to be found
 
 
 def contents_in(session: Session, begin: str = "kb_") -> Contents:
-    """Return what tables hold whose names begin so, but for vectors and what waits to be told of."""
+    """Return what tables hold whose names begin so, but for vectors, links and what waits to be told of."""
 
     def rows(statement: str) -> Iterable[Any]:
         return session.iterate(statement.replace("kb_", begin))
 
     numbers, texts = (dict(rows(f"SELECT key, value FROM {table}")) for table in ("kb_meta", "kb_vec_meta"))
+    sources = [(source_of(row[:-1]), row[-1]) for row in rows(_SOURCES)]
     return Contents(
-        sources=[(source_of(row[:-1]), row[-1]) for row in rows(_SOURCES)],
+        sources=[source for source, _ in sources],
+        memos={source.id: state for source, state in sources if state},
         documents=[*map(document_of, rows(_DOCUMENTS))],
-        chunks=map(chunk_of, rows(_CHUNKS)),
-        accesses=[(id, Access(times, at)) for id, times, at in rows(_ACCESSES)],
+        chunks=[*map(chunk_of, rows(_CHUNKS))],
+        accesses={id: Access(times, at) for id, times, at in rows(_ACCESSES)},
         feedback=[*starmap(Feedback, rows(FEEDBACK))],
-        numbers={name: numbers.get(name, 0) for name in NUMBERS},
-        texts={name: texts.get(name, "") for name in TEXTS},
+        left=homes_of(texts.get("left", "")),
+        **{name: numbers.get(name, 0) for name in _NUMBERS},
+        **{name: texts.get(name, "") for name in _TEXTS},
     )
+
+
+def homes_of(stored: str) -> list[Home]:
+    """Return places of vectors from their column."""
+    return [Home(*home) for home in list_of(stored or "[]")]
 
 
 def fill(
@@ -114,32 +142,38 @@ def fill(
     documents = _fill_documents(session, contents)
     for few in batched(contents.chunks, _AT_ONCE):
         _fill_chunks(session, words, few, documents)
-    fill_links(session, contents.links)
-    models = [(model, _fill_model(session, tables, model)) for model in contents.models]
+    fill_links(session, contents.links, contents.common, contents.unlinked)
+    models = [
+        _fill_model(session, tables, identity, held, is_active=identity == contents.active)
+        for identity, held in contents.spaces
+    ]
     _fill_cache(session, tables, contents.cached)
-    for model, made in models:
-        for vectors in batched(model.vectors, _AT_ONCE):
-            _link(session, tables, made, dict(vectors))
-    for table, values in (("kb_meta", contents.numbers), ("kb_vec_meta", contents.texts)):
-        rows = ({"key": key, "value": value} for key, value in values.items() if value)
+    for model, (_, held) in zip(models, contents.spaces, strict=True):
+        for vectors in batched(held.vectors.items(), _AT_ONCE):
+            _link(session, tables, model, dict(vectors))
+    left = stored_list([astuple(home) for home in contents.left]) if contents.left else ""
+    values = {**asdict(contents), "left": left}
+    for table, names in (("kb_meta", _NUMBERS), ("kb_vec_meta", (*_TEXTS, "left"))):
+        rows = ({"key": name, "value": values[name]} for name in names if values[name])
         session.run_many(_SET.format(table=table), rows)
-    changes = ({"turn": turn, "chunk": chunk} for turn, chunk in contents.changes)
+    changes = ({"turn": turn, "chunk": chunk} for turn, chunk in contents.unsettled.items())
     session.run_many("INSERT INTO kb_outbox (turn, chunk) VALUES (:turn, :chunk)", changes)
-    for table, last in contents.last.items():
+    for table, last in (("kb_chunks", contents.last_chunk_id), ("kb_outbox", contents.last_turn)):
         if last:
             session.run(dialect.number_after.format(table=table), {"last": last})
-    if contents.texts.get("home"):
+    if contents.home:
         session.run(dialect.watch)  # not before: nothing has changed
 
 
 def _fill_documents(session: Session, contents: Contents) -> dict[str, tuple[int, Document]]:
     """Write sources, documents and what was read and judged; return documents and their keys by id."""
-    for source, state in contents.sources:
+    for source in contents.sources:
         session.run(PUT_SOURCE, source_values(source))
-        session.run(PUT_SYNC_STATE, {"source": source.id, "state": state})
-    sources = dict(session.rows(_KEYS_OF_SOURCES))
+        session.run(PUT_SYNC_STATE, {"source": source.id, "state": contents.memos.get(source.id, "")})
+    sources = dict(session.rows("SELECT id, key FROM kb_sources"))
     keys = write_documents(session, contents.documents, sources)
-    session.run_many(PUT_ACCESS, ({"id": id, **asdict(access)} for id, access in contents.accesses))
+    accesses = contents.accesses.items()
+    session.run_many(PUT_ACCESS, ({"id": id, **asdict(access)} for id, access in accesses))
     session.run_many(PUT_FEEDBACK, map(asdict, contents.feedback))
     pairs = zip(keys, contents.documents, strict=True)
     return {document.id: (key, document) for key, document in pairs}
@@ -161,11 +195,13 @@ def _fill_chunks(
     put_names(session, names)
 
 
-def _fill_model(session: Session, tables: VectorTables, contents: ModelContents) -> Model:
-    model = new_model(session, tables, contents.identity)
-    values = {"recipe": contents.recipe, "was_active": int(contents.was_active), "key": model.key}
+def _fill_model(
+    session: Session, tables: VectorTables, identity: Identity, held: Held, *, is_active: bool
+) -> Model:
+    model = new_model(session, tables, identity)
+    values = {"recipe": details_column(held.recipe), "was_active": int(held.was_active), "key": model.key}
     session.run(_DESCRIBE, values)
-    if contents.is_active:
+    if is_active:
         use(session, model)
     return model
 
@@ -182,33 +218,18 @@ def _fill_cache(
         forget_if_empty(session, tables, model)
 
 
-def _link(
-    session: Session, tables: VectorTables, model: Model, vectors: Mapping[ChunkId, Vector | None]
-) -> None:
+def _link(session: Session, tables: VectorTables, model: Model, vectors: Mapping[ChunkId, Vector]) -> None:
     """Give chunks their vectors: the known ones of their texts, else those that came with the chunks."""
-    links: dict[ChunkId, int | None] = {chunk: None for chunk, vector in vectors.items() if vector is None}
-    own = {chunk: vector for chunk, vector in vectors.items() if vector and _fits(model, vector)}
+    own = {chunk: vector for chunk, vector in vectors.items() if _fits(model, vector)}
     texts = map(pending_of, session.rows(_EMBEDDED, {"chunks": [*own]}))
     keys = {text.chunk_id: text_hash(text) for text in texts}
     rows = session.rows(KNOWN, {"model": model.key, "keys": [*keys.values()]})
     known = {key: id for key, id, _ in rows}
-    alike = _alike(session, tables, model, [own[chunk] for chunk, key in keys.items() if key not in known])
-    new = {key: own[chunk] for chunk, key in keys.items() if key not in known and own[chunk] not in alike}
+    new = {key: own[chunk] for chunk, key in keys.items() if key not in known}
     made = new_embeddings(session, tables, model, [(key, vector, 0) for key, vector in new.items()])
     known |= zip(new, made, strict=True)
-    links |= {chunk: known.get(key) or alike[own[chunk]] for chunk, key in keys.items()}
-    session.run_many(
-        LINK, ({"chunk": chunk, "model": model.key, "embedding": id} for chunk, id in links.items())
-    )
-
-
-def _alike(
-    session: Session, tables: VectorTables, model: Model, vectors: Iterable[Vector]
-) -> dict[Vector, int]:
-    """Return the ids of vectors, among them those of some that are stored, under whatever text."""
-    values = {"model": model.key, "crcs": [*map(crc32, vectors)]}
-    ids = [id for (id,) in session.rows(_ALIKE, values)] if values["crcs"] else []
-    return {vector: id for id, vector in tables.read(session, model, ids).items()}
+    outside = {chunk: None for chunk, vector in vectors.items() if not vector}
+    link(session, model, outside | {chunk: known[key] for chunk, key in keys.items()})
 
 
 def _fits(model: Model, vector: Vector) -> bool:

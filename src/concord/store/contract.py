@@ -93,8 +93,7 @@ class Catalog(Protocol):
     def remove_source(self, source_id: str) -> int: ...
     def file_states(self, source_id: str) -> dict[str, FileState]: ...  # by path
 
-    # Yields documents in order of path, as they were when the first was read.
-    def documents(self, select: Select = EVERY) -> Iterator[Document]: ...
+    def documents(self, select: Select = EVERY) -> Iterator[Document]: ...  # in order of path, as of now
 
     # Stores documents with their chunks, in place of earlier versions; returns the ids of the chunks. A chunk
     # whose embeddable text is as before keeps its id and its vectors.
@@ -147,7 +146,7 @@ def source_by_id(catalog: Catalog, source_id: str) -> Source:
 
 def document_by_id(catalog: Catalog, document_id: str) -> Document | None:
     """Return a document by its id."""
-    return next(iter(list(catalog.documents(Select(ids=[document_id])))), None)
+    return next(catalog.documents(Select(ids=[document_id])), None)
 
 
 def documents_at(catalog: Catalog, path: str) -> list[Document]:

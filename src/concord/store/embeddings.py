@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 from zlib import crc32
 
 from concord.core.errors import Action, BadValue, Hint, ModelMismatch
@@ -198,17 +198,7 @@ class SqlCache(EmbeddingCache):
     @override
     def entries(self) -> Iterator[tuple[Identity, TextHash, Vector]]:
         with self._database.read() as session:
-            models = {model.key: model for model in all_models(session)}
-            rows = session.rows("SELECT id, model, text_hash, crc FROM kb_embeddings ORDER BY used, id")
-            for start in range(0, len(rows), _READ_AT_ONCE):
-                few = [row for row in rows[start : start + _READ_AT_ONCE] if row[1] in models]
-                vectors: dict[int, Vector] = {}
-                for key in {key for _, key, _, _ in few}:
-                    ids = [id for id, model, _, _ in few if model == key]
-                    vectors |= self._tables.read(session, models[key], ids)
-                for id, key, text_hash, crc in few:
-                    if id in vectors and is_intact(vectors[id], crc):
-                        yield models[key].identity, text_hash, vectors[id]
+            yield from all_vectors(session, self._tables)
 
     @override
     def usage(self) -> CacheUsage:
@@ -237,6 +227,21 @@ class SqlCache(EmbeddingCache):
                 delete_embeddings(session, self._tables, models[key], ids)
                 forget_if_empty(session, self._tables, models[key])
             return sum(map(len, doomed.values()))
+
+
+def all_vectors(session: Session, tables: VectorTables) -> Iterator[tuple[Identity, TextHash, Vector]]:
+    """Yield the vectors that are intact, each with the hash of its text, the least recently used first."""
+    models = {model.key: model for model in all_models(session)}
+    rows = session.rows("SELECT id, model, text_hash, crc FROM kb_embeddings ORDER BY used, id")
+    for start in range(0, len(rows), _READ_AT_ONCE):
+        few = [row for row in rows[start : start + _READ_AT_ONCE] if row[1] in models]
+        vectors: dict[int, Vector] = {}
+        for key in {key for _, key, _, _ in few}:
+            ids = [id for id, model, _, _ in few if model == key]
+            vectors |= tables.read(session, models[key], ids)
+        for id, key, text_hash, crc in few:
+            if is_intact(vector := vectors.get(id), crc):
+                yield models[key].identity, text_hash, vector
 
 
 def check_vector(vector: Vector, dimension: int) -> None:
@@ -297,7 +302,7 @@ def link(session: Session, model: Model, embeddings: Mapping[ChunkId, int | None
     session.run_many(LINK, ({"chunk": chunk, "model": model.key, "embedding": id} for chunk, id in rows))
 
 
-def is_intact(vector: Vector | None, crc: int) -> bool:
+def is_intact(vector: Vector | None, crc: int) -> TypeGuard[Vector]:
     """Whether a vector is as it was written."""
     return vector is not None and crc32(vector) == crc
 

@@ -19,15 +19,25 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import msgspec
 
-from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, StoreBusy, UsageError
+from concord.core.errors import (
+    Action,
+    BackendDown,
+    BadValue,
+    CorruptStore,
+    Hint,
+    SchemaTooNew,
+    StoreBusy,
+    UsageError,
+)
 from concord.core.filesystem import replace_file, sweep_drafts
 from concord.core.values import check_org
-from concord.store.catalog import SqlCatalog
-from concord.store.contents import fill
-from concord.store.contract import EVERY, Place, Select, TextHash, WordIndex
-from concord.store.embeddings import SqlCache
+from concord.store.contents import VERSION, Contents, Held, contents_in, fill
+from concord.store.contract import Place, WordIndex
+from concord.store.embeddings import all_vectors
 from concord.store.files import file_birthplace, file_identity, file_lock, organisations_beside
-from concord.store.json_format import contents_of, decoded, saved_in
+from concord.store.links import links_in
+from concord.store.models import ADDED, model_of
+from concord.store.rows import identity_column
 from concord.store.sql import Database, Duplicate, explained, override, says
 from concord.store.sqlite.connections import Connection, open_nothing
 from concord.store.sqlite.dialect import DIALECT
@@ -35,11 +45,16 @@ from concord.store.sqlite.file import translated
 from concord.store.sqlite.vectors import SQLiteVectorTables
 from concord.store.sqlite.words import SQLiteWords, SQLiteWordTables
 from concord.store.store import SqlStore
-from concord.types import Document, Identity, Vector
 
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
 
+SCHEME = "json://"
+WRITE_WAIT_S = 60.0  # for another process that writes: it takes as long as writing the file takes
+
+_LINKED = """
+SELECT v.chunk, e.text_hash FROM kb_chunk_vectors AS v JOIN kb_models AS m ON m.key = v.model
+LEFT JOIN kb_embeddings AS e ON e.id = v.embedding WHERE m.identity = :identity ORDER BY v.chunk"""
 
 _numbers = count(1)
 
@@ -95,10 +110,7 @@ class MemoryStore(SqlStore):
 
     def __init__(self, database: MemoryDatabase | None = None) -> None:
         database = database or MemoryDatabase()
-        words, tables = SQLiteWordTables(), SQLiteVectorTables()
-        super().__init__(database, words, tables)
-        self.catalog = _WholeCatalog(database, words)
-        self.cache = _WholeCache(database, tables)
+        super().__init__(database, SQLiteWordTables(), SQLiteVectorTables())
         self.words: WordIndex = SQLiteWords(database)
 
     @classmethod
@@ -123,34 +135,13 @@ class MemoryStore(SqlStore):
         pass
 
 
-# What is read one by one would hold the lock for as long as the caller takes.
-
-
-class _WholeCatalog(SqlCatalog):
-    @override
-    def documents(self, select: Select = EVERY) -> Iterator[Document]:
-        return iter([*super().documents(select)])
-
-
-class _WholeCache(SqlCache):
-    @override
-    def entries(self) -> Iterator[tuple[Identity, TextHash, Vector]]:
-        return iter([*super().entries()])
-
-
-SCHEME = "json://"
-WRITE_WAIT_S = 60.0  # for another process that writes: it takes as long as writing the file takes
-
-_Signature = tuple[int, int, int]
-
-
 class JsonDatabase(MemoryDatabase):
     """Tables that are as the file says whenever they are looked at."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
         self.path = self.name = path
-        self._seen: _Signature | None = None  # the file that the tables were read from or written to
+        self._seen: tuple[int, ...] | None = None  # of the file that the tables were read from or written to
 
     @override
     @contextmanager
@@ -167,7 +158,11 @@ class JsonDatabase(MemoryDatabase):
             self._catch_up()
             with super().transaction() as connection:
                 yield connection
-                signature = self._write(connection)
+                data = msgspec.json.encode(_contents(connection))
+                sweep_drafts(self.path)  # nobody else writes now
+                with _explained(self.path):
+                    replace_file(self.path, data)  # all or nothing, also when the power fails
+                signature = self._signature()
             self._seen = signature
 
     @override
@@ -194,7 +189,7 @@ class JsonDatabase(MemoryDatabase):
             self._read(connection)
         self._connection, self._seen = connection, signature
 
-    def _signature(self) -> _Signature | None:
+    def _signature(self) -> tuple[int, ...] | None:
         """Return what differs from one version of the file to the next: each is a new file."""
         with _explained(self.path):
             try:
@@ -208,21 +203,13 @@ class JsonDatabase(MemoryDatabase):
             data = file.read()
         try:
             with connection:
-                contents = contents_of(decoded(data, self.path))
+                contents = _decoded(data, self.path)
                 fill(connection, contents, SQLiteVectorTables(), SQLiteWordTables(), DIALECT)
-        except (msgspec.DecodeError, ValueError, apsw.Error, Duplicate) as fault:
+        except (msgspec.DecodeError, ValueError, KeyError, apsw.Error, Duplicate) as fault:
             raise CorruptStore(
                 f"{self.path} is damaged, or is no knowledge base: {fault}",
                 hint="move it away, or restore a copy",
             ) from fault
-
-    def _write(self, connection: Connection) -> _Signature | None:
-        """Replace the file, all or nothing, also when the power fails."""
-        data = _encoded(connection)
-        sweep_drafts(self.path)  # nobody else writes now
-        with _explained(self.path):
-            replace_file(self.path, data)
-        return self._signature()
 
 
 class JsonStore(MemoryStore):
@@ -256,20 +243,43 @@ def locate(url: str, org: str) -> str:
     return os.path.join("/" + folder.strip("/"), f"{org}.json")
 
 
-def _encoded(connection: Connection) -> bytes:
-    """Return what the file is to hold."""
-    saved = saved_in(connection)
-    try:
-        return msgspec.json.encode(saved)
-    except UnicodeEncodeError as fault:
-        odd = next(
-            (document.path for document in saved.documents if repr(fault.object) in repr(document)),
-            "something",
-        )
-        raise BadValue(
-            f"{odd} holds half a character, which a JSON file cannot",
-            hint="rename or convert a file; notes are mended by exporting and importing them again",
-        ) from fault
+def _decoded(data: bytes, path: str) -> Contents:
+    """Return what a file holds.
+
+    Raises:
+        SchemaTooNew: a newer program wrote it.
+        ValueError: it is damaged, or no file of ours.
+    """
+    version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("version")
+    if version is not None and int(bytes(version)) > VERSION:
+        hint = Hint(Action.UPGRADE, package="concord-kb")
+        raise SchemaTooNew(f"{path} was written by a newer program", hint=hint)
+    contents = msgspec.json.decode(data, type=Contents)
+    models, chunks = dict(contents.spaces), {chunk.id for chunk in contents.chunks}
+    if any(held.vectors.keys() - chunks for held in models.values()):
+        raise ValueError("a vector belongs to no chunk")
+    if contents.active is not None and contents.active not in models:
+        raise ValueError(f"there are no vectors of {contents.active.name}")
+    return contents
+
+
+def _contents(connection: Connection) -> Contents:
+    """Return what the tables hold."""
+    contents = contents_in(connection)
+    contents.cached = list(all_vectors(connection, SQLiteVectorTables()))
+    vectors = {(identity, key): vector for identity, key, vector in contents.cached}
+    for row in connection.rows(ADDED):
+        model = model_of(*row)
+        identity = model.identity
+        rows = connection.rows(_LINKED, {"identity": identity_column(identity)})
+        linked = {chunk: b"" if key is None else vectors[identity, key] for chunk, key in rows}
+        contents.spaces.append((identity, Held(model.recipe, model.was_active, linked)))
+        contents.active = identity if model.is_active else contents.active
+    last = dict(connection.rows("SELECT name, seq FROM sqlite_sequence"))
+    contents.last_chunk_id, contents.last_turn = last.get("kb_chunks", 0), last.get("kb_outbox", 0)
+    contents.unsettled = dict(connection.rows("SELECT turn, chunk FROM kb_outbox ORDER BY turn"))
+    contents.links, contents.common, contents.unlinked = links_in(connection)
+    return contents
 
 
 _REFUSED = says(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import starmap
-from typing import Any, NamedTuple
+from typing import Any
 
 from concord.core.batches import batched
 from concord.store.contract import LinkRow, Links, Pointing
@@ -92,17 +92,6 @@ _ORPHANS = """
 SELECT d.id FROM kb_documents AS d WHERE d.source = (SELECT key FROM kb_sources WHERE id = :source)
 AND NOT EXISTS (SELECT 1 FROM kb_links AS l JOIN kb_chunks AS c ON c.id = l.chunk
     WHERE l.document = d.key AND c.document <> d.key)"""
-
-
-class KeptLinks(NamedTuple):
-    """All that is kept of links: the documents that they lead to are known by their names."""
-
-    links: Sequence[tuple[ChunkId, Link]]
-    common: Mapping[str, int]  # titles that stand in too many chunks, and in how many
-    waiting: Mapping[str, int]  # documents whose mentions are yet to be found, and whether their titles are
-
-
-NO_LINKS = KeptLinks((), {}, {})
 
 
 class SqlLinks(Links):
@@ -220,20 +209,24 @@ def put_links(
     )
 
 
-def fill_links(session: Session, kept: KeptLinks) -> None:
+def fill_links(
+    session: Session,
+    links: Sequence[tuple[ChunkId, Link]],
+    common: Mapping[str, int],
+    waiting: Mapping[str, int],
+) -> None:
     """Write links into a store that holds none, and name its documents."""
     name_all(session)
-    put_stored(session, kept.links)
-    session.run_many(_MARK_COMMON, ({"name": name, "count": n} for name, n in kept.common.items()))
-    keys = dict(session.rows(_KEYS, {"ids": list(kept.waiting)}))
-    waiting = ({"key": keys[id], "is_new": new} for id, new in kept.waiting.items() if id in keys)
-    session.run_many(_AWAIT, waiting)
+    put_stored(session, links)
+    session.run_many(_MARK_COMMON, ({"name": name, "count": n} for name, n in common.items()))
+    keys = dict(session.rows(_KEYS, {"ids": list(waiting)}))
+    session.run_many(_AWAIT, ({"key": keys[id], "is_new": new} for id, new in waiting.items() if id in keys))
 
 
-def links_kept(session: Session) -> KeptLinks:
-    """Return all that a store has of links."""
+def links_in(session: Session) -> tuple[list[tuple[ChunkId, Link]], dict[str, int], dict[str, int]]:
+    """Return what `fill_links` is given: links, common titles, and documents whose mentions are awaited."""
     links = [(chunk, Link(*link)) for chunk, *link in session.rows(_EVERY)]
-    return KeptLinks(links, dict(session.rows(_COMMON)), dict(session.rows(_UNLINKED)))
+    return links, dict(session.rows(_COMMON)), dict(session.rows(_UNLINKED))
 
 
 def put_stored(session: Session, links: Sequence[tuple[ChunkId, Link]]) -> None:

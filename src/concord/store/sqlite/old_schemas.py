@@ -6,22 +6,19 @@ schema 5 vectors were kept twice, for searches and in a cache: tables that old a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from zlib import crc32
 
-from msgspec.structs import replace
-
 from concord.store import schema
-from concord.store.contents import Contents, ModelContents, contents_in, fill
-from concord.store.contract import TextHash
+from concord.store.contents import Contents, Held, contents_in, fill
 from concord.store.models import all_models
-from concord.store.rows import identity_of
+from concord.store.rows import details_of, identity_of
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.dialect import DIALECT
 from concord.store.sqlite.vectors import METRIC, SQLiteVectorTables, table_of
 from concord.store.sqlite.words import SQLiteWordTables
 from concord.store.upkeep import await_lost
-from concord.types import ChunkId, Identity, Vector
+from concord.types import ChunkId, Vector
 
 FIRST_IN_STEPS = 6
 # The step at index n leads from version n + 6 to the next.
@@ -78,7 +75,6 @@ _NORMALISED = """
 SELECT rowid, vec_normalize(embedding) FROM {table}
 WHERE vec_distance_l2(vec_normalize(embedding), embedding) IS NOT NULL"""
 _METRIC = "SELECT value FROM old_vec_meta WHERE key = 'distance_metric'"
-_LAST = "SELECT name, seq FROM sqlite_sequence"
 
 
 def set_aside(connection: Connection) -> None:
@@ -111,34 +107,31 @@ def take_over(connection: Connection) -> None:
 def _contents(connection: Connection) -> Contents:
     contents = contents_in(connection, "old_")
     active = connection.value("SELECT value FROM old_meta WHERE key = 'active_space'")
-    last = dict(connection.rows(_LAST))
-    return replace(
-        contents,
-        models=[
-            ModelContents(identity_of(identity), recipe, space == active, bool(was_active), vectors)
-            for space, identity, recipe, was_active in connection.rows(_SPACES)
-            for vectors in [_vectors(connection, space, bool(contents.texts["home"]))]
-        ],
-        cached=_cached(connection),
-        changes=connection.rows("SELECT turn, chunk FROM old_unsettled ORDER BY turn"),
-        last={"kb_chunks": last.get("old_chunks", 0), "kb_outbox": last.get("old_unsettled", 0)},
-    )
+    for space, identity, recipe, was_active in connection.rows(_SPACES):
+        vectors = _vectors(connection, space, is_outside=contents.home != "")
+        held = Held(details_of(recipe), bool(was_active), {chunk: vector or b"" for chunk, vector in vectors})
+        contents.spaces.append((identity_of(identity), held))
+        contents.active = identity_of(identity) if space == active else contents.active
+    rows = connection.rows(_CACHED)
+    contents.cached = [(identity_of(identity), key, vector) for identity, key, vector in rows]
+    contents.unsettled = dict(connection.rows("SELECT turn, chunk FROM old_unsettled ORDER BY turn"))
+    last = dict(connection.rows("SELECT name, seq FROM sqlite_sequence"))
+    contents.last_chunk_id, contents.last_turn = last.get("old_chunks", 0), last.get("old_unsettled", 0)
+    return contents
 
 
-def _cached(connection: Connection) -> Iterator[tuple[Identity, TextHash, Vector]]:
-    for identity, key, vector in connection.iterate(_CACHED):
-        yield identity_of(identity), key, vector
-
-
-def _vectors(connection: Connection, space: int, is_outside: bool) -> Iterator[tuple[ChunkId, Vector | None]]:
-    """Yield the vectors by which chunks were searched."""
+def _vectors(
+    connection: Connection, space: int, *, is_outside: bool
+) -> Iterable[tuple[ChunkId, Vector | None]]:
+    """Return the vectors by which chunks were searched."""
     table = "kb_vec" if space == 1 else f"kb_vec_{space:d}"
     if is_outside:
-        yield from connection.iterate(_OUTSIDE, {"space": space})
-    elif _there(connection, table):
-        is_cosine = connection.value(_METRIC) == METRIC
-        statement = _PLAIN if is_cosine else f"{_NORMALISED} AND rowid {_NOT_PENDING} ORDER BY rowid"
-        yield from connection.iterate(statement.format(table=table), {"space": space})
+        return connection.iterate(_OUTSIDE, {"space": space})
+    if not _there(connection, table):
+        return ()
+    is_cosine = connection.value(_METRIC) == METRIC
+    statement = _PLAIN if is_cosine else f"{_NORMALISED} AND rowid {_NOT_PENDING} ORDER BY rowid"
+    return connection.iterate(statement.format(table=table), {"space": space})
 
 
 def _there(connection: Connection, name: str) -> bool:
