@@ -29,16 +29,13 @@ EIGHT = Identity("test", "eight", DIMENSION)
 TYPES = ("markdown", "code")
 ALWAYS = {"vectors.index": "auto", "vectors.index_from": 1}
 NEVER = {"vectors.index": "off"}
-# How many vectors are kept whole, and how many rounded: what is kept beside the codes.
-KEPT = {"whole": (10_000, 0), "rounded": (0, 10_000), "codes alone": (0, 0)}
 
 
-@pytest.fixture(params=KEPT, autouse=True)
+@pytest.fixture(params=["whole", "rounded"], autouse=True)
 def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What a store of each size keeps, on small ones."""
-    whole, rounded = KEPT[request.param]
-    monkeypatch.setattr(in_memory, "MOST_WHOLE", whole)
-    monkeypatch.setattr(in_memory, "MOST_ROUNDED", rounded)
+    """What a store of each size keeps beside the codes, on small ones."""
+    if request.param == "rounded":
+        monkeypatch.setattr(in_memory, "MOST_WHOLE", 0)
     return str(request.param)
 
 
@@ -94,7 +91,8 @@ def queries(number: int = 20, seed: int = 99) -> list[bytes]:
 def has_codes(store: SQLiteStore) -> bool:
     """Whether the last search had codes to ask."""
     memory = store._tables._memory
-    return memory is not None and memory._kept is not None and memory._kept[1].codes is not None
+    kept = memory._kept[1] if memory and memory._kept else None
+    return kept is not None and kept.codes is not None
 
 
 def asked(store: SQLiteStore, query: bytes, filter: Filter = EVERYTHING, limit: int = 10) -> list[Scored]:

@@ -45,7 +45,7 @@ KNOWN = (
 _NEW = """
 INSERT INTO kb_embeddings (model, text_hash, crc, used) VALUES (:model, :key, :crc, :used) RETURNING id"""
 _USED = "UPDATE kb_embeddings SET used = :used WHERE id IN (:ids...)"
-_CHANGED = "UPDATE kb_embeddings SET crc = :crc, used = :used WHERE id = :id"
+_USERS = "SELECT chunk, embedding FROM kb_chunk_vectors WHERE embedding IN (:ids...)"
 LINK = """
 INSERT INTO kb_chunk_vectors (chunk, model, embedding) VALUES (:chunk, :model, :embedding)
 ON CONFLICT (chunk, model) DO UPDATE SET embedding = excluded.embedding"""
@@ -172,20 +172,26 @@ class SqlVectors(VectorIndex):
     def _store(
         self, session: Session, model: Model, vectors: Mapping[TextHash, Vector]
     ) -> dict[TextHash, int]:
-        """Store the vectors of texts, unless they are stored already; return their ids."""
-        ids = {key: id for key, id, _ in session.rows(KNOWN, {"model": model.key, "keys": [*vectors]})}
-        stored = self._tables.read(session, model, [*ids.values()])
+        """Store the vectors of texts, unless they are stored already; return their ids.
+
+        Another vector of the same text gets an id of its own: what has an id never changes.
+        """
+        known = {key: id for key, id, _ in session.rows(KNOWN, {"model": model.key, "keys": [*vectors]})}
+        stored = self._tables.read(session, model, [*known.values()])
+        replaced = {id: key for key, id in known.items() if stored.get(id) != vectors[key]}
+        users = []
+        if replaced:
+            users = session.rows(_USERS, {"ids": [*replaced]})
+            session.run("DELETE FROM kb_chunk_vectors WHERE embedding IN (:ids...)", {"ids": [*replaced]})
+            delete_embeddings(session, self._tables, model, [*replaced])
+        ids = {key: id for key, id in known.items() if id not in replaced}
         used = int(session.value(_LOOKUPS))
-        changed = {id: vectors[key] for key, id in ids.items() if stored.get(id) != vectors[key]}
-        if changed:
-            self._tables.remove(session, model, [*changed])
-            self._tables.write(session, model, changed)
-            rows = ({"id": id, "crc": crc32(vector), "used": used} for id, vector in changed.items())
-            session.run_many(_CHANGED, rows)
         new = [(key, vector, used) for key, vector in vectors.items() if key not in ids]
         made = new_embeddings(session, self._tables, model, new)
+        ids |= {key: id for (key, _, _), id in zip(new, made, strict=True)}
+        link(session, model, {chunk: ids[replaced[id]] for chunk, id in users})
         _count_version(session, model)
-        return ids | {key: id for (key, _, _), id in zip(new, made, strict=True)}
+        return ids
 
 
 class SqlCache(EmbeddingCache):

@@ -13,7 +13,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -56,14 +55,11 @@ _LINKED = """
 SELECT v.chunk, e.text_hash FROM kb_chunk_vectors AS v JOIN kb_models AS m ON m.key = v.model
 LEFT JOIN kb_embeddings AS e ON e.id = v.embedding WHERE m.identity = :identity ORDER BY v.chunk"""
 
-_numbers = count(1)
-
 
 def open_in_memory() -> Connection:
     """Return a connection to an empty store that lasts as long as it."""
     connection = open_nothing()
     connection.pragma("foreign_keys", True)
-    connection.file = (0, next(_numbers))  # no file has these numbers: vectors are kept by them
     return connection
 
 

@@ -68,21 +68,12 @@ def best_first(ids: Ids, scores: Scores, size: int) -> Iterator[dict[int, float]
         size *= _GROWTH
 
 
-def cosines(rows: Floats, lengths: Floats, query: Floats) -> Scores:
-    """Return the cosine of each of some vectors with another of length 1."""
-    # Not `rows @ query`: several threads for so little work wait longer for each other than they save.
-    scores: Floats = np.einsum("ij,j->i", rows, query) / lengths
-    return np.minimum(scores, 1.0).astype(np.float64)
-
-
-def sound(ids: Ids, rows: Floats) -> tuple[Ids, Floats, Floats]:
-    """Return vectors and their lengths, without those whose length cannot be right."""
+def sound(ids: Ids, rows: Floats) -> tuple[Ids, Floats]:
+    """Return vectors without those whose length cannot be right."""
     with np.errstate(all="ignore"):  # what a disk has spoiled may be anything
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         is_sound = np.abs(lengths - 1) <= _LENGTH_TOLERANCE  # so written, it refuses not-a-number as well
-    if is_sound.all():
-        return ids, rows, lengths
-    return ids[is_sound], rows[is_sound], lengths[is_sound]
+    return (ids, rows) if is_sound.all() else (ids[is_sound], rows[is_sound])
 
 
 def arrays(vectors: Mapping[int, Vector], dimension: int) -> tuple[Ids, Floats]:
@@ -102,11 +93,14 @@ def blocks(session: Session, table: str, dimension: int, values: int) -> Iterato
 
 
 def _scores(ids: Ids, rows: Floats, query: Floats) -> ScoredIds:
-    ids, rows, lengths = sound(ids, rows)
-    return ids, cosines(rows, lengths, query)
+    ids, rows = sound(ids, rows)
+    # Not `rows @ query`: several threads for so little work wait longer for each other than they save.
+    scores = np.einsum("ij,j->i", rows, query) / np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return ids, np.minimum(scores, 1.0).astype(np.float64)
 
 
 Places = NDArray[np.intp]
+Rows = NDArray[np.float32] | NDArray[np.int8]
 Mask = NDArray[np.bool_]
 
 _SEED = 20240517  # any, but always the same: codes of two processes agree
@@ -115,7 +109,6 @@ _BITS = np.arange(4, dtype=np.uint8)[:, np.newaxis]  # of a number of the query
 _LARGEST = 15
 _BLOCK = 32_768  # codes at a time: the sums of a block stay in the processor's cache
 _NEAREST = 10
-_LEAST_RECALL = 0.99
 
 
 class Codes:
@@ -142,31 +135,37 @@ class Codes:
         factors = np.concatenate([codes._factors for codes in parts])
         return cls(parts[0].centre, bits, factors, np.concatenate([codes._offsets for codes in parts]))
 
-    def at(self, places: Places) -> Codes:
-        """Return some of the codes, in another order."""
-        bits = self._bits.take(places, axis=1)  # in rows; `[:, places]` would leave them in columns
-        return Codes(self.centre, bits, self._factors[places], self._offsets[places])
-
     def propose(self, query: Floats, count: int, mask: Mask | None = None) -> Places:
         """Return the places of what seems nearest to a vector of length 1, ascending.
 
         A mask leaves out all else. Of vectors that seem equally near, those that come first are taken.
         """
-        estimates = self._estimates(query)
-        if mask is not None:
-            estimates = np.where(mask, estimates, -np.inf)
-            count = min(count, int(np.count_nonzero(mask)))
-        return largest(estimates, count)
-
-    def _estimates(self, query: Floats) -> Floats:
-        """Return the cosine of every vector, but for its error and for a summand that all have in common."""
         turned = (query - self.centre) @ _rotation(len(query))
         step = float(np.abs(turned).max()) / _LARGEST or 1.0
         levels = np.rint((turned / step + _LARGEST) / 2).astype(np.uint8)  # 0 to 15 for -15, -13, … 15 steps
         planes = _packed((levels >> _BITS & 1).astype(np.bool_))
         signed = _LARGEST * len(turned) - 2 * self._differing(planes)
+        # The cosine of every vector, but for its error and for a summand that all have in common.
         estimates: Floats = signed * (self._factors * np.float32(step)) + self._offsets
-        return estimates
+        if mask is not None:
+            estimates = np.where(mask, estimates, -np.inf)
+            count = min(count, int(np.count_nonzero(mask)))
+        return largest(estimates, count)
+
+    def recall(self, rows: Rows, queries: Floats, count: int) -> float:
+        """Return which share of the ten nearest is among so many that are proposed.
+
+        Vectors of a model lie in clusters, and codes find nearly all neighbours. Vectors without structure,
+        as from a broken model, have neighbours hardly nearer than anything else: one bit cannot tell.
+        """
+        near = np.empty((len(rows), len(queries)), np.float32)
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK].astype(np.float32)
+            near[start : start + _BLOCK] = block @ queries.T / np.linalg.norm(block, axis=1, keepdims=True)
+        pairs = (
+            (largest(near[:, at], _NEAREST), self.propose(queries[at], count)) for at in range(len(queries))
+        )
+        return float(np.mean([np.isin(nearest, proposed).mean() for nearest, proposed in pairs]))
 
     def _differing(self, planes: NDArray[np.uint64]) -> Floats:
         """Return in how many bits each code differs from a query's, weighed by what those are worth."""
@@ -177,36 +176,6 @@ class Codes:
                 counts = np.bitwise_count(block ^ plane[:, np.newaxis])
                 total[start : start + _BLOCK] += counts.sum(axis=0, dtype=np.uint16) * np.float32(1 << bit)
         return total
-
-
-class Trial:
-    """Whether codes propose the nearest of a sample, whose true neighbours are found while all pass by.
-
-    Vectors of a model lie in clusters, and codes find nearly all neighbours. Vectors without structure, as
-    from a broken model, have neighbours that are hardly nearer than anything else: one bit cannot tell.
-    """
-
-    def __init__(self, sample: Floats) -> None:
-        self._sample = sample
-        self._scores = np.empty((len(sample), 0), np.float32)  # of the nearest
-        self._places = np.empty((len(sample), 0), np.intp)
-        self._seen = 0
-
-    def watch(self, vectors: Floats) -> None:
-        """Take the vectors into account that come next."""
-        scores = np.hstack([self._scores, self._sample @ vectors.T])
-        places = np.arange(self._seen, self._seen + len(vectors))
-        places = np.hstack([self._places, np.broadcast_to(places, (len(scores), len(vectors)))])
-        best = np.argpartition(-scores, min(_NEAREST, scores.shape[1]) - 1, axis=1)[:, :_NEAREST]
-        self._scores, self._places = (np.take_along_axis(table, best, axis=1) for table in (scores, places))
-        self._seen += len(vectors)
-
-    def is_passed(self, codes: Codes, count: int) -> bool:
-        """Whether codes that may propose so many propose nearly all of the nearest."""
-        proposals = (codes.propose(query, count) for query in self._sample)
-        pairs = zip(self._places, proposals, strict=True)
-        recall = np.mean([np.isin(nearest, proposed).mean() for nearest, proposed in pairs])
-        return float(recall) >= _LEAST_RECALL
 
 
 def largest(values: Floats, count: int) -> Places:

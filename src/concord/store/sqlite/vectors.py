@@ -1,12 +1,12 @@
 """Vectors: a vec0 table for each model, keyed by the ids of kb_embeddings, and the search for the nearest.
 
-All vectors of a model are compared, or those that codes propose, best first; the tables then say which
-chunks use them, and whether a filter lets these through.
+All vectors of a model are compared, or those that codes in memory propose, best first; the tables then say
+which chunks use them, and whether a filter lets these through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from concord.store.sqlite.dialect import DIALECT
 from concord.types import ChunkId, Filter, Scored, Vector
 
 if TYPE_CHECKING:
-    from concord.store.sqlite.compare import Floats, Ids, Scores
+    from concord.store.sqlite.compare import Floats
     from concord.store.sqlite.in_memory import Memory, Open
 
 # How many vectors sqlite-vec keeps in one value. With its default, 1024, reading or deleting one by its id
@@ -46,7 +46,6 @@ CROSS JOIN kb_chunk_vectors AS v ON v.chunk = c.id AND v.model = :model AND v.em
 _FEW = f"SELECT DISTINCT v.embedding FROM {_FROM_DOCUMENTS} WHERE {{condition}} LIMIT :most"
 _ALLOWED = f"SELECT v.embedding FROM {_FROM_DOCUMENTS} WHERE {{condition}}"
 _IN_USE = "SELECT embedding FROM kb_chunk_vectors WHERE model = :model AND embedding IS NOT NULL"
-_GENERATION = "SELECT value FROM kb_meta WHERE key = 'generation'"
 _USERS = "SELECT embedding, chunk FROM kb_chunk_vectors WHERE embedding IN (:ids...)"
 _USERS_ALLOWED = """
 SELECT v.embedding, v.chunk FROM kb_chunk_vectors AS v
@@ -57,7 +56,6 @@ _AT_FIRST = 2  # times the limit: as many vectors are looked up first, because s
 
 _User = tuple[float, ChunkId, int]  # the score, negated so that the best sorts first, the chunk, its vector
 _Condition = tuple[str, dict[str, Any]]
-_Read = Callable[[list[int]], Mapping[int, Vector]]
 
 
 def table_of(key: int) -> str:
@@ -66,13 +64,9 @@ def table_of(key: int) -> str:
 
 
 class SQLiteVectorTables(VectorTables):
-    """The vectors of one file. Those that are searched often stay in memory, if they are not too many.
+    """The vectors of one file. Those that are searched often stay in memory, if `open` lends a session."""
 
-    From `codes_from` vectors on there are codes of them; with None there never are. They are made in a thread
-    if `open` lends it a session.
-    """
-
-    def __init__(self, codes_from: int | None = CODES_FROM, open: Open | None = None) -> None:
+    def __init__(self, codes_from: int | None = None, open: Open | None = None) -> None:
         self._codes_from = codes_from
         self._open = open
         self._memory: Memory | None = None
@@ -98,8 +92,7 @@ class SQLiteVectorTables(VectorTables):
 
     @override
     def read(self, session: Session, model: Model, ids: list[int]) -> dict[int, Vector]:
-        kept = self._memory.at(session, model) if self._memory else None
-        return kept.fetch(ids) if kept and kept.is_whole else read_vectors(session, model, ids)
+        return read_vectors(session, model, ids)
 
     @override
     def stored(self, session: Session, model: Model) -> str:
@@ -115,14 +108,20 @@ class SQLiteVectorTables(VectorTables):
     def nearest(
         self, session: Session, model: Model, vector: Vector, filter: Filter, limit: int, ef: int | None
     ) -> list[Scored]:
-        from concord.store.sqlite.compare import best_first, normalised  # late, for it imports numpy
+        from concord.store.sqlite import compare  # late, for it imports numpy
 
+        query = compare.normalised(vector)
         is_everything = filter.is_open and (filter.include_superseded or not session.value(HAS_SUPERSEDED))
         among = None if is_everything else condition(filter, DIALECT)
-        ids, scores, read = self._scores(session, model, normalised(vector), among, limit, ef)
+        read = self._proposed(session, model, query, among, limit, ef)
+        if read is None:
+            ids, scores = compare.scan(session, table_of(model.key), query)
+        else:
+            ids, scores = compare.scores_of(read, query)
         nearest: list[Scored] = []
-        for group in best_first(ids, scores, _AT_FIRST * limit):
-            nearest += _intact(session, _users(session, group, among), limit - len(nearest), read)
+        for group in compare.best_first(ids, scores, _AT_FIRST * limit):
+            users = _users(session, group, among)
+            nearest += _intact(session, model, users, limit - len(nearest), read or {})
             if len(nearest) >= limit:
                 break
         return nearest[:limit]
@@ -132,7 +131,7 @@ class SQLiteVectorTables(VectorTables):
         if self._memory:
             self._memory.close()
 
-    def _scores(
+    def _proposed(
         self,
         session: Session,
         model: Model,
@@ -140,27 +139,23 @@ class SQLiteVectorTables(VectorTables):
         among: _Condition | None,
         limit: int,
         ef: int | None,
-    ) -> tuple[Ids, Scores, _Read | None]:
-        """Return vectors with their cosines, among them the nearest that a condition lets through.
+    ) -> Mapping[int, Vector] | None:
+        """Return vectors to compare, among them the nearest that a condition lets through; None means all."""
+        from concord.store.sqlite import in_memory
 
-        And how to read them for a look at their checksums; None where that has been done.
-        """
-        from concord.store.sqlite import compare, in_memory
-
-        self._memory = memory = self._memory or in_memory.Memory(self._codes_from, self._open)
-        kept = memory.searched(session, model)
-        places = None
-        if kept and (kept.codes or (among and kept.is_whole)):
-            key = (in_memory.state_of(session, model), session.value(_GENERATION), repr(among))
-            mask = memory.mask(kept, key, partial(_allowed, session, model, among))
-            places = kept.places(query, mask, limit, ef, self._codes_from)
-        if kept and kept.is_whole:
-            return *kept.scores(query, places), None
-        ids = kept.ids[places].tolist() if kept and places is not None else _few(session, model, among)
-        if ids is None:
-            return *compare.scan(session, table_of(model.key), query), partial(read_vectors, session, model)
-        vectors = read_vectors(session, model, ids)
-        return *compare.scores_of(vectors, query), lambda _: vectors
+        if self._memory is None and self._open is not None:
+            self._memory = in_memory.Memory(self._codes_from, self._open)
+        kept = self._memory.searched(session, model) if self._memory else None
+        if not self._memory or not kept:
+            few = _few(session, model, among)
+            return None if few is None else read_vectors(session, model, few)
+        allowed = partial(_allowed, session, model, among)
+        mask = self._memory.mask(kept, session, model, repr(among), allowed)
+        if among and mask.sum() <= len(mask) // _LOOKUP_COST:
+            return read_vectors(session, model, kept.ids[mask].tolist())
+        vectors = kept.nearest(query, mask, limit, ef, self._codes_from)
+        known = {id: vector for id, vector in vectors.items() if vector is not None}
+        return known or read_vectors(session, model, [*vectors])
 
 
 def has_table(session: Session, model: Model) -> bool:
@@ -176,16 +171,20 @@ def read_vectors(session: Session, model: Model, ids: list[int]) -> dict[int, Ve
     return dict(session.rows(_READ.format(table_of(model.key)), {"ids": list(set(ids))}))
 
 
-def _intact(session: Session, users: list[_User], wanted: int, read: _Read | None) -> list[Scored]:
-    """Return the best chunks whose vectors are intact; the vectors of no others are read."""
+def _intact(
+    session: Session, model: Model, users: list[_User], wanted: int, read: Mapping[int, Vector]
+) -> list[Scored]:
+    """Return the best chunks whose vectors are intact; of those not yet read, no others are read."""
     intact: list[Scored] = []
     while users and len(intact) < wanted:
         few, users = users[: wanted - len(intact)], users[wanted - len(intact) :]
-        if read:
-            ids = list({id for _, _, id in few})
-            vectors, crcs = read(ids), dict(session.rows(_CRCS, {"ids": ids}))
-            few = [user for user in few if user[2] in crcs and is_intact(vectors.get(user[2]), crcs[user[2]])]
-        intact += [Scored(chunk, -score) for score, chunk, _ in few]
+        ids = list({id for _, _, id in few})
+        vectors, crcs = read or read_vectors(session, model, ids), dict(session.rows(_CRCS, {"ids": ids}))
+        intact += [
+            Scored(chunk, -score)
+            for score, chunk, id in few
+            if id in crcs and is_intact(vectors.get(id), crcs[id])
+        ]
     return intact
 
 
