@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 
 from concord.core.reports import Finding
@@ -165,12 +164,6 @@ def test_a_store_that_does_not_open_is_a_finding_with_what_to_do(tmp_path: Path,
 def test_too_little_room_is_told_of(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(doctor, "LEAST_FREE_BYTES", 10**18)
     assert {"disk"} <= {finding.fault for finding in kb.doctor().findings}
-
-
-def test_an_older_sqlite_is_refused(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
-    (finding,) = kb.doctor().findings
-    assert (finding.fault, "3.51.3" in finding.message) == ("sqlite", True)
 
 
 @pytest.mark.promise("doctor.finds", "doctor.fixes")

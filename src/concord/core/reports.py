@@ -158,7 +158,7 @@ CheckName = Literal["open", "storage", "sources", "files", "vectors", "provider"
 FaultName = (
     CheckName
     | Literal["store", "ghosts", "embedding", "model", "disk", "outside"]  # around the store
-    | Literal["sqlite", "integrity", "metric", "texts", "words", "counter", "types", "index"]  # damage
+    | Literal["integrity", "metric", "texts", "words", "counter", "types", "index"]  # damage
     | Literal["space"]  # free space in the file
     | Literal["notes"]  # those that are kept a second time
     | Literal[

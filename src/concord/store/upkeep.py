@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from concord.core.batches import batched
 from concord.core.errors import Action, Hint
 from concord.core.reports import FaultName, Finding
 from concord.store.changes import COUNT_CHANGE
@@ -32,7 +33,7 @@ UPDATE kb_documents SET file_hash = '', content_hash = '',
 _UNREAD_SOME = f"{UNREAD} WHERE key IN (SELECT document FROM kb_chunks WHERE id IN (:chunks...))"
 _KNOWN = "SELECT id FROM kb_embeddings WHERE model = :model"
 _USERS = "SELECT count(*) FROM kb_chunk_vectors WHERE embedding IN (:ids...)"
-_CRCS = "SELECT id, crc FROM kb_embeddings WHERE model = :model AND id > :after ORDER BY id LIMIT :most"
+_CRCS = "SELECT id, crc FROM kb_embeddings WHERE model = :model ORDER BY id"
 
 
 def repairable(fault: FaultName, message: str, repair: str) -> Finding:
@@ -48,8 +49,7 @@ def find_faults(session: Session, tables: VectorTables) -> Iterator[Finding]:
         yield repairable("vectors", f"{orphans:,} vectors that belong to no text or no chunk", "deletes them")
     lost = [id for model in models for id in _lost(session, tables, model)]
     if users := session.value(_USERS, {"ids": lost}):
-        message = f"{users:,} chunks that have lost their vector"
-        yield repairable("lost-vectors", message, "embeds them again")
+        yield repairable("lost-vectors", f"{users:,} chunks that have lost their vector", "embeds them again")
     if count := sum(len(_damaged(session, tables, model)) for model in models):
         message = f"{count:,} vectors are not as they were written, and are left out of searches"
         yield repairable("damaged-vectors", message, "makes them again")
@@ -67,12 +67,11 @@ def put_right(
     """Repair everything that was found, in one transaction: what an engine has of its own first."""
     wanted = {finding.fault for finding in findings if finding.is_repairable}
     repairs = {fault: repair for fault, repair in {**own, **_REPAIRS, **own}.items() if fault in wanted}
-    if not repairs:
-        return
-    with database.transaction() as session:
-        for repair in repairs.values():
-            repair(session, tables)
-        session.run(COUNT_CHANGE)
+    if repairs:
+        with database.transaction() as session:
+            for repair in repairs.values():
+                repair(session, tables)
+            session.run(COUNT_CHANGE)
 
 
 def _unknown(session: Session, tables: VectorTables, model: Model) -> list[int]:
@@ -91,13 +90,10 @@ def _damaged(session: Session, tables: VectorTables, model: Model) -> list[int]:
     """Return the vectors of a model that are not as they were written, or cannot be read."""
     damaged: list[int] = []
     stored = {id for (id,) in session.rows(tables.stored(session, model))}
-    if not stored:
-        return damaged
-    after = 0
-    while rows := session.rows(_CRCS, {"model": model.key, "after": after, "most": _READ_AT_ONCE}):
+    known = (row for row in session.rows(_CRCS, {"model": model.key}) if row[0] in stored)
+    for rows in batched(known, _READ_AT_ONCE):
         vectors = tables.read(session, model, [id for id, _ in rows])
-        damaged += [id for id, crc in rows if id in stored and not is_intact(vectors.get(id), crc)]
-        after = rows[-1][0]
+        damaged += [id for id, crc in rows if not is_intact(vectors.get(id), crc)]
     return damaged
 
 
@@ -132,21 +128,15 @@ def _altered(session: Session) -> list[int]:
     return altered if len(altered) * 2 < compared else []
 
 
-def _read_again(session: Session, tables: VectorTables) -> None:
-    """Have the next sync read the files of altered chunks; notes are made anew from their fields."""
-    session.run(_UNREAD_SOME, {"chunks": _altered(session)})
-
-
-def _bring_back(session: Session, tables: VectorTables) -> None:
-    session.run(f"UPDATE kb_documents SET superseded_by = NULL WHERE key IN (SELECT key {_HIDDEN})")
-
-
 await_lost = _await_those(_lost)  # the vectors that are not there
-# In this order: what comes later is reckoned from what comes before.
+# In this order: what comes later is reckoned from what comes before. Files of altered chunks are read by the
+# next sync; notes are made anew from their fields.
 _REPAIRS: Mapping[FaultName, Repair] = {
     "vectors": _delete_orphans,
     "lost-vectors": await_lost,
     "damaged-vectors": _await_those(_damaged),
-    "texts": _read_again,
-    "superseded": _bring_back,
+    "texts": lambda session, tables: session.run(_UNREAD_SOME, {"chunks": _altered(session)}),
+    "superseded": lambda session, tables: session.run(
+        f"UPDATE kb_documents SET superseded_by = NULL WHERE key IN (SELECT key {_HIDDEN})"
+    ),
 }

@@ -154,7 +154,7 @@ class SQLiteStore(SqlStore):
 
     @override
     def backup(self, path: str, progress: Progress) -> None:
-        from concord.store.sqlite.backups import write_backup
+        from concord.store.sqlite.upkeep import write_backup
 
         if not self.place.is_begun:
             raise NotFound(

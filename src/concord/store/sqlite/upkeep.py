@@ -1,29 +1,30 @@
-"""What may be wrong in a file beside what `upkeep` finds, and what keeps searches fast and files small."""
+"""What may be wrong in a file beside what `upkeep` finds, how it stays small and fast, and copies of it."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import apsw
 
-from concord.core.errors import Action, Hint
+from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint
+from concord.core.filesystem import sync_names
 from concord.core.protocols import Progress
 from concord.core.reports import FaultName, Finding
 from concord.store import upkeep
 from concord.store.embeddings import is_intact
-from concord.store.models import all_models
-from concord.store.sql import Duplicate, Session, VectorTables
+from concord.store.files import file_birthplace, file_lock
+from concord.store.models import all_models, part_from_original
+from concord.store.sql import Duplicate, Session, VectorTables, explained, says
 from concord.store.sqlite import note_log
-from concord.store.sqlite.connections import Connection, Readers, Writer
-from concord.store.sqlite.dialect import DELETED_TRIGGER
-from concord.store.sqlite.file import DAMAGE
+from concord.store.sqlite.connections import Connection, Readers, Writer, closed_on_failure
+from concord.store.sqlite.dialect import DELETED_TRIGGER, DIALECT
+from concord.store.sqlite.file import APPLICATION_ID, DAMAGE, translated
 from concord.store.sqlite.vectors import SQLiteVectorTables, has_table, table_of
 from concord.store.upkeep import repairable
 
-# Until then, a write-ahead log with several writers could damage the file (sqlite.org/wal.html, "WAL-reset").
-OLDEST_SQLITE = (3, 51, 3)
 LEAST_FREE_BYTES = 16_000_000  # and half of the file: what is less is soon used again
 _MOST_SHOWN = 3  # complaints of an integrity check that a sentence holds
 # What an integrity check says of an index that does not match its table, though its pages are sound.
@@ -31,23 +32,32 @@ _WRONG_INDEX = re.compile(
     r"row \d+ missing from index |row \d+ values differ from index |wrong # of entries in index "
     r"|rowid not at end-of-record for row \d+ of index "
 )
+# Documents stored one by one leave FTS5 with several segments, and every look-up asks each of them. Merged
+# into one, counting ten words takes 0.09 ms instead of 0.32, and a search half its time (10,000 chunks).
+_MIN_CHANGES = 16
+_MIN_SHARE = 0.1  # of all documents: merging rewrites the whole index, so little changes do not call for it
+_MERGE_PAGES = 1000  # a transaction; others may write in between
+_STEPS = 1_000_000  # of SQLite between two signs of life, a fraction of a second
+_PAGES_COPIED = 32  # between two reports of progress
 
 _NO_SOURCE = "FROM kb_documents WHERE source NOT IN (SELECT key FROM kb_sources)"
 _NO_DOCUMENT = "FROM kb_chunks WHERE document NOT IN (SELECT key FROM kb_documents)"
 _NOT_IN_WORDS = "FROM kb_chunks WHERE id NOT IN (SELECT id FROM kb_chunks_fts_docsize)"
 _ONLY_IN_WORDS = "FROM kb_chunks_fts_docsize WHERE id NOT IN (SELECT id FROM kb_chunks)"
 _COMPARE_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('integrity-check', 1)"
+_REBUILD_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts) VALUES ('rebuild')"
+_MERGE = "INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('merge', ?)"
 _CRCS = "SELECT id, crc FROM kb_embeddings WHERE model = :model"
 _COUNTED = "SELECT (SELECT value FROM kb_meta WHERE key = 'chunks') IS (SELECT count(*) FROM kb_chunks)"
+_COUNT_ANEW = "UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunks) WHERE key = 'chunks'"
 
 
 def find_faults(readers: Readers, writer: Writer) -> list[Finding]:
     """Run every check; a damaged file is not looked into further: what it says cannot be relied on."""
     with readers.connection() as connection:
-        findings = [*_version(), *_integrity(connection)]
-        if any(finding.fault == "integrity" for finding in findings):
+        if findings := [*_integrity(connection)]:
             return findings
-        findings += [
+        findings = [
             *_tables(connection),
             *upkeep.find_faults(connection, SQLiteVectorTables()),
             *_unscanned(connection),
@@ -59,38 +69,23 @@ def find_faults(readers: Readers, writer: Writer) -> list[Finding]:
         return [*findings, *note_log.find_faults(connection, writer.path)]
 
 
-def _version() -> Iterator[Finding]:
-    version = apsw.sqlite_lib_version()
-    if tuple(map(int, version.split(".")[:3])) < OLDEST_SQLITE:
-        wanted = ".".join(map(str, OLDEST_SQLITE))
-        message = (
-            f"SQLite {version} can damage a store that two processes write; {wanted} is the first that cannot"
-        )
-        yield Finding("sqlite", message, Hint(Action.UPGRADE, package="apsw"))
-
-
 def _integrity(connection: Connection) -> Iterator[Finding]:
     """Let SQLite compare every page and every index; wrong indexes can be built anew from their tables."""
-    complaints = _complaints(connection)
-    said = "; ".join(complaints[:_MOST_SHOWN])
+    try:
+        lines = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
+    except (apsw.CorruptError, apsw.NotADBError) as fault:  # the first may stop it
+        lines = [str(fault)]
+    # What FTS5 says of its own index is looked into by the other checks: that can be repaired.
+    complaints = [line for line in lines if line != "ok" and "fts5" not in line.lower()]
+    shown = "; ".join(complaints[:_MOST_SHOWN])
     if complaints and all(map(_WRONG_INDEX.match, complaints)):
         repair = f"builds all indexes anew; if this is found again, {DAMAGE}"
-        yield repairable("integrity", f"indexes of the file do not match its tables: {said}", repair)
-    elif complaints:
-        yield Finding("integrity", f"the file is damaged: {said}", Hint(Action.RECOVER, DAMAGE))
-    elif strays := connection.value(f"SELECT count(*) {_NO_SOURCE}"):
-        said = f"the file is damaged: {strays:,} documents belong to no source"
-        yield Finding("integrity", said, Hint(Action.RECOVER, DAMAGE))
-
-
-def _complaints(connection: Connection) -> list[str]:
-    """Return what an integrity check says; the first fault may stop it."""
-    try:
-        said = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
-    except (apsw.CorruptError, apsw.NotADBError) as fault:
-        said = [str(fault)]
-    # What FTS5 says of its own index is looked into by the other checks: that can be repaired.
-    return [line for line in said if line != "ok" and "fts5" not in line.lower()]
+        yield repairable("integrity", f"indexes of the file do not match its tables: {shown}", repair)
+        return
+    if not complaints and (strays := connection.value(f"SELECT count(*) {_NO_SOURCE}")):
+        shown = f"{strays:,} documents belong to no source"
+    if shown:
+        yield Finding("integrity", f"the file is damaged: {shown}", Hint(Action.RECOVER, DAMAGE))
 
 
 def _tables(connection: Connection) -> Iterator[Finding]:
@@ -102,8 +97,8 @@ def _tables(connection: Connection) -> Iterator[Finding]:
     if orphans:
         yield repairable("chunks", f"{orphans:,} chunks that belong to no document", "deletes them")
     if missing or extra:
-        said = f"the word index lacks {missing:,} chunks and holds {extra:,} that do not exist"
-        yield repairable("words", said, "builds it anew")
+        message = f"the word index lacks {missing:,} chunks and holds {extra:,} that do not exist"
+        yield repairable("words", message, "builds it anew")
     if not connection.value(_COUNTED):
         yield repairable("counter", "the stored number of chunks is wrong", "counts them anew")
 
@@ -116,8 +111,8 @@ def _unscanned(connection: Connection) -> Iterator[Finding]:
             marks = connection.rows(f"SELECT validity FROM {table}_chunks")
             scanned = sum(int.from_bytes(validity).bit_count() for (validity,) in marks)
             if lost := abs(connection.value(f"SELECT count(*) FROM {table}_rowids") - scanned):
-                said = f"{lost:,} vectors are not where searches look for them"
-                yield repairable("damaged-vectors", said, "puts them there")
+                message = f"{lost:,} vectors are not where searches look for them"
+                yield repairable("damaged-vectors", message, "puts them there")
 
 
 def _words_compared(writer: Writer) -> Iterator[Finding]:
@@ -131,25 +126,12 @@ def _words_compared(writer: Writer) -> Iterator[Finding]:
 
 def _free(connection: Connection) -> Iterator[Finding]:
     """Look for pages that are empty by now; new texts will use them, but only a repair gives them back."""
-    page, free = connection.pragma("page_size"), connection.pragma("freelist_count")
-    whole = connection.pragma("page_count")
+    names = ("page_size", "freelist_count", "page_count")
+    page, free, whole = (connection.pragma(name) for name in names)
     if free * page >= LEAST_FREE_BYTES and free * 2 >= whole:
         room, size = (f"{pages * page / 1e6:,.0f}" for pages in (free, whole))
-        said = f"{room} of the file's {size} MB are free, because much was removed"
-        yield repairable("space", said, "gives them back to the disk; otherwise new texts fill them")
-
-
-# Documents stored one by one leave FTS5 with several segments, and every look-up asks each of them. Merged
-# into one, counting ten words takes 0.09 ms instead of 0.32, and a search half its time (10,000 chunks).
-_MIN_CHANGES = 16
-_MIN_SHARE = 0.1  # of all documents: merging rewrites the whole index, so little changes do not call for it
-_MERGE_PAGES = 1000  # a transaction; others may write in between
-
-_STEPS = 1_000_000  # of SQLite between two signs of life, a fraction of a second
-
-_MERGE = "INSERT INTO kb_chunks_fts (kb_chunks_fts, rank) VALUES ('merge', ?)"
-_REBUILD_WORDS = "INSERT INTO kb_chunks_fts (kb_chunks_fts) VALUES ('rebuild')"
-_COUNT_ANEW = "UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunks) WHERE key = 'chunks'"
+        message = f"{room} of the file's {size} MB are free, because much was removed"
+        yield repairable("space", message, "gives them back to the disk; otherwise new texts fill them")
 
 
 def is_worth_merging(changes: int, documents: int) -> bool:
@@ -170,12 +152,7 @@ def merge_words(writer: Writer) -> None:
 
 
 def shrink(writer: Writer, progress: Progress) -> None:
-    """Write the file anew without its free pages; others read meanwhile, and whoever writes waits.
-
-    Raises:
-        StoreBusy: somebody else writes for too long.
-        BackendDown: there is no room for the copy that is made on the way.
-    """
+    """Write the file anew without its free pages; others read meanwhile, and whoever writes waits."""
 
     def is_stopped() -> bool:
         progress("shrink", 0, None)
@@ -203,9 +180,8 @@ def _delete_orphan_chunks(session: Session, tables: VectorTables) -> None:
     """Delete chunks that nothing can show, past the trigger: it trusts an index that may be wrong too."""
     session.run("DROP TRIGGER IF EXISTS kb_chunks_deleted")
     session.run(f"DELETE {_NO_DOCUMENT}")
-    session.run(DELETED_TRIGGER)
-    session.run(_REBUILD_WORDS)
-    session.run(_COUNT_ANEW)
+    for statement in (DELETED_TRIGGER, _REBUILD_WORDS, _COUNT_ANEW):
+        session.run(statement)
 
 
 def _await_lost_vectors(session: Session, tables: VectorTables) -> None:
@@ -227,16 +203,83 @@ def _rewrite_vectors(session: Session, tables: VectorTables) -> None:
     upkeep.await_lost(session, tables)
 
 
-_REPAIRS: Mapping[FaultName, upkeep.Repair] = {
-    "integrity": _rebuild_indexes,
-    "chunks": _delete_orphan_chunks,
-    "words": lambda session, tables: session.run(_REBUILD_WORDS),
-    "counter": lambda session, tables: session.run(_COUNT_ANEW),
-    "lost-vectors": _await_lost_vectors,
-    "damaged-vectors": _rewrite_vectors,
-}
-
-
 def repairs(path: str) -> Mapping[FaultName, upkeep.Repair]:
     """Return what SQLite has of its own to repair in the file at a path."""
-    return {**_REPAIRS, "notes": lambda session, tables: note_log.mend(session, path)}
+    return {
+        "integrity": _rebuild_indexes,
+        "chunks": _delete_orphan_chunks,
+        "words": lambda session, tables: session.run(_REBUILD_WORDS),
+        "counter": lambda session, tables: session.run(_COUNT_ANEW),
+        "lost-vectors": _await_lost_vectors,
+        "damaged-vectors": _rewrite_vectors,
+        "notes": lambda session, tables: note_log.mend(session, path),
+    }
+
+
+def write_backup(readers: Readers, path: str, progress: Progress) -> None:
+    """Copy what a store holds now to a file, in place of an older copy that may be there.
+
+    To copy the file with `cp` loses what is still in its log, or mixes two moments.
+    """
+    _check_target(path)
+    with _unfinished(path) as copy, readers.connection() as source, translated(path):
+        # A snapshot begins with the first look. Without one, every write of others would begin the copy anew.
+        source.pragma("schema_version")
+        target = Connection(copy, flags=apsw.SQLITE_OPEN_READWRITE)
+        with closed_on_failure(target):
+            with target.backup("main", source, "main") as backup:
+                while not backup.done:
+                    backup.step(_PAGES_COPIED)
+                    progress("backup", backup.page_count - backup.remaining, backup.page_count)
+            fault = target.execute("PRAGMA quick_check(1)").get
+            if fault != "ok":
+                message = f"the store is damaged: {fault}; {path} was left as it is"
+                raise CorruptStore(message, hint=Hint(Action.RECOVER, DAMAGE))
+            with target:
+                part_from_original(target, file_birthplace(copy), DIALECT)
+        target.close()
+
+
+def _check_target(path: str) -> None:
+    """Refuse to replace anything but an older copy."""
+    if not os.path.lexists(path):
+        return
+    log = f"{path}-wal"  # which is empty where somebody has only looked into a copy
+    if os.path.exists(log) and os.path.getsize(log):
+        raise BadValue(f"{path} is a store that is written to", hint="give the copy another name")
+    with suppress(OSError), open(path, "rb") as file:
+        head = file.read(100)
+        if head.startswith(b"SQLite format 3\0") and int.from_bytes(head[68:72], "big") == APPLICATION_ID:
+            return
+    hint = "give the copy another name, or move that away"
+    raise BadValue(f"{path} is there and is no copy of a store", hint=hint)
+
+
+_REFUSED = says(BackendDown, "{place} cannot be written: {fault}", "check that its folder may be written")
+
+
+@contextmanager
+def _unfinished(path: str) -> Iterator[str]:
+    """Lend an empty file beside the path, for its owner alone, which takes its place if the block succeeds.
+
+    Of a process that was killed, it is overwritten.
+    """
+    copy = f"{path}.copy.part"
+    with explained(OSError, ((OSError, _REFUSED),), path):
+        os.listdir(os.path.dirname(path))
+        with file_lock(path, "backup", "writing this copy", 0):
+            _clear(copy)
+            os.close(os.open(copy, os.O_CREAT, 0o600))
+            try:
+                yield copy
+                os.replace(copy, path)
+                sync_names(os.path.dirname(path))
+            finally:
+                _clear(copy)
+
+
+def _clear(copy: str) -> None:
+    """Delete a file and what SQLite keeps beside it."""
+    for ending in ("-journal", "-wal", "-shm", ""):
+        with suppress(OSError):
+            os.unlink(copy + ending)
