@@ -72,13 +72,16 @@ kb.note(Note("The emu was on its way."))
 """
 
 
-def test_a_note_that_a_killed_process_had_not_kept_yet_is_missed_by_nobody(folder: Path):
+def test_a_note_that_a_killed_process_had_not_kept_yet_can_be_brought_back(folder: Path):
     done = subprocess.run([sys.executable, "-c", KILLED, str(folder)], check=False)
     assert done.returncode == -9
     assert all("emu" in copy for copy in beside(folder))
     with opened(f"sqlite://{folder}") as kb:
         assert kept(kb) == [OSTRICH, PENGUIN]
-        assert "notes" not in {finding.fault for finding in kb.doctor().findings}
+        (finding,) = (each for each in kb.doctor().findings if each.fault == "notes")
+        assert "1 notes" in finding.message
+        assert kb.recover().notes == 1
+        assert kept(kb) == ["The emu was on its way.", OSTRICH, PENGUIN]
 
 
 def test_a_note_that_could_not_be_kept_is_in_no_copy(folder: Path):

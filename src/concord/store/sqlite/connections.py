@@ -176,13 +176,14 @@ class Writer:
         with self._turn, translated(self._location.path):
             connection = self._opened()
             connection.execute("BEGIN IMMEDIATE")
+            take_back = None
             try:
                 yield connection
-                self._log().keep(connection)
+                take_back = self._log().keep(connection)
                 connection.execute("COMMIT")
-                self._log().settle()
             except BaseException:
-                self._log().set_back()
+                if take_back:
+                    take_back()
                 if connection.in_transaction:  # SQLite has rolled back by itself when the disk failed
                     connection.execute("ROLLBACK")
                 raise

@@ -1,19 +1,20 @@
 """Notes once more, in two files beside the store: they exist nowhere else, and a store may be damaged.
 
 Both files hold the same, so that one damaged place costs nothing. A line is a note as it is stored, or the id
-of one that was deleted, after the CRC-32 of the rest. Lines are added at the end; what a note said before it
-was changed or deleted is blotted out where it stands. That happens under the store's write lock, just before
-a transaction is committed: a deleted note has left these files before anybody is told that it is deleted.
-A line says that it is a draft until the transaction is committed: a process may be killed in between.
+of one that was deleted, after the CRC-32 of the rest. Lines are added at the end; once a note is changed or
+deleted, the files are written anew without what it said. That happens under the store's write lock, just
+before a transaction is committed: a deleted note has left these files before anybody is told that it is
+deleted. What a process that is killed in between has written is there to be brought back.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import accumulate, pairwise
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -30,11 +31,8 @@ from concord.types import Document
 if TYPE_CHECKING:
     from concord.store.sqlite.connections import Connection
 
-LARGE = 1_000_000  # bytes: a smaller file may be mostly blank
-_SETTLED, _DRAFT = b" ", b"?"  # behind the checksum
 _START = re.compile(rb'[0-9a-f]{8}[ ?]\{"(?:id|gone)":')
-_NAMED = re.compile(rb'^.{9}\{"id":("(?:[^"\\\n]|\\.)*").*$', re.MULTILINE)  # whatever the checksum says
-_CRC = 8  # digits
+_CRC = 8  # digits; what an earlier version was killed at has a question mark behind them
 
 # They belong to the connection, not to the file: no other program meets them.
 _WATCH = "".join(
@@ -67,8 +65,6 @@ class NoteLog:
     def __init__(self, store: str) -> None:
         self._store = store
         self._changed: dict[str, None] = {}
-        self._before: dict[str, bytes | None] = {}  # the running transaction
-        self._drafts: dict[str, list[int]] = {}  # where its lines say that they are drafts
         self._is_checked = False
 
     def watch(self, connection: Connection) -> None:
@@ -77,47 +73,32 @@ class NoteLog:
         connection.execute(_WATCH)
         self._is_checked = False
 
-    def keep(self, connection: Connection) -> None:
-        """Write down what the running transaction has changed.
+    def keep(self, connection: Connection) -> Callable[[], None]:
+        """Write down what the running transaction has changed; return what takes that back.
 
         A disk that refuses does not stop the transaction: the store itself holds what is missing here.
         """
         changed, self._changed = list(self._changed), {}
         is_new = not self._is_checked and not all(map(os.path.exists, paths(self._store)))
         self._is_checked = True
-        if changed or (is_new and stored(connection)):
-            self._write(connection, changed)
-
-    def settle(self) -> None:
-        """Note that the transaction has been committed."""
-        self._before.clear()
-        while self._drafts:
+        if not changed and not (is_new and stored(connection)):
+            return lambda: None
+        before = {path: _content(path) for path in paths(self._store)}
+        kept = stored(connection, changed)
+        entries: list[_Entry] = [*kept.values(), *(_Gone(id) for id in changed if id not in kept)]
+        for path, content in before.items():
             with suppress(OSError):
-                _settle(*self._drafts.popitem())
-
-    def set_back(self) -> None:
-        """Make the files what they were before a transaction that has failed; the store is not asked."""
-        self._changed.clear()
-        self._drafts.clear()
-        while self._before:
-            path, content = self._before.popitem()
-            with suppress(OSError):
-                os.unlink(path) if content is None else replace_file(path, content)
+                if content is None:
+                    mend(connection, self._store)
+                elif any(json.encode(id) in content for id in changed):
+                    left = (line for line in _lines(content) if _id_of(line) not in changed)
+                    replace_file(path, b"".join([*left, *map(_line, entries)]))
+                else:
+                    _append(path, content, entries)
+        return partial(_put_back, before)
 
     def _note_changed(self, *ids: Any) -> None:
         self._changed.update(dict.fromkeys(map(str, ids)))
-
-    def _write(self, connection: Connection, changed: Sequence[str]) -> None:
-        """Add lines for some notes, or all where there is no file yet, and blot out earlier ones."""
-        self._before = {path: _content(path) for path in paths(self._store)}
-        kept = stored(connection, changed)
-        entries: list[_Entry] = [*kept.values(), *(_Gone(id) for id in changed if id not in kept)]
-        for path in paths(self._store):
-            with suppress(OSError):
-                if os.path.exists(path):
-                    self._drafts[path] = _append(path, entries, changed)
-                else:
-                    mend(connection, self._store)
 
 
 def paths(store: str) -> tuple[str, ...]:
@@ -125,37 +106,19 @@ def paths(store: str) -> tuple[str, ...]:
     return store + NOTES, f"{store}{NOTES}-too"
 
 
-def _append(path: str, entries: Iterable[_Entry], changed: Collection[str]) -> list[int]:
-    """Add lines to a file, and blot out what it said of some notes; return where they are called drafts."""
-    lines = [_line(entry, _DRAFT) for entry in entries]
-    doomed = set(map(json.encode, changed))
-    with open(os.open(path, os.O_RDWR | CLOSED_IN_CHILDREN), "r+b") as file:
-        before = file.read()
-        is_torn = before != b"" and not before.endswith(b"\n")
-        file.write(b"\n" * is_torn + b"".join(lines))
-        for match in _NAMED.finditer(before):
-            if match[1] in doomed:
-                file.seek(match.start())
-                file.write(b" " * len(match[0]))
+def _append(path: str, content: bytes, entries: Iterable[_Entry]) -> None:
+    is_torn = content != b"" and not content.endswith(b"\n")
+    with open(os.open(path, os.O_WRONLY | os.O_APPEND | CLOSED_IN_CHILDREN), "ab") as file:
+        file.write(b"\n" * is_torn + b"".join(map(_line, entries)))
         file.flush()
         os.fsync(file.fileno())
-    if len(before) > LARGE and before.count(b" ") > len(before) / 2:
-        before = b"".join(_lines(path))
-        replace_file(path, before)
-        places = [match.start() + _CRC for match in _START.finditer(before)]
-        return places[len(places) - len(lines) :]  # drafts of others, who were killed, stay drafts
-    begins = accumulate((len(line) for line in lines[:-1]), initial=len(before) + is_torn)
-    return [begin + _CRC for begin in begins] if lines else []
 
 
-def _settle(path: str, places: Iterable[int]) -> None:
-    """Call drafts settled, as far as they are where they were written."""
-    with open(os.open(path, os.O_RDWR | CLOSED_IN_CHILDREN), "r+b") as file:
-        for place in places:
-            file.seek(place)
-            if file.read(1) == _DRAFT:
-                file.seek(place)
-                file.write(_SETTLED)
+def _put_back(before: Mapping[str, bytes | None]) -> None:
+    """Make the files what they were before a transaction that has failed; the store is not asked."""
+    for path, content in before.items():
+        with suppress(OSError):
+            os.unlink(path) if content is None else replace_file(path, content)
 
 
 def read(store: str) -> tuple[dict[str, Document], set[str]]:
@@ -170,33 +133,30 @@ def read(store: str) -> tuple[dict[str, Document], set[str]]:
     return notes, gone - notes.keys()
 
 
-def _read(path: str, only: bytes = b"") -> tuple[dict[str, Document], set[str]]:
+def _read(path: str) -> tuple[dict[str, Document], set[str]]:
     notes: dict[str, Document] = {}
     gone: set[str] = set()
-    for line in _lines(path):
-        if only and line[_CRC : _CRC + 1] != only:
-            continue
+    for line in _lines(_content(path) or b""):
         with suppress(DecodeError):  # of another version, perhaps
-            entry = json.decode(line[_CRC + 1 :], type=_Gone)
-            gone.add(entry.gone)
-            notes.pop(entry.gone, None)
-            if not entry.gone:
-                note = json.decode(line[_CRC + 1 :], type=Document)
-                notes[note.id] = note
+            id = _id_of(line)
+            notes.pop(id, None)
+            if json.decode(line[_CRC + 1 :], type=_Gone).gone:
+                gone.add(id)
+            else:
+                notes[id] = json.decode(line[_CRC + 1 :], type=Document)
     return notes, gone
 
 
 def find_faults(connection: Connection, store: str) -> Iterator[Finding]:
     """Yield what is wrong with the files beside a store; nothing is changed."""
     kept, logged = stored(connection), read(store)[0]
-    settled = {id for path in paths(store) for id in _read(path, only=_SETTLED)[0]}
-    if lost := sum(_is_newer(logged[id], kept.get(id)) for id in settled & logged.keys()):
-        said = f"{lost:,} notes are in {store}{NOTES} and not, or not so, in the store"
-        yield repairable("notes", said, "brings them back, and so does {recover}")
+    if lost := sum(_is_newer(note, kept.get(id)) for id, note in logged.items()):
+        message = f"{lost:,} notes are in {store}{NOTES} and not, or not so, in the store"
+        yield repairable("notes", message, "brings them back, and so does {recover}")
     copies = [_read(path)[0] for path in paths(store)]
     if behind := sum(any(_is_newer(note, copy.get(id)) for copy in copies) for id, note in kept.items()):
-        said = f"{behind:,} notes are not as in {store}{NOTES}, which is to outlast damage to the store"
-        yield repairable("notes", said, "writes them there")
+        message = f"{behind:,} notes are not as in {store}{NOTES}, which is to outlast damage to the store"
+        yield repairable("notes", message, "writes them there")
 
 
 def _is_newer(note: Document, other: Document | None) -> bool:
@@ -222,18 +182,21 @@ def stored(connection: Connection, ids: Sequence[str] | None = None) -> dict[str
     """Return notes of a store by id, all or some, each with its text."""
     some = "" if ids is None else " AND d.id IN (:ids...)"
     rows = connection.rows(_NOTES + some, {} if ids is None else {"ids": list(ids)})
-    return {note.id: _with_text(note, connection) for note in map(document_of, rows)}
+    notes = {note.id: note for note in map(document_of, rows)}
+    for id in [id for id, note in notes.items() if not note.fields]:
+        text = connection.value(_TEXT, {"id": id}) or ""
+        notes[id] = replace(notes[id], fields={"content": text})
+    return notes
 
 
-def _with_text(note: Document, connection: Connection) -> Document:
-    if note.fields:
-        return note
-    return replace(note, fields={"content": connection.value(_TEXT, {"id": note.id}) or ""})
-
-
-def _line(entry: _Entry, state: bytes = _SETTLED) -> bytes:
+def _line(entry: _Entry) -> bytes:
     text = json.encode(entry)
-    return b"%08x%s%s\n" % (crc32(text), state, text)
+    return b"%08x %s\n" % (crc32(text), text)
+
+
+def _id_of(line: bytes) -> str:
+    entry = json.decode(line[_CRC + 1 :], type=dict[str, Any])
+    return str(entry.get("gone") or entry.get("id"))
 
 
 def _content(path: str) -> bytes | None:
@@ -242,11 +205,11 @@ def _content(path: str) -> bytes | None:
     return None
 
 
-def _lines(path: str) -> Iterator[bytes]:
+def _lines(content: bytes) -> Iterator[bytes]:
     """Yield the lines that are as they were written, also where the end of another was damaged."""
-    data = _content(path) or b""
-    starts = [match.start() for match in _START.finditer(data)]
-    for start, end in pairwise([*starts, len(data) + 1]):
-        line = data[start:end].split(b"\n", 1)[0] if b"\n" in data[start:end] else data[start : end - 1]
+    starts = [match.start() for match in _START.finditer(content)]
+    for start, end in pairwise([*starts, len(content) + 1]):
+        text = content[start:end]
+        line = text.split(b"\n", 1)[0] if b"\n" in text else content[start : end - 1]
         if crc32(line[_CRC + 1 :]) == int(line[:_CRC], 16):
             yield line + b"\n"
