@@ -56,7 +56,7 @@ class Connection(apsw.Connection):
         try:
             return self.execute(dialect.translated(statement), bound(values))
         except apsw.ConstraintError as fault:
-            raise _explained(fault) from fault
+            raise _told(fault) from fault
 
     def value(self, statement: str, values: Values = NOTHING) -> Any:
         """Return the first column of the first row; None if there is no row."""
@@ -76,7 +76,7 @@ class Connection(apsw.Connection):
         try:
             return [row[0] for row in self.executemany(dialect.translated(statement), map(bound, values))]
         except apsw.ConstraintError as fault:
-            raise _explained(fault) from fault
+            raise _told(fault) from fault
 
     def load_vec0(self) -> None:
         """Make `vec0` tables usable; does nothing the second time."""
@@ -92,7 +92,7 @@ class Connection(apsw.Connection):
             self.close(force=True)
 
 
-def _explained(fault: apsw.ConstraintError) -> Exception:
+def _told(fault: apsw.ConstraintError) -> Exception:
     return Duplicate(str(fault)) if getattr(fault, "extendedresult", None) in _NOT_UNIQUE else fault
 
 
@@ -109,29 +109,26 @@ class Readers:
     def connection(self) -> Iterator[Connection]:
         """Lend a connection for the block; its statements see the same state."""
         with translated(self._location.path):
-            connection = self._take()
+            if self._is_closed:
+                raise BackendDown(f"{self._location.path} has been closed", hint="open the store again")
+            file = self._file.current()
+            connection = self._idle_in(file) or self._opened(file)
             with closed_on_failure(connection):
                 connection.execute("BEGIN")
                 yield connection
                 with suppress(apsw.Error):  # what the block met in a damaged file was enough
                     connection.execute("COMMIT")
-            self._give_back(connection)
+            is_usable = not connection.is_frozen and not connection.in_transaction
+            if self._is_closed or not is_usable or len(self._idle) >= _MAX_IDLE:
+                connection.shut()
+            else:
+                self._idle.append(connection)
 
     def close(self) -> None:
         """Close what is idle now, and what is lent as soon as it comes back."""
         self._is_closed = True
         while self._idle:
             self._idle.pop().shut()
-
-    def file(self) -> FileId | None:
-        """Return which file connections lead to now."""
-        return self._file.current()
-
-    def _take(self) -> Connection:
-        if self._is_closed:
-            raise BackendDown(f"{self._location.path} has been closed", hint="open the store again")
-        file = self.file()
-        return self._idle_in(file) or self._opened(file)
 
     def _idle_in(self, file: FileId | None) -> Connection | None:
         """Return a connection that waits, closing those to a file that was replaced."""
@@ -149,13 +146,6 @@ class Readers:
         connection = open_nothing() if is_missing else open_to_read(self._location)
         connection.file = file
         return connection
-
-    def _give_back(self, connection: Connection) -> None:
-        is_usable = not connection.is_frozen and not connection.in_transaction
-        if self._is_closed or not is_usable or len(self._idle) >= _MAX_IDLE:
-            connection.shut()
-        else:
-            self._idle.append(connection)
 
 
 class Writer:
@@ -206,7 +196,9 @@ class Writer:
     def close(self) -> None:
         """Close the connection, waiting for a transaction under way."""
         with self._turn:
-            self._shut()
+            if self._connection:
+                self._connection.shut()
+                self._connection = None
 
     def _log(self) -> NoteLog:
         if self._notes is None:
@@ -215,15 +207,11 @@ class Writer:
             self._notes = NoteLog(self._location.path)
         return self._notes
 
-    def _shut(self) -> None:
-        if self._connection:
-            self._connection.shut()
-            self._connection = None
-
     def _opened(self) -> Connection:
         file = self._file.made()
         if self._connection and self._connection.file != file:
-            self._shut()
+            self._connection.shut()
+            self._connection = None
         if self._connection is None:
             self._connection = open_to_write(self._location)
             self._connection.file = file
@@ -250,7 +238,11 @@ def open_to_write(location: Location, *, create: bool = False) -> Connection:
 def open_to_read(location: Location) -> Connection:
     """Return a connection that can only read, also where nothing may be written beside the file."""
     try:
-        return _open_shared(location)
+        connection = Connection(location.path, flags=apsw.SQLITE_OPEN_READONLY, vfs=location.vfs)
+        with closed_on_failure(connection):
+            connection.set_busy_timeout(location.busy_timeout_ms)
+            connection.pragma("schema_version")  # SQLite reads the file now, not when it opens it
+        return connection
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as fault:
         if isinstance(fault, apsw.IOError) and not lacks_room(fault):
             raise
@@ -275,15 +267,6 @@ def closed_on_failure(connection: Connection) -> Iterator[None]:
     except BaseException:
         connection.shut()
         raise
-
-
-def _open_shared(location: Location) -> Connection:
-    """Open a file that others may write meanwhile."""
-    connection = Connection(location.path, flags=apsw.SQLITE_OPEN_READONLY, vfs=location.vfs)
-    with closed_on_failure(connection):
-        connection.set_busy_timeout(location.busy_timeout_ms)
-        connection.pragma("schema_version")  # SQLite reads the file now, not when it opens it
-    return connection
 
 
 def _kb_glob(*values: apsw.SQLiteValue) -> bool:

@@ -137,32 +137,21 @@ class OpenedFile:
     def _check_not_gone(self, now: FileId | None) -> None:
         """Refuse an empty file, too: somebody is about to fill it, and we would begin a store in it."""
         if now is None or not os.path.getsize(self._path):
-            raise BackendDown(
-                f"{self._path} is gone: it was moved or deleted while it was open",
-                hint=Hint(
-                    Action.ADD,
-                    "put it back, or begin a new one: restart this program, then {add}; nothing is kept until"
-                    " then",
-                ),
-            )
+            how = "put it back, or restart this program and begin a new one with {add}: nothing is kept now"
+            message = f"{self._path} is gone: it was moved or deleted while it was open"
+            raise BackendDown(message, hint=Hint(Action.ADD, how))
 
     def _file_id(self) -> FileId | None:
         try:
-            found = os.stat(self._path)
+            status = os.stat(self._path)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError:  # of a disk that fails, or a folder that was closed to us: SQLite says more about it
             return self._known
-        if not found.st_size:
-            self._check_not_cut()
-        return found.st_dev, found.st_ino
-
-    def _check_not_cut(self) -> None:
-        if os.path.lexists(self._path + _MARK):
-            raise CorruptStore(
-                f"{self._path} is empty, and held a store before",
-                hint=Hint(Action.RECOVER, DAMAGE),
-            )
+        if not status.st_size and os.path.lexists(self._path + _MARK):
+            message = f"{self._path} is empty, and held a store before"
+            raise CorruptStore(message, hint=Hint(Action.RECOVER, DAMAGE))
+        return status.st_dev, status.st_ino
 
 
 # Texts of hints.
@@ -179,39 +168,15 @@ def lacks_room(fault: Exception) -> bool:
     return getattr(fault, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE
 
 
-_BUSY = says(StoreBusy, "another process keeps {place} locked", "wait for it to finish, then try again")
-_CORRUPT = says(CorruptStore, "{place} is damaged: {fault}", Hint(Action.RECOVER, DAMAGE))
-_NOT_A_DATABASE = says(
-    CorruptStore,
-    "{place} is not a database",
-    Hint(Action.RECOVER, f"choose another place for the store, or {DAMAGE}"),
-)
-_FULL = says(
-    BackendDown, "the disk is full: {place} cannot grow", "free some space, then run the command again"
-)
-_FAILING = says(
-    BackendDown,
-    "the disk fails under {place}: {fault}",
-    "nothing was lost: check the disk and try again",
-)
-_FOLDER = says(
-    CorruptStore,
-    "{place} is a folder, not a database",
-    Hint(Action.STORE, "move it away, or use another {store}"),
-)
-_CLOSED = says(
-    BackendDown, "{place} cannot be opened", "check that it and its folder may be read and written"
-)
-_NO_MEMORY = says(BackendDown, "memory ran out while using {place}", "close other programs, then try again")
-_NO_EXTENSION = says(
-    BackendDown, "sqlite-vec cannot be loaded: {fault}", Hint(Action.REINSTALL, package="sqlite-vec")
-)
-_TOO_BIG = says(BadValue, "a text or value is too large to be stored", "split the file, or leave it out")
-
-
 def _io(fault: Exception, path: str) -> KBError:
-    explain = _FOLDER if os.path.isdir(path) else _FULL if lacks_room(fault) else _FAILING
-    return explain(fault, path)
+    if os.path.isdir(path):  # unlike Path.is_dir it does not raise where the folder is closed to us
+        how = Hint(Action.STORE, "move it away, or use another {store}")
+        return CorruptStore(f"{path} is a folder, not a database", hint=how)
+    if isinstance(fault, apsw.FullError) or lacks_room(fault):
+        hint = "free some space, then run the command again"
+        return BackendDown(f"the disk is full: {path} cannot grow", hint=hint)
+    hint = "nothing was lost: check the disk and try again"
+    return BackendDown(f"the disk fails under {path}: {fault}", hint=hint)
 
 
 def _read_only(fault: Exception, path: str) -> KBError:
@@ -221,13 +186,16 @@ def _read_only(fault: Exception, path: str) -> KBError:
 
 
 def _cannot_open(fault: Exception, path: str) -> KBError:
-    if os.path.isdir(path):  # unlike Path.is_dir it does not raise where the folder is closed to us
-        return _FOLDER(fault, path)
+    if os.path.isdir(path):
+        return _io(fault, path)
     if os.access(path, os.R_OK) and not os.access(os.path.dirname(path), os.W_OK):
         return _read_only(fault, path)  # on a disk that is mounted so, its log cannot be made
-    return _CLOSED(fault, path)
+    return BackendDown(
+        f"{path} cannot be opened", hint="check that it and its folder may be read and written"
+    )
 
 
+_CORRUPT = says(CorruptStore, "{place} is damaged: {fault}", Hint(Action.RECOVER, DAMAGE))
 _ALTERED = (
     "no such table", "no such column", "no such fts5", "invalid fts5", "malformed",
     "vtable constructor failed", "Internal sqlite-vec error",
@@ -240,16 +208,33 @@ def _statement(fault: Exception, path: str) -> KBError | None:
 
 
 _EXPLANATIONS: Explanations[str] = (
-    ((apsw.BusyError, apsw.LockedError), _BUSY),
+    (
+        (apsw.BusyError, apsw.LockedError),
+        says(StoreBusy, "another process keeps {place} locked", "wait for it to finish, then try again"),
+    ),
     (apsw.CorruptError, _CORRUPT),
-    (apsw.NotADBError, _NOT_A_DATABASE),
-    (apsw.FullError, _FULL),
-    (apsw.IOError, _io),
+    (
+        apsw.NotADBError,
+        says(
+            CorruptStore,
+            "{place} is not a database",
+            Hint(Action.RECOVER, f"choose another place for the store, or {DAMAGE}"),
+        ),
+    ),
+    ((apsw.FullError, apsw.IOError), _io),
     ((apsw.ReadOnlyError, apsw.PermissionsError), _read_only),
     (apsw.CantOpenError, _cannot_open),
-    (apsw.NoMemError, _NO_MEMORY),
-    (apsw.TooBigError, _TOO_BIG),
-    (apsw.ExtensionLoadingError, _NO_EXTENSION),
+    (
+        apsw.NoMemError,
+        says(BackendDown, "memory ran out while using {place}", "close other programs, then try again"),
+    ),
+    (apsw.TooBigError, says(BadValue, "a text is too large to be stored", "split the file, or leave it out")),
+    (
+        apsw.ExtensionLoadingError,
+        says(
+            BackendDown, "sqlite-vec cannot be loaded: {fault}", Hint(Action.REINSTALL, package="sqlite-vec")
+        ),
+    ),
     (apsw.SQLError, _statement),
     ((UnicodeDecodeError, DecodeError), _CORRUPT),  # of text that this program wrote
 )

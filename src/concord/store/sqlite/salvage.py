@@ -11,9 +11,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
-
-from msgspec.structs import replace
+from typing import Any
 
 from concord.core.errors import CorruptStore
 from concord.store.contract import Salvage
@@ -28,10 +26,12 @@ _WAL_HEADER, _FRAME_HEADER = 32, 24
 _TABLE_LEAF, _INDEX_LEAF, _INDEX_INTERIOR = 13, 10, 2
 _INTEGER_BYTES = (0, 1, 2, 3, 4, 6, 8)  # by serial type
 _REAL, _ZERO, _ONE, _BYTES, _TEXT = 7, 8, 9, 12, 13
-_DOCUMENT = (None, str, int, str, str, str, str, str, str, int, int, (str, None), float, str)
-_SOURCE = (None, str, str, (str, None), str, str, str, str, str, float, (float, None), str, str)
-_LEAST_OF_DOCUMENT, _LEAST_OF_SOURCE, _LEAST_OF_CHUNK = 13, 11, 13  # columns: others came with later versions
-_TEXTS_OF_CHUNK = 5  # its own is the last
+# Columns of rows, each a type or several; whole numbers are kept as integers, and later versions have more.
+_NUMBER, _MAYBE = (int, float), (str, type(None))
+_NULL = type(None)
+_DOCUMENT = (_NULL, str, int, str, str, str, str, str, str, int, int, _MAYBE, _NUMBER, str)
+_SOURCE = (_NULL, str, str, _MAYBE, str, str, str, str, str, _NUMBER, (int, float, _NULL), str, str)
+_LEAST_OF_DOCUMENT, _LEAST_OF_SOURCE = 13, 11
 
 Pages = Mapping[int, bytes]
 Row = tuple[int, list[Any]]  # the number of the row, and its columns
@@ -41,74 +41,41 @@ def salvage(url: str, org: str) -> Salvage:
     """Return the notes and sources of a store in a file, as far as they can be read. Nothing is changed."""
     path = locate(url, org).path
     logged, gone = note_log.read(path)
-    found = max((_found(pages) for pages in _readings(path)), key=_Found.size, default=_Found([], [], {}, {}))
-    scanned = tuple(note for note in found.notes() if note.id not in gone)
-    return Salvage(path, tuple(logged.values()), scanned, tuple(found.sources()))
+    readings = [_read(pages) for pages in _readings(path)]
+    notes, sources = max(readings, key=lambda reading: len(reading[0]) + len(reading[1]), default=([], []))
+    scanned = tuple(note for note in notes if note.id not in gone)
+    return Salvage(path, tuple(logged.values()), scanned, tuple(sources))
 
 
-class _Found(NamedTuple):
-    """Rows that look like those of documents, sources, tags and chunks."""
-
-    documents: list[Row]
-    source_rows: list[Row]
-    tags: dict[int, dict[str, int]]  # by the key of a document
-    texts: dict[int, dict[int, str]]
-
-    def size(self) -> int:
-        """Return how much was found."""
-        return len(self.documents) + len(self.source_rows)
-
-    def notes(self) -> Iterator[Document]:
-        paths = {row[3] for _, row in self.documents}  # an index of paths looks like a table of tags
-        for key, row in self.documents:
-            tags = self.tags.get(key, {})
-            labels = tuple(sorted(tags.keys() - paths, key=tags.__getitem__))
+def _read(pages: Pages) -> tuple[list[Document], list[Source]]:
+    """Return notes and sources in the rows that look like those of documents, sources and tags."""
+    documents: list[Row] = []
+    sources: list[Source] = []
+    tags: defaultdict[int, dict[str, int]] = defaultdict(dict)  # by the key of a document
+    for key, row in (row for number in pages for row in _rows(number, pages)):
+        if _fits(row, _DOCUMENT, _LEAST_OF_DOCUMENT):
+            documents.append((key, row))
+        elif _fits(row, _SOURCE, _LEAST_OF_SOURCE):
             with suppress(CorruptStore, ValueError):
-                note = Document(
-                    row[1], "", row[3], "note", row[5], labels,
-                    details_of(row[6]), row[7], row[8], row[9], row[10], row[11], row[12],
-                    details_of(row[13]) if len(row) > _LEAST_OF_DOCUMENT else {},
-                )  # fmt: skip
-                if row[4] == "note":
-                    yield note if note.fields else replace(note, fields={"content": self._text(key)})
-
-    def sources(self) -> Iterator[Source]:
-        for _, row in self.source_rows:
-            with suppress(CorruptStore, ValueError):
-                yield source_of([*row[1:11], *(row[12:13] or [""])])
-
-    def _text(self, key: int) -> str:
-        texts = self.texts.get(key, {})
-        return "\n\n".join(texts[at] for at in sorted(texts))
-
-
-def _found(pages: Pages) -> _Found:
-    found = _Found([], [], defaultdict(dict), defaultdict(dict))
-    for number in pages:
-        for key, row in _rows(number, pages):
-            texts = [value for value in row if isinstance(value, str)]
-            if _fits(row, _DOCUMENT, _LEAST_OF_DOCUMENT):
-                found.documents.append((key, row))
-            elif _fits(row, _SOURCE, _LEAST_OF_SOURCE):
-                found.source_rows.append((key, row))
-            elif [type(value) for value in row] == [int, str, int]:
-                found.tags[row[0]][row[1]] = row[2]
-            elif len(row) >= _LEAST_OF_CHUNK and len(texts) == _TEXTS_OF_CHUNK:
-                found.texts[row[1]][row[2]] = texts[-1]
-    return found
+                sources.append(source_of([*row[1:11], *(row[12:13] or [""])]))
+        elif [type(value) for value in row] == [int, str, int]:
+            tags[row[0]][row[1]] = row[2]
+    paths = {row[3] for _, row in documents}  # an index of paths looks like a table of tags
+    notes = []
+    for key, row in documents:
+        labels = tuple(sorted(tags[key].keys() - paths, key=tags[key].__getitem__))
+        with suppress(CorruptStore, ValueError):
+            fields = details_of(row[13]) if len(row) > _LEAST_OF_DOCUMENT else {}
+            named: list[Any] = [row[1], "", row[3], "note", row[5], labels, details_of(row[6])]
+            note = Document(*[*named, *row[7:13], fields])
+            if row[4] == "note":
+                notes.append(note)
+    return notes, sources
 
 
 def _fits(row: list[Any], columns: tuple[Any, ...], least: int) -> bool:
     """Whether a row begins with these columns, at least so many of them."""
-    return len(row) >= least and all(_is_of(value, kind) for value, kind in zip(row, columns, strict=False))
-
-
-def _is_of(value: Any, kind: Any) -> bool:
-    if isinstance(kind, tuple):
-        return any(_is_of(value, each) for each in kind)
-    if kind is None:
-        return value is None
-    return isinstance(value, (int, float) if kind is float else kind)  # whole numbers are kept as integers
+    return len(row) >= least and all(map(isinstance, row, columns))
 
 
 def _readings(path: str) -> Iterator[Pages]:
