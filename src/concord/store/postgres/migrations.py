@@ -8,12 +8,12 @@ they are; older programs refuse them from now on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import starmap
 from typing import Any, NamedTuple
 
 from concord.core.errors import Action, CorruptStore, Hint, SchemaTooNew, StoreError
-from concord.store.contents import Contents, ModelContents, fill
+from concord.store.contents import Contents, Held, fill, homes_of
 from concord.store.links import name_all
 from concord.store.postgres import postings
 from concord.store.postgres.connections import Bounded, Connection, Location, connect
@@ -22,9 +22,9 @@ from concord.store.postgres.errors import translated
 from concord.store.postgres.postings import BlockTables
 from concord.store.postgres.vectors import PostgresVectorTables, from_wire
 from concord.store.postgres.words import Scopes
-from concord.store.rows import chunk_of, document_of, identity_of, source_of
+from concord.store.rows import chunk_of, details_of, document_of, identity_of, source_of
 from concord.store.schema import LINKS, create
-from concord.types import Access, ChunkId, Feedback, Identity, Vector
+from concord.types import Access, ChunkId, Feedback, Vector
 
 VERSION = 15
 # What leads from a version to the next, from the first in which an organisation had a schema of its own.
@@ -245,23 +245,36 @@ def _contents(session: PostgresSession, shared: SharedTables, origin: str) -> Co
     ending = session.value(shared.filled(_OLD_ORIGIN), {"tables": f"{shared.old}.kb_orgs"})
     if birthplace and birthplace.endswith(ending):  # drawn in these tables
         birthplace = origin
-    changes = list(rows(_CHANGES)) if url else []
+    changes = dict(rows(_CHANGES)) if url else {}
+    sources = [(source_of(row[:-1]), row[-1]) for row in rows(_SOURCES)]
+    spaces = list(rows(_SPACES))
+    chunks = rows(_CHUNKS, "last_page", "start_column", "end_column", table="kb_chunks")
     return Contents(
-        sources=[(source_of(row[:-1]), row[-1]) for row in rows(_SOURCES)],
+        generation=generation,
+        last_chunk_id=last,
+        sources=[source for source, _ in sources],
+        memos={source.id: memo for source, memo in sources},
         documents=[*map(document_of, rows(_DOCUMENTS))],
-        chunks=map(chunk_of, rows(_CHUNKS, "last_page", "start_column", "end_column", table="kb_chunks")),
-        accesses=[(id, Access(times, at)) for id, times, at in rows(_ACCESSES)],
-        feedback=[*starmap(Feedback, rows(_FEEDBACK))],
-        numbers={"generation": generation, "cache_hits": hits or 0, "cache_misses": misses or 0},
-        texts={"home": url or "", "key": key or "", "birthplace": birthplace or "", "left": left or ""},
-        changes=changes,
-        models=[
-            ModelContents(identity_of(identity), recipe, is_active, was_active, vectors)
-            for space, identity, recipe, is_active, was_active in list(rows(_SPACES))
-            for vectors in [_vectors(session, shared, space, identity_of(identity), bool(url))]
+        chunks=[*map(chunk_of, chunks)],
+        spaces=[
+            (
+                identity_of(identity),
+                Held(details_of(recipe), was_active, _vectors(session, shared, space, identity, bool(url))),
+            )
+            for space, identity, recipe, _, was_active in spaces
         ],
-        cached=((identity_of(identity), key, vector) for identity, key, vector in rows(_CACHED)),
-        last={"kb_chunks": last, "kb_outbox": len(changes)},
+        active=next((identity_of(identity) for _, identity, _, is_active, _ in spaces if is_active), None),
+        cache_hits=hits or 0,
+        cache_misses=misses or 0,
+        cached=[(identity_of(identity), key, vector) for identity, key, vector in rows(_CACHED)],
+        home=url or "",
+        key=key or "",
+        birthplace=birthplace or "",
+        left=homes_of(left),
+        unsettled=changes,
+        accesses={id: Access(times, at) for id, times, at in rows(_ACCESSES)},
+        feedback=[*starmap(Feedback, rows(_FEEDBACK))],
+        last_turn=len(changes),
     )
 
 
@@ -273,12 +286,11 @@ def _columns(session: PostgresSession, shared: SharedTables, table: str, *names:
 
 
 def _vectors(
-    session: PostgresSession, shared: SharedTables, space: int, identity: Identity, is_outside: bool
-) -> Iterator[tuple[ChunkId, Vector | None]]:
-    """Yield the vectors by which chunks were searched."""
+    session: PostgresSession, shared: SharedTables, space: int, identity: str, is_outside: bool
+) -> dict[ChunkId, Vector]:
+    """Return the vectors by which chunks were searched."""
     if is_outside:
-        yield from session.iterate(shared.filled(_OUTSIDE), {"space": space})
-        return
-    statement = shared.filled(_VECTORS, dimension=identity.dimension)
-    for chunk, sent in session.iterate(statement, {"space": space}):
-        yield chunk, from_wire(sent, identity.dimension)[0]
+        return {chunk: b"" for chunk, _ in session.iterate(shared.filled(_OUTSIDE), {"space": space})}
+    dimension = identity_of(identity).dimension
+    rows = session.iterate(shared.filled(_VECTORS, dimension=dimension), {"space": space})
+    return {chunk: from_wire(sent, dimension)[0] for chunk, sent in rows}
