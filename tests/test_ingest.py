@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -21,9 +22,10 @@ from concord.core.errors import (
     ExtractionError,
     MissingExtra,
     ModelMismatch,
+    NotIndexable,
 )
-from concord.core.protocols import FileBeingRead
-from concord.core.reports import Failure, PartlyRead
+from concord.core.protocols import FileBeingRead, Progress
+from concord.core.reports import Failure, PartlyRead, SyncReport
 from concord.extract.reader import SandboxedReader
 from concord.index import documents, embedding
 from concord.knowledge import KnowledgeBase
@@ -262,6 +264,41 @@ def test_what_is_skipped_is_named_each_time_with_its_reason(bench: SyncBench, tm
     named = {Failure("docs/zero.md", "empty"), Failure("docs/sub/scan.pdf", "no text layer (scanned)")}
     assert set(bench.add(folder).skipped_files) == named
     assert set(bench.sync().skipped_files) == named
+
+
+class SeeingReader:
+    """Sees the same words in any picture, while something else is done."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        self.meanwhile = meanwhile
+
+    def read(self, data: bytes, name: str, progress: Progress) -> Extracted:
+        self.meanwhile()
+        if b"empty" in data:
+            raise NotIndexable("no words in its pictures")
+        return Extracted("A gazelle at noon.", "image")
+
+
+def test_while_pictures_are_read_others_sync_the_source(bench: SyncBench, tmp_path: Path):
+    folder = tmp_path / "docs"
+    for name in ("a", "b", "empty"):
+        write(folder / f"{name}.png", b"\x89PNG\0" + name.encode())
+    other = SyncBench(bench.store)
+    reports: list[SyncReport] = []
+
+    def sync() -> None:
+        write(folder / "notes.md", f"# Notes\n\nOf sync {len(reports)}.\n")
+        reports.append(other.sync())
+
+    bench.pictures = SeeingReader(sync)
+    report = bench.add(folder)
+    assert (report.added, report.skipped) == (2, {"no words in its pictures": 1})
+    assert [other.added + other.changed for other in reports] == [1, 1, 1]
+    assert sorted(bench.paths()) == ["docs/a.png", "docs/b.png", "docs/notes.md"]
+    assert bench.store.catalog.count().vectors == 3
+    reports.clear()
+    again = bench.sync()
+    assert (again.unchanged, again.skipped, reports) == (3, {"no words in its pictures": 1}, [])
 
 
 def test_pages_without_text_are_reported_by_the_sync_that_reads_them(bench: SyncBench, tmp_path: Path):

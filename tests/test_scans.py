@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from concord.extract import scans
 from concord.extract.ocr import engine
 from concord.extract.pdf import PdfExtractor
 from concord.extract.reader import SandboxedReader
@@ -15,6 +16,7 @@ from concord.extract.scans import LIMITS, ScanReader, Seen
 from concord.types import Extracted, silent
 from support.kb_command import Kb
 from support.pdf_samples import make_pdf
+from support.recorders import write
 
 NOTE = ["", "", "Bleed the radiators in autumn", "", "Invoice number 20417 is paid"]
 ENGINES = [
@@ -88,6 +90,20 @@ def test_what_was_read_in_a_picture_is_kept_by_its_hash(chosen: str, tmp_path: P
     assert reader.seen(picture(NOTE)) == Seen("kept")
     kept.write_text("{", "utf-8")
     assert "20417" in reader.seen(picture(NOTE)).text
+
+
+def test_of_what_was_read_in_pictures_the_oldest_is_forgotten(
+    chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(scans, "MOST_KEPT", 3)
+    for n in range(4):
+        write(tmp_path / "ocr" / f"{n}.json", "{}", days_old=9 - n)
+    reader = ScanReader(SandboxedReader(), chosen, str(tmp_path))
+    assert "20417" in reader.seen(picture(NOTE)).text
+    reader.close()
+    names = {file.name for file in (tmp_path / "ocr").iterdir()}
+    assert len(names) == 3
+    assert {"2.json", "3.json"} < names
 
 
 def test_a_page_that_cannot_be_read_does_not_keep_the_others_from_being_read(chosen: str, tmp_path: Path):

@@ -129,6 +129,7 @@ class SyncBench:
     size: ChunkSize = SIZE
     max_bytes: int = MAX_BYTES
     progress: Progress = lambda stage, done, total: None
+    pictures: Any = None  # a PictureReader, as far as it is asked
 
     def add(self, path: Path, **options: Any) -> SyncReport:
         return self.sync(register(path, self.store.catalog, **options))
@@ -143,6 +144,7 @@ class SyncBench:
             embedder=lambda: self.embedder if self.embeds else None,
             limits=ReadLimits(self.max_bytes, self.size),
             progress=self.progress,
+            pictures=lambda: self.pictures,
         )
         return sync(source, tools, lock_wait_s=30)
 

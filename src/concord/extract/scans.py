@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from concord.extract.sandbox import Sandbox, WorkerLimits
 from concord.types import Extracted
 
 LIMITS = WorkerLimits(memory_bytes=3 * 1024**3 // 2, cpu_s=PAGE_CPU_S, wall_s=4 * PAGE_CPU_S)
+MOST_KEPT = 20_000  # pictures, of some kilobytes each
 _WIDTH = 1600  # pixels of a drawn page: letters of ten points are twenty pixels high
 
 
@@ -41,6 +43,7 @@ class ScanReader:
     def __init__(self, files: SandboxedReader, engine: str, folder: str) -> None:
         self._files, self._engine, self._folder = files, engine, Path(folder, "ocr")
         self._sandbox = Sandbox(LIMITS)
+        self._has_written = False
 
     def read(self, data: bytes, name: str, progress: Progress) -> Extracted:
         """Return the text of a picture, or of a PDF with that of its scanned pages.
@@ -68,11 +71,10 @@ class ScanReader:
         if (kept := _kept(path)) is not None:
             return kept
         seen = self._looked(picture)
-        try:
+        with suppress(OSError):  # read-only or full: it is read again the next time
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             replace_file(path, msgspec.json.encode(seen), mode=0o600, wait=False)
-        except OSError:  # read-only or full: it is read again the next time
-            pass
+            self._has_written = True
         return seen
 
     def areas(self, data: bytes, name: str, page: int, text: str) -> list[Area]:
@@ -86,8 +88,13 @@ class ScanReader:
         ]
 
     def close(self) -> None:
-        """End the worker."""
+        """End the worker; of what is kept, the oldest beyond a limit goes."""
         self._sandbox.close()
+        if self._has_written:
+            with suppress(OSError):  # somebody else tidies up, too
+                files = sorted(self._folder.iterdir(), key=lambda file: file.stat().st_mtime, reverse=True)
+                for file in files[MOST_KEPT:]:
+                    file.unlink()
 
     def _path(self, picture: bytes) -> Path:
         return self._folder / f"{hashlib.sha256(picture).hexdigest()}-{self._engine}.json"

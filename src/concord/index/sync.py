@@ -10,14 +10,21 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from concord.core.batches import batched
-from concord.core.errors import BadValue, ExtractionError, MissingExtra, NotIndexable, UnknownName
+from concord.core.errors import (
+    BadValue,
+    ExtractionError,
+    MissingExtra,
+    NotIndexable,
+    StoreBusy,
+    UnknownName,
+)
 from concord.core.protocols import (
     BINARY,
     NO_TEXT_LAYER,
@@ -105,8 +112,8 @@ def sync(source: Source, tools: SyncTools, *, lock_wait_s: float) -> SyncReport:
         synced = replace(_as_stored(source, catalog), synced_at=time.time())
         catalog.put_source(synced)
         embedding = _embed_source(source, tools)
-        if run.read_pictures():
-            embedding = embedding.followed_by(_embed_source(source, tools))
+    if run.read_pictures(lock_wait_s):
+        embedding = embedding.followed_by(_embed_source(source, tools))
     return replace(
         with_embedding(run.tally.report(synced), embedding),
         generation=catalog.snapshot().generation,
@@ -254,11 +261,11 @@ class _Run:
         if memo != self.memo:
             self._put_memo(memo)
 
-    def read_pictures(self) -> bool:
+    def read_pictures(self, lock_wait_s: float) -> bool:
         """Read what scans and pictures show, if somebody can; return whether anything was looked at.
 
-        Each is stored as soon as it is read. One in which no words are seen is remembered as a file without
-        text, until it changes.
+        That takes seconds each, so others may sync the source meanwhile: it is held only to store one. Where
+        another sync is in the way for too long, the next one goes on.
         """
         shown, self.shown = self.shown, {}
         reader = self.tools.pictures() if shown else None
@@ -266,26 +273,38 @@ class _Run:
             left_out = ((found, reason) for found, reason in shown.items() if reason)
             self.tally.skipped += [self._failure(found.relative, reason) for found, reason in left_out]
             return False
-        known = self.catalog.file_states(self.source.id)
-        for done, found in enumerate(shown):
-            self.tools.progress("pictures", done, len(shown))
-            self._read_picture(found, known.get(self.source.path_of(found.relative)), reader)
-        self.tools.progress("pictures", len(shown), len(shown))
-        self.shown = {}
-        self.remember_for_next_sync()
+        with suppress(StoreBusy):
+            for done, found in enumerate(shown):
+                self.tools.progress("pictures", done, len(shown))
+                self._read_picture(found, reader, lock_wait_s)
+            self.tools.progress("pictures", len(shown), len(shown))
         return True
 
-    def _read_picture(self, found: Found, state: FileState | None, reader: PictureReader) -> None:
+    def _read_picture(self, found: Found, reader: PictureReader, lock_wait_s: float) -> None:
+        """Read what a file shows, and store it; one that shows no words is left out until it changes."""
+        extracted, reason = None, ""
         try:
-            if content := self._content(found, state):
-                read, data = content
-                extracted = reader.read(data, found.path.name, self.tools.progress)
-                self._add(read, extracted, counted_as="pictures" if state else "added")
-                self.store_group()
+            content = self._content(found, None)
+            if content:
+                extracted = reader.read(content[1], found.path.name, self.tools.progress)
         except (NotIndexable, *BAD_FILE) as fault:
-            if state is None:
-                self.tally.skipped.append(self._failure(found.relative, fault.message))
-                self.textless.add(found, fault.message)
+            reason = fault.message
+        with sync_lock(self.source.id, self.tools.store, self.tools.progress, lock_wait_s):
+            self.source = _as_stored(self.source, self.catalog)
+            begin_anew(self.source.id, self.catalog)
+            self.memo = read_memo(self.catalog.sync_state(self.source.id))
+            state = self.catalog.file_states(self.source.id).get(self.source.path_of(found.relative))
+            textless = Textless(self.memo)
+            if reason and state is None:
+                self.tally.skipped.append(self._failure(found.relative, reason))
+                textless.add(found, reason)
+            if content and extracted and (state is None or state.file_hash == content[0].file_hash):
+                with self._reporting_faults(found, state):
+                    read = content[0]._replace(known=state)
+                    self._add(read, extracted, counted_as="pictures" if state else "added")
+                self.store_group()
+            left = [relative for relative in self.memo.scans if relative != found.relative]
+            self._put_memo(replace(self.memo, scans=left, textless=self.memo.textless | textless.met))
 
     def _put_memo(self, memo: Memo) -> None:
         self.memo = memo
