@@ -28,6 +28,8 @@ def links(text: str, type: str = "markdown", language: str | None = None) -> lis
         ("See [[Board]].", "Board", "Board"),
         ("See [[Board#Rules|the rules]].", "Board#Rules", "the rules"),
         ('See <a class="x" href="a.html">it</a>.', "a.html", "it"),
+        ("![the plan](plan.png)", "plan.png", "the plan"),
+        ('<img width="9" src="plan.png">', "plan.png", ""),
     ],
 )
 def test_links_of_markdown_and_wikis_are_found(text, target, words):
@@ -38,7 +40,7 @@ def test_links_of_markdown_and_wikis_are_found(text, target, words):
     "text",
     [
         "[web](https://example.org/a.md) and [mail](mailto:a@b.c) and [here](#part)",
-        "![picture](a.png)",
+        "![picture](https://example.org/a.png)",
         "`[x](a.md)` and\n```\n[[Board]]\n```\n",
         "[ ] a task, [1] a number",
     ],
@@ -76,6 +78,8 @@ def test_relations_stand_in_front_matter():
         ("c", '#include "auth.h"', "./auth.h"),
         ("rust", "use crate::auth::Token;", "/auth"),
         ("ruby", "require_relative 'auth'", "./auth"),
+        ("go", 'import "example.org/acme/internal/auth"', "/internal/auth"),
+        ("go", 'import (\n\t"fmt"\n\ta "example.org/acme/auth"\n)', "/acme/auth"),
     ],
 )
 def test_imports_are_links_to_files(language, line, path):
@@ -94,6 +98,9 @@ def test_imports_are_links_to_files(language, line, path):
         (Link("wiki", "Single Sign-On"), "docs/sso.md"),
         (Link("wiki", "SSO Guide"), "docs/sso.md"),
         (Link("import", "/guide/tool"), "docs/guide/tool.py"),
+        (Link("import", "/acme/token"), "docs/acme/token/token.go"),
+        (Link("link", "../acme/token/api.go"), "docs/acme/token/api.go"),
+        (Link("link", "../plan.png"), "docs/plan.png"),
     ],
 )
 def test_a_link_means_the_document_that_has_its_path_title_or_alias(link, path):
@@ -103,22 +110,25 @@ def test_a_link_means_the_document_that_has_its_path_title_or_alias(link, path):
         "docs/guide/two words.md",
         "docs/sso.md",
         "docs/guide/tool.py",
+        "docs/acme/token/api.go",
+        "docs/acme/token/token.go",
+        "docs/plan.md",
+        "docs/plan.png",
     ]
-    called = {
-        name.name: [(key, known)]
-        for key, known in enumerate(paths, 1)
-        for name in names_of(
-            known,
-            "Single sign-on" if "sso" in known else "",
-            {"aliases": ["SSO guide"]} if "sso" in known else {},
-            {},
-        )
-    }
+    called: dict[str, list[tuple[int, str]]] = {}
+    for key, known in enumerate(paths, 1):
+        title, aliases = ("Single sign-on", ["SSO guide"]) if "sso" in known else ("", [])
+        for named in names_of(known, title, {"aliases": aliases}, {}):
+            called.setdefault(named.name, []).append((key, known))
     found = meant(link, "docs/guide/login.md")
     assert found
-    key = fitting(found, called.get(found.name, []), "docs/guide/login.md")
-    assert key is not None
-    assert paths[key - 1] == path
+    fit = fitting(found, called.get(found.name, []), "docs/guide/login.md")
+    assert fit is not None
+    assert paths[fit - 1] == path
+
+
+def test_a_picture_that_is_not_there_is_not_the_page_beside_it():
+    assert fitting(Meant("/docs/plan", "docs/plan.png"), [(1, "docs/plan.md")], "docs/a.md") is None
 
 
 def test_of_files_with_one_name_the_very_one_is_meant():

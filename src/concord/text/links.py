@@ -28,17 +28,19 @@ MOST_LINKS = 2_000  # of a document: what has more is a list of addresses
 _INDEXES = frozenset({"index", "_index", "readme", "__init__", "mod"})  # files that stand for their folder
 _ELSEWHERE = pattern(r"[a-z][a-z0-9+.-]*:|//|#|$", re.IGNORECASE)
 _PAGE = pattern(r"\.(?:md|mdx|markdown|html?|org|rst|txt|adoc|ipynb)$", re.IGNORECASE)
+_PICTURE = pattern(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg)$", re.IGNORECASE)
 _ENDING = pattern(r"\.[A-Za-z]\w{0,9}$")
 _ESCAPED = pattern(r"(?:%[0-9A-Fa-f]{2})+")
 _QUALIFIED = pattern(r"\s*\([^()]*\)\s*$")  # Mercury (planet)
 
 _FENCED = pattern(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _CODE = pattern(r"`[^`\n]{1,300}`")
-_MARKDOWN = pattern(r"(?<!!)\[([^\[\]\n]{0,300})\]\(\s*<?([^)\s>]{1,300})")
+_MARKDOWN = pattern(r"\[([^\[\]\n]{0,300})\]\(\s*<?([^)\s>]{1,300})")  # also of a picture
 _REFERENCE = pattern(r"(?<![!\]])\[([^\[\]\n]{1,300})\](?:\[([^\[\]\n]{0,100})\])?(?![(:\[])")
 _DEFINITION = pattern(r"^ {0,3}\[([^\[\]\n]{1,100})\]:[ \t]*<?([^\s>]{1,300})", re.MULTILINE)
 _ANCHOR = pattern(
-    r"<a\s[^<>]{0,300}?href=[\"']([^\"'<>]{1,300})[\"'][^<>]{0,300}>([^<\n]{0,300})", re.IGNORECASE
+    r"<(?:a|img)\s[^<>]{0,300}?(?:href|src)=[\"']([^\"'<>]{1,300})[\"'][^<>]{0,300}>([^<\n]{0,300})",
+    re.IGNORECASE,
 )
 _WIKI = pattern(r"\[\[([^\[\]\n|]{1,200})(?:\|([^\[\]\n]{0,300}))?\]\]")
 _ORG = pattern(r"\[\[(?:file:)?([^\[\]\n]{1,300}?)(?:::[^\[\]\n]*)?\](?:\[([^\[\]\n]{1,300})\])?\]")
@@ -92,7 +94,7 @@ def links_in(extracted: Extracted) -> list[Placed]:
         found = _imports(text, extracted.language or "")
     elif extracted.links:
         found = _at_their_words(text, extracted.links)
-    elif "[" not in text and "<a" not in text:
+    elif "[" not in text and "<a" not in text and "<img" not in text:
         return []
     elif extracted.language == "org":
         found = (Placed(m.start(), Link("link", m[1], m[2] or m[1])) for m in _ORG.finditer(text))
@@ -138,7 +140,7 @@ def _in_markdown(text: str) -> Iterator[Placed]:
         yield Placed(m.start(), Link("link", m[2], heading_words(m[1])))
     for m in _WIKI.finditer(text):
         yield Placed(m.start(), Link("wiki", m[1].strip(), (m[2] or m[1]).strip()))
-    if "<a" in text:
+    if "<a" in text or "<img" in text:
         for m in _ANCHOR.finditer(text):
             yield Placed(m.start(), Link("link", m[1], m[2].strip()))
     defined = {m[1].casefold(): m[2] for m in _DEFINITION.finditer(text)} if "]:" in text else {}
@@ -196,6 +198,14 @@ def _beside(m: re.Match[str]) -> Iterator[str]:
     yield f"./{m[1]}"
 
 
+def _go(m: re.Match[str]) -> Iterator[str]:
+    """Yield the last two folders of each package: the first name the module, wherever that lies."""
+    for package in _QUOTED.findall(m[0]):
+        if "/" in package:
+            yield "/" + "/".join(package.split("/")[-2:])
+
+
+_QUOTED = pattern(r'"([^"\n]{1,300})"')
 _MODULES = pattern(r"(?<!as )\b(?!as\b)[\w.]+")  # and not what they are called here
 _Paths = Callable[[re.Match[str]], Iterator[str]]
 _JAVASCRIPT = pattern(r"""(?:\bfrom|\bimport|\brequire\()\s*["']([^"'\n]{1,300})["']"""), _quoted
@@ -213,6 +223,10 @@ _IMPORTS: Mapping[str, tuple[re.Pattern[str], _Paths]] = {
     **dict.fromkeys(("javascript", "typescript", "tsx"), _JAVASCRIPT),
     **dict.fromkeys(("java", "kotlin", "scala"), _JAVA),
     **dict.fromkeys(("c", "cpp"), _C),
+    "go": (
+        pattern(r'^import[ \t]*(?:\([^()]{1,5000}\)|(?:[\w.]+[ \t]+)?"[^"\n]{1,300}")', re.MULTILINE),
+        _go,
+    ),
     "rust": (
         pattern(r"^[ \t]*(?:pub\s+)?(?:use\s+crate((?:::\w+){1,20})|mod\s+(\w+);)", re.MULTILINE),
         _rust,
@@ -263,15 +277,21 @@ def fitting(meant: Meant, candidates: Sequence[tuple[int, str]], path: str) -> i
     """Return which of the documents with the name a link means, by key; `path` is where the link stands."""
     if len(candidates) > MOST_SHARING:
         return None
+    if _PICTURE.search(meant.place):  # not the page beside it that is called the same
+        candidates = [row for row in candidates if _PICTURE.search(row[1])]
     end = f"/{_stem(meant.place)}".casefold()
     is_path = "/" in end[1:]
     fit = [row for row in candidates if not is_path or f"/{_stem(row[1])}".casefold().endswith(end)]
     if not fit:
         return None
-    # The very file, else the nearest one, else the first.
-    return min(
-        fit, key=lambda row: (row[1] != meant.place, -len(posixpath.commonprefix([row[1], path])), row[1])
-    )[0]
+    last = posixpath.basename(end)
+
+    def far(row: tuple[int, str]) -> tuple[bool, int, bool, str]:
+        # The very file is nearest, then by folders; of a Go package the file called like it, else the first.
+        is_main = posixpath.basename(_ENDING.sub("", row[1])).casefold() == last
+        return row[1] != meant.place, -len(posixpath.commonprefix([row[1], path])), not is_main, row[1]
+
+    return min(fit, key=far)[0]
 
 
 def is_page(link: Link) -> bool:
@@ -292,11 +312,15 @@ def _unescaped(escaped: re.Match[str]) -> str:
 
 
 def _stem(path: str) -> str:
-    """Return a path without the ending of its file; of a file that stands for its folder, the folder."""
+    """Return a path without the ending of its file; of a file that stands for its folder, the folder.
+
+    So do all files of a Go package: imports name only the folder.
+    """
     path = path.rstrip("/")
     folder, name = posixpath.split(path)
     stem = _ENDING.sub("", name)
-    return folder if folder and stem.casefold() in _INDEXES else posixpath.join(folder, stem)
+    is_folder = stem.casefold() in _INDEXES or name.endswith(".go")
+    return folder if folder and is_folder else posixpath.join(folder, stem)
 
 
 def _words(text: str) -> str:
