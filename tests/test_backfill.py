@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -165,7 +166,7 @@ def test_the_command_tells_what_was_done(
     main(["add", str(tmp_path / "docs")])
     capsys.readouterr()
     assert main(["backfill"]) == 0
-    assert "1 documents, 1 chunks: words of 0 indexed anew; vectors of 1 right" in capsys.readouterr().out
+    assert re.search(r"^unchanged +1$", capsys.readouterr().out, re.MULTILINE)
     assert main(["backfill", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["documents"], told["unchanged"], told["embedded"], told["degraded"]) == (1, 1, 0, None)
@@ -192,7 +193,7 @@ def test_stats_tell_how_much_the_cache_holds_and_how_often_it_helped(
         "hit_rate": 0.5,
     }
     assert main(["stats"]) == 0
-    assert "4 embeddings (4.1 kB), 50% of texts were in it" in capsys.readouterr().out
+    assert re.search(r"^cache +entries 4, .*hit rate 0.5$", capsys.readouterr().out, re.MULTILINE)
 
 
 @pytest.mark.promise("E.cache.eviction")

@@ -502,8 +502,9 @@ def test_notes_are_not_removed_without_force(kb: Kb):
 
 def test_stats_shows_how_much_is_stored(indexed: Kb):
     run = indexed("stats")
-    assert re.search(r"^documents +4 \(1 code, 3 markdown\)$", run.out, re.MULTILINE)
-    assert re.search(r"^model +hashing/", run.out, re.MULTILINE)
+    assert re.search(r"^documents +4$", run.out, re.MULTILINE)
+    assert re.search(r"^types +code 1, markdown 3$", run.out, re.MULTILINE)
+    assert re.search(r"^model +provider hashing, model hashing", run.out, re.MULTILINE)
     wire = indexed("stats", "--json").json
     assert (wire["org"], wire["sources"], wire["documents"]) == ("default", 1, 4)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -389,7 +390,7 @@ def test_the_command_says_what_it_did_and_what_to_do_next(
     monkeypatch.setenv("KB_HOME", str(folder))
     assert main(["--store", f"sqlite://{folder}/here", "migrate", "--to", f"json://{folder}/there"]) == 0
     said = capsys.readouterr()
-    assert "1 documents, 1 chunks, 1 vectors" in said.out
+    assert re.search(r"^vectors +1$", said.out, re.MULTILINE)
     assert f"KB_STORE_URL=json://{folder}/there" in said.err
     assert main(["--store", f"json://{folder}/there", "search", "pump", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["results"][0]["title"] == "Pump"
@@ -418,6 +419,6 @@ def test_the_command_moves_vectors_where_the_setting_says(
     monkeypatch.setenv("KB_HOME", str(folder))
     monkeypatch.setenv("KB_VECTORS_URL", f"qdrant-local:{folder}/vectors")
     assert main(["--store", f"sqlite://{folder}/here", "migrate"]) == 0
-    assert "1 sent again, 0 embedded anew" in capsys.readouterr().out
+    assert re.search(r"^embedded +0\nreused +1$", capsys.readouterr().out, re.MULTILINE)
     assert main(["migrate", "--vectors", "http://localhost:6333"]) == 2
     assert "--to" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -316,7 +317,7 @@ def test_what_the_commands_say_names_the_models_and_what_to_do(
     assert main(["models", "use", "turned"]) == 0
     assert main(["models", "remove", "1"]) == 0
     said = capsys.readouterr()
-    assert "hashing/turned: embedded 30 chunks" in said.out
+    assert re.search(r"^name +hashing/turned\n(.*\n)+embedded +30$", said.out, re.MULTILINE)
     assert "`kb models use turned`" in said.err
     assert "searches use hashing/turned now" in said.out
     assert "✓ Removed model: hashing/hashing-256 (30 vectors)" in said.out

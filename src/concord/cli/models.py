@@ -8,13 +8,13 @@ import click
 
 from concord.cli import output
 from concord.cli.command import SOME_FAILED, Flags, group, opened, run
-from concord.cli.words import in_words
 from concord.core.arguments import Nothing
+from concord.ops.reports import report_to_json
 from concord.text.json_safe import JsonObject, json_object
 from concord.text.visible import one_line
 
 if TYPE_CHECKING:
-    from concord.ops.models import Built, Switch
+    from concord.ops.models import Switch
 
 
 @group("models", "kb models", "kb models add ollama nomic-embed-text", "kb models use nomic-embed-text")
@@ -74,19 +74,10 @@ def add(flags: Flags, provider: str, model: str, url: str) -> int:
     """
     with opened(flags, must_exist=False) as knowledge, output.progress_shown() as progress:
         built = knowledge.models.add(provider, model, url, progress)
-    flags.show(built, _show_built)
-    return SOME_FAILED if built.embedding.pending > built.embedding.refused else 0
-
-
-def _show_built(built: Built) -> None:
-    done = built.embedding
-    made = f"embedded {done.embedded:,} chunks, {done.reused:,} more were known already"
-    if done.pending:
-        why = f" ({one_line(in_words(done.degraded))})" if done.degraded else ""
-        made += f"; {done.pending:,} left{why}: run it again"
-    output.emit(f"{one_line(built.identity.name)}: {made} in {built.took_s:.1f} s")
-    if not built.is_active and not done.pending:
+    flags.show(report_to_json(built), output.facts)
+    if not built.is_active and not built.embedding.pending and not flags.as_json:
         output.talk(f"searches still use the other model: `kb models use {built.identity.model}`")
+    return SOME_FAILED if built.embedding.pending > built.embedding.refused else 0
 
 
 @models.own("use", "kb models use nomic-embed-text", "kb models use 2 --force", "kb models use 1 --json")

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -109,6 +109,32 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         is_numeric = all(cell.replace(",", "").isdecimal() for cell in cells)
         columns.append([cell.rjust(width) if is_numeric else cell.ljust(width) for cell in shown])
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+
+
+def facts(wire: Mapping[str, Any]) -> None:
+    """Print an object as lines of names and values, without those that say nothing."""
+    lines = {_label(name): text for name, value in wire.items() if (text := _fact(name, value))}
+    width = max(map(len, lines), default=0)
+    emit("\n".join(f"{name:<{width}}  {one_line(text)}" for name, text in lines.items()))
+
+
+def _label(name: str) -> str:
+    return name.removesuffix("_bytes").removesuffix("_s").replace("_", " ")
+
+
+def _fact(name: str, value: Any) -> str:
+    """Return a value as people read it; its name tells what its unit is."""
+    if isinstance(value, dict):
+        return ", ".join(f"{_label(key)} {text}" for key, item in value.items() if (text := _fact(key, item)))
+    if isinstance(value, (list, tuple)):
+        return "; ".join(_fact("", item) for item in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name.endswith("_bytes") and value is not None:
+        return f"{value / 1e6:,.1f} MB"
+    if isinstance(value, float):
+        return f"{value:.1f} s" if name.endswith("_s") else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(in_words(value) or "")
 
 
 def counted(number: int, noun: str) -> str:

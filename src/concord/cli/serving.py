@@ -12,7 +12,6 @@ import click
 from concord.cli import output
 from concord.cli.command import NOTHING_FOUND, Flags, command, group, refuse
 from concord.text.json_safe import JsonObject
-from concord.text.visible import one_line
 
 if TYPE_CHECKING:
     from concord.clients.entries import Change, Client, Scope
@@ -124,24 +123,17 @@ def stop(flags: Flags) -> int:
 
     Exit status: 0 it ends, 1 there was none.
     """
-    return _show_engine(flags, "stop", "ended: ")
+    return _show_engine(flags, "stop")
 
 
-def _show_engine(flags: Flags, service: str, told: str = "") -> int:
+def _show_engine(flags: Flags, service: str) -> int:
     from concord.engine.client import ask
 
-    def show(state: JsonObject) -> None:
-        if not state["running"]:
-            output.talk("no engine is running for these settings")
-            return
-        clients = output.counted(state["clients"], "client")
-        head = f"{told}engine {state['version']}, process {state['pid']}, {clients}"
-        jobs = [f"{job['label']}: {job['stage']} {job['done']}" for job in state["jobs"]]
-        output.emit(f"{head}, for {state['running_s']:.0f} s")
-        output.emit("\n".join(f"  {one_line(line)}" for line in (*jobs, state["socket"])))
-
     state = ask(flags.settings, service)
-    flags.show(state or {"running": False}, show)
+    if state is None and not flags.as_json:
+        output.talk("no engine is running for these settings")
+    else:
+        flags.show(state or {"running": False}, output.facts)
     return NOTHING_FOUND if state is None else 0
 
 

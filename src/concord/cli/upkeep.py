@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +11,7 @@ from concord.cli import output
 from concord.cli.command import NOTHING_FOUND, SOME_FAILED, Flags, command, refuse, run
 from concord.cli.words import in_words
 from concord.core.arguments import Backup, Doctor, Migrate, Nothing
+from concord.core.values import without_password
 from concord.text.json_safe import JsonObject
 from concord.text.visible import one_line
 
@@ -29,55 +29,17 @@ def stats(flags: Flags) -> None:
     problems = state.pop("problems")
     if flags.as_json:
         output.emit_json(state)
-        return
-    measured = _quality(run(flags, "eval_report", Nothing())["report"])
-    facts = [*_facts(state), *measured, *(("to do", in_words(problem)) for problem in problems)]
-    output.emit("\n".join(f"{name:<11} {one_line(value)}" for name, value in facts))
-
-
-def _facts(state: JsonObject) -> Iterator[tuple[str, str]]:
-    model, index, cache = state["model"], state["vector_index"], state["cache"]
-    size = "" if state["size_bytes"] is None else f" ({_bytes(state['size_bytes'])})"
-    types = ", ".join(f"{count:,} {kind}" for kind, count in sorted(state["types"].items()))
-    home = f" in {state['vectors_home']}" if state["vectors_home"] else ""
-    yield "store", state["store"] + size
-    yield "org", state["org"]
-    yield "sources", f"{state['sources']:,}"
-    yield "documents", f"{state['documents']:,}" + (f" ({types})" if types else "")
-    yield "chunks", f"{state['chunks']:,}"
-    yield "vectors", f"{state['vectors']:,}{home}"
-    if model:
-        yield "model", f"{model['provider']}/{model['model']} ({model['dimension']} dimensions)"
     else:
-        yield "model", "none yet: nothing has been embedded"
-    if index and index["absent"]:
-        yield "index", f"none ({in_words(index['absent'])})"
-    elif index:
-        size = _bytes(index["size_bytes"])
-        yield "index", f"{index['covered']:,} of {state['vectors']:,} vectors ({size})"
-    if cache:
-        rate = "" if cache["hit_rate"] is None else f", {cache['hit_rate']:.0%} of texts were in it"
-        yield "cache", f"{cache['entries']:,} embeddings ({_bytes(cache['size_bytes'])}){rate}"
-    yield "generation", f"{state['generation']}"
-    if any(state["feedback"].values()):
-        opinions = ", ".join(f"{count:,} {opinion}" for opinion, count in state["feedback"].items() if count)
-        yield "feedback", f"{opinions} (`kb calibrate` learns from it)"
+        quality = _quality(run(flags, "eval_report", Nothing())["report"])
+        output.facts({**state, "quality": quality, "to do": problems})
 
 
-def _quality(report: JsonObject | None) -> Iterator[tuple[str, str]]:
-    """Yield how good search was when it was measured last."""
-    if report:
-        ndcg, error = report["measures"]["auto"]["nDCG@10"], report["calibration"]["score"]["ece"]
-        figures = f"nDCG@10 {ndcg:.3f}, ECE {error:.3f}"
-        yield "quality", f"{figures} on {report['collection']}, {report['measured_at'][:10]}"
-
-
-def _bytes(size: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
+def _quality(report: JsonObject | None) -> str:
+    """Return how good search was when it was measured last."""
+    if report is None:
+        return ""
+    ndcg, error = report["measures"]["auto"]["nDCG@10"], report["calibration"]["score"]["ece"]
+    return f"nDCG@10 {ndcg:.3f}, ECE {error:.3f} on {report['collection']}, {report['measured_at'][:10]}"
 
 
 @command("doctor", "kb doctor", "kb doctor --fix", "kb doctor --json")
@@ -115,16 +77,7 @@ def backup(flags: Flags, file: str) -> None:
     An older copy of that name is replaced when the new one is complete and sound. To look into it, name it:
     `kb --store sqlite:///home/me/backups/kb.db search …`. Stores in SQLite can do this.
     """
-    flags.show(run(flags, "backup", Backup(file)), _show_backup)
-
-
-def _show_backup(done: JsonObject) -> None:
-    size = f"{done['size_bytes'] / 1e6:,.1f} MB in {done['took_s']:.1f} s"
-    output.emit(f"✓ {one_line(done['path'])}: {_counted(done)}, {size}")
-
-
-def _counted(done: JsonObject) -> str:
-    return ", ".join(f"{done[name]:,} {name}" for name in ("sources", "documents", "chunks"))
+    flags.show(run(flags, "backup", Backup(file)), output.facts)
 
 
 @command("recover", "kb recover", "kb recover --json")
@@ -139,15 +92,9 @@ def recover(flags: Flags) -> None:
 
 
 def _show_recovery(done: JsonObject) -> None:
-    if done["moved_to"]:
-        output.emit(f"the damaged store is {one_line(done['moved_to'])} now")
-    uncertain = f", {done['uncertain']:,} of them perhaps damaged" if done["uncertain"] else ""
-    if done["notes"] or done["moved_to"]:
-        output.emit(f"✓ {done['notes']:,} notes brought back{uncertain}")
-    else:
-        output.emit("✓ the store is well, and no note is missing")
+    output.facts(done)
     if done["sources"]:
-        output.talk(f"`kb sync` reads the files of {', '.join(done['sources'])} again")
+        output.talk("`kb sync` reads the files of these sources again")
 
 
 @command("backfill", "kb backfill", "kb backfill --json")
@@ -158,20 +105,8 @@ def backfill(flags: Flags) -> int:
     know is embedded. Searches go on meanwhile; an interrupted run has less to do the next time.
     """
     done = run(flags, "backfill", Nothing())
-    flags.show(done, _show_backfill)
+    flags.show(done, output.facts)
     return SOME_FAILED if done["pending"] else 0
-
-
-def _show_backfill(done: JsonObject) -> None:
-    if done["notes"]:
-        output.emit(f"{done['notes']:,} notes were put together anew")
-    output.emit(
-        f"{done['documents']:,} documents, {done['chunks']:,} chunks:"
-        f" words of {done['reworded']:,} indexed anew; vectors of {done['unchanged']:,} right,"
-        f" {done['reused']:,} from the cache, {done['embedded']:,} made in {done['took_s']:.1f} s"
-    )
-    if done["pending"]:
-        output.talk(f"{done['pending']:,} chunks are left without a vector: {in_words(done['degraded'])}")
 
 
 @command(
@@ -196,7 +131,16 @@ def migrate(flags: Flags, to: str | None, to_org: str | None, vectors: str | Non
         refuse("--to-org goes with --to; to another organisation of the same store, give its URL")
     done = run(flags, "migrate", Migrate(to, to_org, vectors))
     places = [(left.pop("anothers"), left) for left in done.get("left", ())]
-    flags.show(done, _show_move if to is None else lambda done: _show_migration(done, to_org, vectors))
+    flags.show(done, output.facts)
+    if to is not None and not flags.as_json:
+        given = {"KB_STORE_URL": done["store"], "KB_VECTORS_URL": vectors, "KB_ORG": to_org}
+        variables = [f"{name}={without_password(value)}" for name, value in given.items() if value]
+        output.talk(f"all was compared and is the same; to use it: {' '.join(variables)}, or in the settings")
+        if done["vectors_left"]:
+            output.talk(
+                "the old store's vectors stay where they are, with their texts: when you need it no more,"
+                " `KB_VECTORS_URL= kb migrate` on it brings them back to it and deletes them there"
+            )
     for is_anothers, left in places:
         told = f"what was sent to {left['vectors']} is still there, with its texts"
         output.talk(f"{told}: {in_words(left['why'])}")
@@ -204,37 +148,6 @@ def migrate(flags: Flags, to: str | None, to_org: str | None, vectors: str | Non
         when = "where that is gone," if is_anothers else again
         output.talk(f"  {when} delete the points there whose `store` is {left['store']}")
     return SOME_FAILED if to is None and done["pending"] else 0
-
-
-def _show_migration(done: JsonObject, org: str | None, vectors: str | None) -> None:
-    from concord.core.values import without_password
-
-    output.emit(
-        f"✓ {done['store']}: {_counted(done)}, {done['vectors']:,} vectors,"
-        f" {done['cached']:,} more remembered, in {done['took_s']:.1f} s\n"
-        f"  compared, all the same (checksum {done['checksum'][:16]})"
-    )
-    named = "store.url and vectors.url" if vectors else "store.url"
-    variables = [f"KB_STORE_URL={done['store']}"]
-    variables += [f"KB_VECTORS_URL={without_password(vectors)}"] if vectors else []
-    variables += [f"KB_ORG={org}"] if org else []
-    output.talk(f"to use it: {' '.join(variables)}, or {named} in the configuration file")
-    if done["vectors_left"]:
-        output.talk(
-            f"the old store's vectors stay in {done['vectors_left']}, with their texts: when you need"
-            " it no more, `KB_VECTORS_URL= kb migrate` on the old store brings them back to it and"
-            " deletes them there"
-        )
-
-
-def _show_move(done: JsonObject) -> None:
-    output.emit(
-        f"✓ vectors are kept in {done['vectors']}: {done['reused']:,} sent again,"
-        f" {done['embedded']:,} embedded anew"
-    )
-    if done["pending"]:
-        why = in_words(done["degraded"]) or "no model"
-        output.talk(f"{done['pending']:,} chunks are left ({why}): `kb sync`")
 
 
 @command("config", "kb config", "kb config search.default_top", "kb config set search.default_top 5")
@@ -282,8 +195,6 @@ def _row(setting: Setting, settings: Settings) -> dict[str, Any]:
 
 
 def _visible(setting: Setting, value: Any) -> Any:
-    from concord.core.values import without_password
-
     if setting.is_secret:
         return "(set)" if value else ""
     return without_password(value) if isinstance(value, str) else value
