@@ -15,7 +15,7 @@ import pytest
 from mcp.client import Client
 
 from concord.cli.main import COMMANDS, main
-from concord.cli.models import models
+from concord.cli.quality import models
 from concord.core import plugins
 from concord.mcp.table import TOOLS
 from support.engines import our_variables
