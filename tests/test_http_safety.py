@@ -19,11 +19,10 @@ import pytest
 
 from concord import Concord
 from concord.core.errors import NotFound
-from concord.web import guard, sessions
+from concord.web import guard, keys
+from concord.web.answers import ROWS
 from concord.web.guard import HttpLimits
-from concord.web.sessions import Keys, new_code
-from concord.web.table import ROWS
-from concord.web.tokens import Grant, add_token, digest_of
+from concord.web.keys import Grant, Keys, add_token, digest_of, new_code
 from support import kb_process
 from support.mcp_session import BOUND_S, write_docs
 from support.web_server import Answer, ask, hello, serving
@@ -204,7 +203,7 @@ def test_a_code_opens_a_session_once_and_soon(private: str, monkeypatch: pytest.
     code = new_code(SECRET)
     cookie = cookie_of(private, code=code)
     assert ask(private, f"GET {API}/stats", Cookie=cookie).status == 200
-    monkeypatch.setattr(sessions, "CODE_S", -1)
+    monkeypatch.setattr(keys, "CODE_S", -1)
     late = new_code(SECRET)
     for wrong in (code, late, new_code("another secret"), code[:-1], "9.x", "", "é.é.é"):
         assert ask(private, f"POST {API}/session", {"code": wrong}).status == 401

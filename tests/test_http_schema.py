@@ -10,9 +10,9 @@ import schemathesis
 from hypothesis import HealthCheck, assume, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance, unsupported_method
 
-from concord.web import listening
+from concord.web import server
+from concord.web.asked import description
 from concord.web.guard import HttpLimits
-from concord.web.openapi import description
 from support.mcp_session import write_docs
 from support.web_server import ask, serving
 
@@ -47,7 +47,7 @@ requests = schemathesis.openapi.from_dict(description()).exclude(path="/api/v1/e
 )
 @pytest.mark.promise("http.openapi")
 def test_the_api_does_what_its_description_says(case: Any, url: str):
-    assume(len(case.as_curl_command()) < listening.MAX_HEAD)
+    assume(len(case.as_curl_command()) < server.MAX_HEAD)
     # A source may be called "notes/sync": so another method on that path is about such a one.
     not_meant = [*NOT_MEANT, unsupported_method] if case.path.endswith("/sync") else NOT_MEANT
     answer = case.call(base_url=url, timeout=60)

@@ -11,9 +11,9 @@ from concord.clients.entries import CLIENTS
 from concord.core.arguments import DEFAULT_TOKENS
 from concord.core.settings import SETTINGS
 from concord.mcp.table import OTHER_S, SEARCH_S, TOOLS
+from concord.web.answers import ROWS
 from concord.web.guard import BODY_S, IDLE_S
-from concord.web.listening import HEADERS_S
-from concord.web.table import ROWS
+from concord.web.server import HEADERS_S
 from concord.web.words import STATUSES
 from support.mcp_session import write_docs
 from support.web_server import serving

@@ -31,9 +31,10 @@ from concord.core import plugins
 from concord.core.config import load_settings
 from concord.core.errors import BadValue, Unavailable
 from concord.mcp.table import TOOLS
-from concord.web import guard, listening, tokens
+from concord.web import guard, keys
+from concord.web import server as web
 from concord.web.guard import MCP, HttpLimits
-from concord.web.tokens import add_token, grant_for, read_grants
+from concord.web.keys import add_token, grant_for, read_grants
 from support import kb_process, web_server
 from support.gated_embedder import GatedEmbedder
 from support.mcp_session import (
@@ -189,7 +190,7 @@ def test_a_request_that_is_too_long_is_refused(tmp_path: Path):
 def test_a_caller_that_is_too_slow_is_hung_up_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ):
-    monkeypatch.setattr(listening, "HEADERS_S", 0.1)
+    monkeypatch.setattr(web, "HEADERS_S", 0.1)
     monkeypatch.setattr(guard, "BODY_S", 0.1)
     with in_thread(tmp_path / "home") as url:
         parts = urlsplit(url)
@@ -356,23 +357,20 @@ def test_a_session_cannot_be_taken_over_with_another_token(tmp_path: Path):
 
 
 @pytest.mark.promise("mcp.http.loopback")
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
-def test_another_address_needs_a_token_before_anything_is_opened(tmp_path: Path, host: str):
-    with pytest.raises(BadValue, match="needs a token"):
-        listening.require_tokens(host, ())
+def test_another_address_needs_a_token_before_anything_is_opened_and_a_loopback_one_none(tmp_path: Path):
     add_token(tmp_path / "tokens", "team")
-    listening.require_tokens(host, read_grants(tmp_path / "tokens"))
+    for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
+        with pytest.raises(BadValue, match="needs a token"):
+            web.require_tokens(host, ())
+        web.require_tokens(host, read_grants(tmp_path / "tokens"))
+    for host in ("127.0.0.1", "127.8.8.8", "::1", "localhost"):
+        web.require_tokens(host, ())
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
-def test_a_loopback_address_needs_none(host: str):
-    listening.require_tokens(host, ())
-
-
-def refused_start(tmp_path: Path, *before: str, host: str = "127.0.0.1", **more: str) -> str:
+def refused_start(tmp_path: Path, **more: str) -> str:
     """Run a `kb serve` that must not start, and return what it says."""
     done = subprocess.run(
-        [*KB, *before, "serve", "--host", host, "--port", "0"],
+        [*KB, "serve", "--port", "0"],
         env=environment(tmp_path / "home", **more),
         cwd=tmp_path,
         capture_output=True,
@@ -386,35 +384,28 @@ def refused_start(tmp_path: Path, *before: str, host: str = "127.0.0.1", **more:
     return done.stderr
 
 
-@pytest.mark.promise("mcp.http.loopback")
-def test_kb_serve_refuses_to_start_for_others_without_a_token(tmp_path: Path):
-    said = refused_start(tmp_path, host="0.0.0.0")
-    assert "needs a token" in said
-    assert "--new-token" in said
-
-
+@pytest.mark.promise("mcp.http.loopback", "mcp.http.token")
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("variables", "told"),
     [
-        ("bogus", "store.url is no URL"),
-        ("bogus://x", "no store is called 'bogus'"),
-        ("sqlite://relative", "names no SQLite store"),
-        ("sqlite:///tmp/x?colour=red", "no option of a SQLite store"),
-        ("json:relative", "names no JSON store"),
-        ("postgresql://host/db?colour=red", "not one that PostgreSQL understands"),
+        ({"KB_STORE_URL": "bogus"}, "store.url is no URL"),
+        ({"KB_STORE_URL": "bogus://x"}, "no store is called 'bogus'"),
+        ({"KB_STORE_URL": "sqlite://relative"}, "names no SQLite store"),
+        ({"KB_STORE_URL": "json:relative"}, "names no JSON store"),
+        ({"KB_STORE_URL": "postgresql://host/db?colour=red"}, "not one that PostgreSQL understands"),
+        ({"KB_VECTORS_URL": "localhost:6333"}, "does not begin with http://"),
+        ({"KB_VECTORS_URL": "ftp://localhost"}, "called 'ftp'"),
+        ({"KB_ORG": "../e"}, "'../e' cannot name an organisation"),
+        ({"KB_SERVE_HOST": "0.0.0.0"}, "needs a token"),
+        ({"KB_SERVE_TOKENS": "/no/such/tokens"}, "no file of tokens at /no/such/tokens"),
     ],
 )
-def test_a_server_of_a_store_that_can_never_be_does_not_start(tmp_path: Path, url: str, told: str):
-    assert told in refused_start(tmp_path, KB_STORE_URL=url)
-
-
-def test_a_server_of_vectors_that_can_never_be_does_not_start(tmp_path: Path):
-    assert "does not begin with http://" in refused_start(tmp_path, KB_VECTORS_URL="localhost:6333")
-    assert "called 'ftp'" in refused_start(tmp_path, KB_VECTORS_URL="ftp://localhost")
-
-
-def test_a_server_of_an_organisation_that_can_never_be_does_not_start(tmp_path: Path):
-    assert "'../e' cannot name an organisation" in refused_start(tmp_path, "--org", "../e")
+def test_a_server_that_can_never_do_what_is_asked_for_does_not_start(
+    tmp_path: Path, variables: dict[str, str], told: str
+):
+    said = refused_start(tmp_path, **variables)
+    assert told in said
+    assert "hint: " in said
 
 
 def test_a_server_starts_though_its_store_is_down_and_makes_none_before_it_is_asked(tmp_path: Path):
@@ -426,36 +417,27 @@ def test_a_server_starts_though_its_store_is_down_and_makes_none_before_it_is_as
 
 
 @pytest.mark.promise("mcp.http.token")
-def test_a_token_file_that_is_named_and_not_there_is_no_open_server(tmp_path: Path):
-    said = refused_start(tmp_path, KB_SERVE_TOKENS=str(tmp_path / "tokenz"))
-    assert f"no file of tokens at {tmp_path / 'tokenz'}" in said
-    assert "hint: correct serve.tokens" in said
-
-
-@pytest.mark.promise("mcp.http.token")
-@pytest.mark.parametrize("text", ["", "# red 0123456789abcdef\n\n"])
-@pytest.mark.parametrize("is_named", [True, False])
-def test_a_token_file_without_a_token_is_no_open_server(tmp_path: Path, text: str, is_named: bool):
+@pytest.mark.parametrize("text", ["", "# red 0123456789abcdef\n\n", None])
+def test_a_token_file_without_a_token_or_a_link_that_leads_nowhere_is_no_open_server(
+    tmp_path: Path, text: str | None
+):
     path = tmp_path / "home" / "tokens"
     path.parent.mkdir()
-    path.write_text(text, encoding="utf-8")
-    path.chmod(0o600)
-    said = refused_start(tmp_path, **({"KB_SERVE_TOKENS": str(path)} if is_named else {}))
-    assert f"no token in {path}" in said
-    assert "--new-token" in said
-
-
-@pytest.mark.promise("mcp.http.token")
-def test_a_link_to_tokens_that_leads_nowhere_is_no_open_server(tmp_path: Path):
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "tokens").symlink_to("/not/mounted/tokens")
-    assert "no token in" in refused_start(tmp_path)
+    if text is None:
+        path.symlink_to("/not/mounted/tokens")
+    else:
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o600)
+    for named in ({}, {"KB_SERVE_TOKENS": str(path)}):
+        said = refused_start(tmp_path, **named)
+        assert f"no token in {path}" in said
+        assert "--new-token" in said
 
 
 def test_a_first_token_can_be_made_in_a_file_that_is_named_and_not_there(tmp_path: Path):
     settings = load_settings({"serve.tokens": str(tmp_path / "new")}, {"KB_HOME": str(tmp_path)})
-    tokens.new_token(settings, "team")
-    (grant,) = tokens.grants_of(settings)
+    add_token(keys.token_file(settings), "team")
+    (grant,) = keys.grants_of(settings)
     assert grant.org == "team"
 
 
@@ -502,12 +484,12 @@ def test_ctrl_c_ends_the_server_well(tmp_path: Path):
 
 
 def test_an_address_that_is_taken_or_none_is_an_error_with_a_hint():
-    with listening.listen("127.0.0.1", 0) as listener:
+    with web.listen("127.0.0.1", 0) as listener:
         with pytest.raises(Unavailable) as fault:
-            listening.listen("127.0.0.1", listener.getsockname()[1])
+            web.listen("127.0.0.1", listener.getsockname()[1])
         assert "serve.port" in (fault.value.hint or "")
     with pytest.raises(BadValue):
-        listening.listen("no.such.host.invalid", 0)
+        web.listen("no.such.host.invalid", 0)
 
 
 def test_a_token_file_is_for_its_owner_alone(tmp_path: Path):

@@ -37,7 +37,7 @@ EIGHT = {
 }  # fmt: skip
 
 
-@pytest.mark.promise("000.mcp.tools", "mcp.tools.eight")
+@pytest.mark.promise("000.mcp.tools", "000.mcp.tool-definition", "mcp.tools.eight")
 @pytest.mark.parametrize("era", ERAS)
 def test_there_are_eight_tools_with_the_arguments_of_the_design(tmp_path: Path, era: str):
     async def scene() -> None:
@@ -52,15 +52,7 @@ def test_there_are_eight_tools_with_the_arguments_of_the_design(tmp_path: Path, 
             assert 40 < len(tool.description or "") < 2048
             assert tool.annotations is not None
             assert "$ref" not in json.dumps(tool.input_schema)
-
-    run(scene)
-
-
-@pytest.mark.promise("000.mcp.tool-definition")
-def test_kb_search_takes_a_query_a_mode_and_a_limit_as_defined(tmp_path: Path):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            (search,) = (t for t in (await client.list_tools()).tools if t.name == "kb_search")
+        search = listed[0]
         given = search.input_schema["properties"]
         assert search.input_schema["required"] == ["query"]
         assert given["query"]["type"] == "string"
@@ -229,8 +221,16 @@ def test_a_note_that_is_sent_again_is_kept_once(tmp_path: Path):
             assert (await call(client, "kb_stats"))["documents"] == 2
             with KnowledgeBase(load_settings({}, {"KB_HOME": str(tmp_path / "home")})) as elsewhere:
                 elsewhere.remove("notes", force=True)
-            anew = await call(client, "kb_note", content="Once.", tags=["a"])
-            assert (await call(client, "kb_get", document_id=anew["document_id"]))["text"] == "Once."
+            ids: list[str] = []
+
+            async def keep() -> None:
+                ids.append((await call(client, "kb_note", content="Once.", tags=["a"]))["document_id"])
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(5):
+                    tasks.start_soon(keep)
+            assert len({*ids}) == (await call(client, "kb_stats"))["documents"] == 1
+            assert (await call(client, "kb_get", document_id=ids[0]))["text"] == "Once."
 
     run(scene)
 
@@ -245,23 +245,6 @@ def test_a_note_that_supersedes_an_old_id_says_which_newer_one_it_replaces(tmp_p
             newest = await client.call_tool("kb_note", {"content": "Deploy on Sundays.", "supersedes": old})
             assert f"{old}, was superseded already" in said(newest)
             assert (newer.structured_content or {})["document_id"] in said(newest)
-
-    run(scene)
-
-
-def test_the_same_note_sent_many_times_at_once_is_kept_once(tmp_path: Path):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            ids: list[str] = []
-
-            async def keep(content: str) -> None:
-                ids.append((await call(client, "kb_note", content=content))["document_id"])
-
-            async with anyio.create_task_group() as tasks:
-                for number in range(12):
-                    tasks.start_soon(keep, f"Number {number % 3}.")
-            assert len(ids) == 12
-            assert len(set(ids)) == (await call(client, "kb_stats"))["documents"] == 3
 
     run(scene)
 
@@ -345,7 +328,7 @@ def test_documents_are_resources_that_can_be_listed_and_read(tmp_path: Path, era
 
 
 def test_a_long_listing_of_resources_comes_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("concord.mcp.resources.PAGE", 2)
+    monkeypatch.setattr("concord.mcp.server.PAGE", 2)
 
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:
@@ -484,51 +467,31 @@ def test_several_are_read_at_once_within_one_budget_and_none_can_pass_for_anothe
     run(scene)
 
 
-@pytest.mark.parametrize("tool", EIGHT)
-def test_null_stands_for_an_argument_that_is_not_given(tmp_path: Path, tool: str):
-    needed = {
-        "kb_search": {"query": "token"},
+def test_null_a_list_of_one_and_lists_as_json_text_are_read_as_what_they_mean(tmp_path: Path):
+    docs = write_docs(tmp_path / "docs")
+    needed: dict[str, dict[str, Any]] = {
+        "kb_search": {"query": "token", "limit": "3"},
         "kb_get": {"citation": "docs/auth.md"},
-        "kb_add_source": {"path": str(write_docs(tmp_path / "docs"))},
+        "kb_add_source": {"path": str(docs), "patterns": "auth*", "tags": "ops"},
+        "kb_note": {"content": "An ibis.", "tags": '["bird", "b"]', "fields": {"aliases": "wader"}},
         "kb_remove_source": {"source": "docs"},
-        "kb_note": {"content": "A note."},
-    }.get(tool, {})
+    }
 
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:
-            await call(client, "kb_add_source", path=str(tmp_path / "docs"))
-            await call(client, tool, **{**dict.fromkeys(EIGHT[tool]), **needed})
-            if needed:
-                (name,) = needed
-                assert f"needs {name!r}" in await refusal(client, tool, **{name: None})
-            if tool == "kb_note":
-                await call(client, tool, content="x", fields={"summary": None, "highlights": None})
-
-    run(scene)
-
-
-def test_a_list_of_one_may_be_given_as_it_is(tmp_path: Path):
-    write_docs(tmp_path / "docs")
-
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            added = await call(
-                client, "kb_add_source", path=str(tmp_path / "docs"), patterns="auth*", tags="ops"
-            )
+            added = await call(client, "kb_add_source", **needed["kb_add_source"])
             assert added["added"] == 1
+            for tool, names in EIGHT.items():
+                if tool != "kb_remove_source":
+                    await call(client, tool, **{**dict.fromkeys(names), **needed.get(tool, {})})
+            for tool, arguments in needed.items():
+                name = next(iter(arguments))
+                assert f"needs {name!r}" in await refusal(client, tool, **{name: None})
             assert (await call(client, "kb_search", query="token", tags="ops"))["returned"] == 1
-            await call(client, "kb_note", content="An ibis.", tags="bird", fields={"aliases": "wader"})
-            assert (await call(client, "kb_search", query="wader", tags=["bird"]))["returned"] == 1
-
-    run(scene)
-
-
-def test_arguments_that_arrive_as_json_text_are_read_as_what_they_are(tmp_path: Path):
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            await call(client, "kb_note", content="A tagged note.", tags='["a", "b"]')
-            found = await call(client, "kb_search", query="tagged", tags='["a"]', limit="3")
-            assert found["returned"] == 1
+            assert (await call(client, "kb_search", query="wader", tags='["bird"]'))["returned"] == 1
+            await call(
+                client, "kb_remove_source", **{**dict.fromkeys(EIGHT["kb_remove_source"]), "source": "docs"}
+            )
 
     run(scene)
 

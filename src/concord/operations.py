@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -15,33 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from concord.core.arguments import (
-    DEFAULT_TOKENS,
-    MOST_READ,
-    Add,
-    Arguments,
-    Backup,
-    Calibrate,
-    Doctor,
-    EditNote,
-    Evaluate,
-    Explain,
-    Feedback,
-    Get,
-    Judged,
-    Links,
-    List,
-    Migrate,
-    Note,
-    NoteFields,
-    Nothing,
-    Outline,
-    Related,
-    Remove,
-    RemoveNote,
-    Search,
-    Sync,
-)
+from concord.core import arguments as take
+from concord.core.arguments import Arguments, Get, Nothing, Search
 from concord.core.errors import BadValue, UsageError
 
 if TYPE_CHECKING:
@@ -75,9 +50,12 @@ def request_of(args: Search, kb: KnowledgeBase, progress: Progress) -> Request:
     Raises:
         UsageError: the path is a part of a source, and another path was given besides.
     """
+    from concord.core.values import moment
     from concord.types import Request
 
-    moments = {"since": _moment(args.since), "until": _moment(args.until, is_end=True)}
+    now = time.time()
+    since = moment(args.since, now=now) if args.since else None
+    until = moment(args.until, now=now, is_end=True) if args.until else None
     source, path = args.source, args.path
     if args.within is not None:
         mode = args.mode or kb.settings["search.mode"]
@@ -86,17 +64,8 @@ def request_of(args: Search, kb: KnowledgeBase, progress: Progress) -> Request:
             raise UsageError("a path can be given besides only where all of a source is searched")
         source, path = scope.source, scope.path or path
     same = {name: getattr(args, name) for name in Request.__struct_fields__ if hasattr(args, name)}
-    return Request(
-        **{**same, **moments, "text": args.query, "top": args.limit, "source": source, "path": path}
-    )
-
-
-def _moment(given: str | None, *, is_end: bool = False) -> float | None:
-    if not given:
-        return None
-    from concord.core.values import moment
-
-    return moment(given, now=time.time(), is_end=is_end)
+    own = {"text": args.query, "top": args.limit, "source": source, "path": path}
+    return Request(**{**same, **own, "since": since, "until": until})
 
 
 def answer(kb: KnowledgeBase, args: Search, progress: Progress, *, wait_for_model: bool = True) -> Answer:
@@ -110,7 +79,7 @@ def _search(kb: KnowledgeBase, args: Search, progress: Progress) -> JsonObject:
     return answer_to_json(answer(kb, args, progress), max_tokens=args.max_tokens, explain=args.explain)
 
 
-def _explain(kb: KnowledgeBase, args: Explain, progress: Progress) -> JsonObject:
+def _explain(kb: KnowledgeBase, args: take.Explain, progress: Progress) -> JsonObject:
     from concord.wire import explanation_to_json
 
     options = asdict(request_of(args, kb, progress))
@@ -139,16 +108,13 @@ def _get(kb: KnowledgeBase, args: Get, progress: Progress) -> JsonObject:
     named = references(kb, args)
 
     def read_pages(room: int) -> JsonObject:
-        return several_to_json(
-            *read_in_turn(named, partial(page, kb, args), lambda wire: utf8_length(wire["text"]), room)
-        )
+        pages = read_in_turn(named, partial(page, kb, args), lambda wire: utf8_length(wire["text"]), room)
+        return several_to_json(*pages)
 
-    return within(args.max_tokens or DEFAULT_TOKENS, read_pages, _texts, count_tokens)
+    def texts(wire: JsonObject) -> list[str]:
+        return ["\n".join([wire["text"], *(further["text"] for further in wire.get("further") or ())])]
 
-
-def _texts(wire: JsonObject) -> list[str]:
-    """Return all the text of what was read."""
-    return ["\n".join([wire["text"], *(further["text"] for further in wire.get("further") or ())])]
+    return within(args.max_tokens or take.DEFAULT_TOKENS, read_pages, texts, count_tokens)
 
 
 def page(kb: KnowledgeBase, args: Get, reference: str, max_bytes: int) -> JsonObject:
@@ -183,24 +149,24 @@ def references(kb: KnowledgeBase, args: Get) -> list[str]:
                 hint="give one of them",
             )
     given = [name for name in (args.citation or args.document_id, *args.citations) if name]
-    if len(matching := kb.matching(given or [""])) > MOST_READ:
-        raise BadValue(f"these are {len(matching):,} documents", hint=f"name {MOST_READ} at most")
+    if len(matching := kb.matching(given or [""])) > take.MOST_READ:
+        raise BadValue(f"these are {len(matching):,} documents", hint=f"name {take.MOST_READ} at most")
     return matching
 
 
-def _outline(kb: KnowledgeBase, args: Outline, progress: Progress) -> JsonObject:
+def _outline(kb: KnowledgeBase, args: take.Outline, progress: Progress) -> JsonObject:
     from concord.wire import outline_to_json
 
     return outline_to_json(kb.outline(args.document_id))
 
 
-def _links(kb: KnowledgeBase, args: Links, progress: Progress) -> JsonObject:
+def _links(kb: KnowledgeBase, args: take.Links, progress: Progress) -> JsonObject:
     from concord.wire import links_to_json
 
     return links_to_json(kb.links(args.document_id))
 
 
-def _related(kb: KnowledgeBase, args: Related, progress: Progress) -> JsonObject:
+def _related(kb: KnowledgeBase, args: take.Related, progress: Progress) -> JsonObject:
     from concord.wire import related_to_json
 
     return related_to_json(
@@ -208,48 +174,38 @@ def _related(kb: KnowledgeBase, args: Related, progress: Progress) -> JsonObject
     )
 
 
-def _list(kb: KnowledgeBase, args: List, progress: Progress) -> JsonObject:
+def _list(kb: KnowledgeBase, args: take.List, progress: Progress) -> JsonObject:
     """Return all sources, or a source and a page of its documents; or those that nothing links to."""
     from concord.wire import document_to_json
 
     after = args.cursor or ""
+    found: Iterable[Document]
     if args.orphans:
-        return _orphans(kb, args.source, after)
-    if args.source is None:
+        found = list(kb.orphans(args.source))
+        held, total = {document.source_id for document in found}, len(found)
+        summaries = [summary for summary in kb.sources() if summary.source.id in held]
+    elif args.source is not None:
+        found, summaries = kb.documents(args.source), [kb.source(args.source)]
+        total = summaries[0].counts.documents
+    else:
         rows = [_wire(summary) for summary in kb.sources()]
         later = [row for row in rows if row["source"] > after]
         return {"sources": later, "documents": None, "total": len(rows), "next_cursor": None}
-    summary = kb.source(args.source)
-    following = (document for document in kb.documents(args.source) if document.path > after)
-    page = list(islice(following, MOST_LISTED + 1))
+    sources = {summary.source.id: summary.source for summary in summaries}
+    page = list(islice((document for document in found if document.path > after), MOST_LISTED + 1))
     return {
-        "sources": [_wire(summary)],
-        "documents": [document_to_json(document, summary.source) for document in page[:MOST_LISTED]],
-        "total": summary.counts.documents,
+        "sources": [_wire(summary) for summary in summaries],
+        "documents": [document_to_json(row, sources[row.source_id]) for row in page[:MOST_LISTED]],
+        "total": total,
         "next_cursor": page[MOST_LISTED - 1].path if len(page) > MOST_LISTED else None,
     }
 
 
-def _orphans(kb: KnowledgeBase, source: str | None, after: str) -> JsonObject:
-    from concord.wire import document_to_json
-
-    sources = {summary.source.id: summary for summary in kb.sources()}
-    found = list(kb.orphans(source))
-    page = [document for document in found if document.path > after]
-    held = {document.source_id for document in found}
-    return {
-        "sources": [_wire(summary) for id, summary in sources.items() if id in held],
-        "documents": [document_to_json(d, sources[d.source_id].source) for d in page[:MOST_LISTED]],
-        "total": len(found),
-        "next_cursor": page[MOST_LISTED - 1].path if len(page) > MOST_LISTED else None,
-    }
-
-
-def _add(kb: KnowledgeBase, args: Add, progress: Progress) -> JsonObject:
+def _add(kb: KnowledgeBase, args: take.Add, progress: Progress) -> JsonObject:
     return _wire(kb.add(**asdict(args), progress=progress))
 
 
-def _sync(kb: KnowledgeBase, args: Sync, progress: Progress) -> JsonObject:
+def _sync(kb: KnowledgeBase, args: take.Sync, progress: Progress) -> JsonObject:
     from concord.ops.reports import sync_reports_to_json
 
     names = [args.source] if args.source else args.sources
@@ -269,7 +225,7 @@ def _eval_report(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonOb
     return {"report": report, "note": None if report else none}
 
 
-def evaluated(kb: KnowledgeBase, args: Evaluate, progress: Progress) -> Evaluation:
+def evaluated(kb: KnowledgeBase, args: take.Evaluate, progress: Progress) -> Evaluation:
     """Evaluate search on a judged collection, on questions in a file, or on one's own documents."""
     from pathlib import Path  # late: no search needs it
 
@@ -282,11 +238,11 @@ def evaluated(kb: KnowledgeBase, args: Evaluate, progress: Progress) -> Evaluati
     return measuring.evaluate(Path(args.folder), **_part(args), progress=progress)
 
 
-def _eval(kb: KnowledgeBase, args: Evaluate, progress: Progress) -> JsonObject:
+def _eval(kb: KnowledgeBase, args: take.Evaluate, progress: Progress) -> JsonObject:
     return {**_wire(evaluated(kb, args, progress)), "feedback": _wire(kb.measuring.review())}
 
 
-def calibrated(kb: KnowledgeBase, args: Calibrate, progress: Progress) -> Refit:
+def calibrated(kb: KnowledgeBase, args: take.Calibrate, progress: Progress) -> Refit:
     """Fit confidence to judged queries, and to feedback."""
     from pathlib import Path
 
@@ -295,28 +251,28 @@ def calibrated(kb: KnowledgeBase, args: Calibrate, progress: Progress) -> Refit:
     return kb.measuring.calibrate(folder, **_part(args), near_misses=near_misses, progress=progress)
 
 
-def _calibrate(kb: KnowledgeBase, args: Calibrate, progress: Progress) -> JsonObject:
+def _calibrate(kb: KnowledgeBase, args: take.Calibrate, progress: Progress) -> JsonObject:
     return _wire(calibrated(kb, args, progress))
 
 
-def _part(args: Judged) -> dict[str, Any]:
+def _part(args: take.Judged) -> dict[str, Any]:
     from pathlib import Path
 
     unanswerable = tuple(map(Path, args.unanswerable))
     return {"unanswerable": unanswerable, "split": args.split, "limit": args.limit}
 
 
-def keep_note(kb: KnowledgeBase, args: Note) -> Document:
+def keep_note(kb: KnowledgeBase, args: take.Note) -> Document:
     """Keep a note."""
     from concord.index.notes import Note as NoteText  # with all that cuts text: late
 
-    fields = {name: value for name, value in asdict(args.fields or NoteFields()).items() if value}
+    fields = {name: value for name, value in asdict(args.fields or take.NoteFields()).items() if value}
     note = NoteText(args.content, args.title, args.tags, args.details, **fields)
     old = kb.document_named(args.supersedes) if args.supersedes else None
     return kb.note(note, supersedes=old.id if old else None, embed=args.embed)
 
 
-def _note(kb: KnowledgeBase, args: Note, progress: Progress) -> JsonObject:
+def _note(kb: KnowledgeBase, args: take.Note, progress: Progress) -> JsonObject:
     from concord.wire import document_to_json
 
     old = kb.document_named(args.supersedes) if args.supersedes else None
@@ -336,7 +292,7 @@ def superseded_already(kb: KnowledgeBase, kept: Document, old: Document | None) 
     return f"{already}: this supersedes {newer.path}, document_id {newer.id}"
 
 
-def _edit_note(kb: KnowledgeBase, args: EditNote, progress: Progress) -> JsonObject:
+def _edit_note(kb: KnowledgeBase, args: take.EditNote, progress: Progress) -> JsonObject:
     from concord.wire import document_to_json
 
     changes = {name: value for name, value in asdict(args).items() if value is not None}
@@ -347,7 +303,7 @@ def _edit_note(kb: KnowledgeBase, args: EditNote, progress: Progress) -> JsonObj
     return {**document_to_json(document), "generation": kb.generation}
 
 
-def _remove_note(kb: KnowledgeBase, args: RemoveNote, progress: Progress) -> JsonObject:
+def _remove_note(kb: KnowledgeBase, args: take.RemoveNote, progress: Progress) -> JsonObject:
     from concord.text.json_safe import json_object
 
     document, brought_back = kb.remove_note(args.document_id)
@@ -360,19 +316,19 @@ def _models(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
     return {"models": [_wire(state) for state in kb.models.list()]}
 
 
-def _remove(kb: KnowledgeBase, args: Remove, progress: Progress) -> JsonObject:
+def _remove(kb: KnowledgeBase, args: take.Remove, progress: Progress) -> JsonObject:
     return _wire(kb.remove(args.source, force=args.force, progress=progress))
 
 
-def _feedback(kb: KnowledgeBase, args: Feedback, progress: Progress) -> JsonObject:
+def _feedback(kb: KnowledgeBase, args: take.Feedback, progress: Progress) -> JsonObject:
     return _wire(kb.feedback(args.reference, args.opinion, query=args.query))
 
 
-def _doctor(kb: KnowledgeBase, args: Doctor, progress: Progress) -> JsonObject:
+def _doctor(kb: KnowledgeBase, args: take.Doctor, progress: Progress) -> JsonObject:
     return _wire(kb.doctor(fix=args.fix, progress=progress))
 
 
-def _backup(kb: KnowledgeBase, args: Backup, progress: Progress) -> JsonObject:
+def _backup(kb: KnowledgeBase, args: take.Backup, progress: Progress) -> JsonObject:
     return _wire(kb.backup(args.path, progress=progress))
 
 
@@ -384,7 +340,7 @@ def _backfill(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObjec
     return _wire(kb.backfill(progress=progress))
 
 
-def _migrate(kb: KnowledgeBase, args: Migrate, progress: Progress) -> JsonObject:
+def _migrate(kb: KnowledgeBase, args: take.Migrate, progress: Progress) -> JsonObject:
     from concord.core.values import without_password
 
     if args.to is not None:
@@ -405,35 +361,47 @@ def _wire(report: Any, **before: Any) -> JsonObject:
 
 def _rows() -> Iterator[Operation]:
     yield Operation("search", Search, _search, "read", "Search by words and by meaning.", value=answer)
-    yield Operation("explain", Explain, _explain, "read", "Tell why a passage ranks where it does.")
+    yield Operation("explain", take.Explain, _explain, "read", "Tell why a passage ranks where it does.")
     yield Operation("get", Get, _get, "read", "Read a passage or a document.", value=read)
-    yield Operation("outline", Outline, _outline, "read", "List the headings of a document.")
-    yield Operation("links", Links, _links, "read", "List what a document links to, and what links to it.")
-    yield Operation("related", Related, _related, "read", "List the documents nearest to one, and why.")
-    yield Operation("list", List, _list, "read", "List the sources, or the documents of one.")
-    yield Operation("add", Add, _add, "write", "Index a folder or a file.", is_long=True)
-    yield Operation("sync", Sync, _sync, "write", "Bring sources up to date.", is_long=True)
-    yield Operation("remove", Remove, _remove, "destroy", "Remove a source from the index.", is_long=True)
+    yield Operation("outline", take.Outline, _outline, "read", "List the headings of a document.")
+    yield Operation(
+        "links", take.Links, _links, "read", "List what a document links to, and what links to it."
+    )
+    yield Operation("related", take.Related, _related, "read", "List the documents nearest to one, and why.")
+    yield Operation("list", take.List, _list, "read", "List the sources, or the documents of one.")
+    yield Operation("add", take.Add, _add, "write", "Index a folder or a file.", is_long=True)
+    yield Operation("sync", take.Sync, _sync, "write", "Bring sources up to date.", is_long=True)
+    yield Operation(
+        "remove", take.Remove, _remove, "destroy", "Remove a source from the index.", is_long=True
+    )
     yield Operation("stats", Nothing, _stats, "read", "Show how much is stored, and where.")
     yield Operation("eval_report", Nothing, _eval_report, "read", "Show what the last evaluation measured.")
-    yield Operation("eval", Evaluate, _eval, "read", "Evaluate search.", is_long=True, value=evaluated)
+    yield Operation("eval", take.Evaluate, _eval, "read", "Evaluate search.", is_long=True, value=evaluated)
     yield Operation(
-        "calibrate", Calibrate, _calibrate, "write", "Calibrate confidence.", is_long=True, value=calibrated
+        "calibrate",
+        take.Calibrate,
+        _calibrate,
+        "write",
+        "Calibrate confidence.",
+        is_long=True,
+        value=calibrated,
     )
-    yield Operation("note", Note, _note, "write", "Keep a note.")
-    yield Operation("edit_note", EditNote, _edit_note, "write", "Change a note in place.")
-    yield Operation("remove_note", RemoveNote, _remove_note, "destroy", "Delete a note for good.")
+    yield Operation("note", take.Note, _note, "write", "Keep a note.")
+    yield Operation("edit_note", take.EditNote, _edit_note, "write", "Change a note in place.")
+    yield Operation("remove_note", take.RemoveNote, _remove_note, "destroy", "Delete a note for good.")
     yield Operation("models", Nothing, _models, "read", "List the models whose vectors are kept.")
-    yield Operation("feedback", Feedback, _feedback, "write", "Record whether a result was good or bad.")
+    yield Operation("feedback", take.Feedback, _feedback, "write", "Record whether a result was good or bad.")
     yield Operation(
-        "doctor", Doctor, _doctor, "write", "Look for what is wrong, and repair it.", is_long=True
+        "doctor", take.Doctor, _doctor, "write", "Look for what is wrong, and repair it.", is_long=True
     )
-    yield Operation("backup", Backup, _backup, "read", "Copy everything to one file.", is_long=True)
+    yield Operation("backup", take.Backup, _backup, "read", "Copy everything to one file.", is_long=True)
     yield Operation(
         "recover", Nothing, _recover, "write", "Bring notes back from a damaged store.", is_long=True
     )
     yield Operation("backfill", Nothing, _backfill, "write", "Index anew what is stored.", is_long=True)
-    yield Operation("migrate", Migrate, _migrate, "write", "Copy everything to another store.", is_long=True)
+    yield Operation(
+        "migrate", take.Migrate, _migrate, "write", "Copy everything to another store.", is_long=True
+    )
 
 
 OPERATIONS: Mapping[str, Operation] = {operation.name: operation for operation in _rows()}

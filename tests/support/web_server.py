@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from concord.mcp.server import build
-from concord.web import listening
+from concord.web import server as web_side
 from concord.web.app import application
 from concord.web.guard import HttpLimits
-from concord.web.sessions import Keys
-from concord.web.tokens import read_grants
+from concord.web.keys import Keys, read_grants
 from support.mcp_session import BOUND_S, server_state_at
 
 PLENTY = HttpLimits(max_bytes=100_000, max_connections=50)
@@ -34,8 +33,8 @@ def serving(
     """Serve from a thread of this process, and give the address."""
     server = build(server_state_at(home, **settings))
     keys = keys or Keys(read_grants(tokens) if tokens else ())
-    web = listening.web_server(application(server, keys, [], limits, origins), limits)
-    with listening.listen("127.0.0.1", 0) as listener:
+    web = web_side.web_server(application(server, keys, [], limits, origins), limits)
+    with web_side.listen("127.0.0.1", 0) as listener:
         thread = threading.Thread(target=web.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 from concord.web.guard import API
-from concord.web.tokens import add_token
+from concord.web.keys import add_token
 from support.postgres_server import fresh_org, server_url
 from support.recorders import write
 from support.small_library import UNHURRIED

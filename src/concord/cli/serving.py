@@ -31,9 +31,9 @@ def mcp(flags: Flags) -> None:
     if output.is_terminal(sys.stdin):
         output.talk("waiting for an MCP client on stdin; `kb install CLIENT` makes one start this by itself")
     if not relay.run(settings):
-        from concord.mcp import start
+        from concord.mcp import stdio
 
-        start.over_stdio(settings, Path.cwd())
+        stdio.over_stdio(settings, Path.cwd())
 
 
 @command("serve", "kb serve", "kb serve --port 8421", "kb serve --new-token team")
@@ -49,13 +49,13 @@ def serve(flags: Flags, host: str | None, port: int | None, new_token: str | Non
     sees the knowledge base of the token's organisation alone. With --json, the address is printed as soon as
     it is served.
     """
-    from concord.web import start, tokens
+    from concord.web import keys, server
 
     settings = flags.settings
     if new_token is not None:
-        made = {"org": new_token, "token": tokens.new_token(settings, new_token)}
+        made = {"org": new_token, "token": keys.add_token(keys.token_file(settings), new_token)}
         flags.show(made, lambda made: output.emit(made["token"]))
-        output.talk(f"stored in {tokens.token_file(settings)}; a running server takes it after a restart")
+        output.talk(f"stored in {keys.token_file(settings)}; a running server takes it after a restart")
         return
 
     def announce(address: str, needs_token: bool) -> None:
@@ -67,7 +67,7 @@ def serve(flags: Flags, host: str | None, port: int | None, new_token: str | Non
 
     port = settings["serve.port"] if port is None else port
     try:
-        start.over_http(settings, host or settings["serve.host"], port, Path.cwd(), announce)
+        server.over_http(settings, host or settings["serve.host"], port, Path.cwd(), announce)
     except KeyboardInterrupt:  # how a server is ended at a terminal
         output.talk("stopped serving")
 
@@ -81,19 +81,19 @@ def ui(flags: Flags, port: int, no_open: bool) -> None:
     Other users of this machine cannot ask that server: the address holds a code that works once, within two
     minutes. Another `kb ui` opens the page of the server that runs already.
     """
-    from concord.web import ui as page
+    from concord.web import server
 
     def show(url: str, file: Path) -> None:
         if flags.as_json:
             output.emit_json({"url": url})
-        elif not no_open and page.in_browser(url, file):
+        elif not no_open and server.in_browser(file):
             output.talk("the page is open in your browser")
         else:
             output.emit(url)
             output.talk("open this address in a browser: it works once, within two minutes")
 
     try:
-        page.open_page(flags.settings, port, Path.cwd(), show)
+        server.open_page(flags.settings, port, Path.cwd(), show)
     except KeyboardInterrupt:
         output.talk("stopped serving")
 

@@ -2,7 +2,7 @@
 
 The name has the version and the fingerprint of the settings in it, so different ones never meet. The socket
 is in a folder that nobody else may enter, and both sides look at the other's user. Where there are no Unix
-sockets, it is a port of this machine, and each side proves that it has read the same private file.
+sockets, it is a port of this machine: a private file has it, and a password for either side to tell.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from concord.core.config import Settings, fingerprint
 from concord.core.errors import Action, Hint
 
 LONGEST = 107  # bytes of a Unix socket's path
+HALF = 32  # characters of each password
 HELLO_S = 2.0  # how long the other side may take for its first word; a client does its own work then
 WAITING = 1024  # clients that come at the same moment; one that finds no room does its own work
 UNIX = getattr(socket, "AF_UNIX", None)
@@ -128,14 +129,18 @@ def connect(place: Place) -> Channel | None:
     connection = socket.socket(UNIX or socket.AF_INET)
     connection.settimeout(HELLO_S)
     try:
-        secret = b""
         if UNIX:
             connection.connect(place.address)
+            channel = Channel(connection)
+            is_ours = is_same_user(connection)
         else:
-            port, secret = _port_of(place)
-            connection.connect(("127.0.0.1", port))
-        channel = Channel(connection)
-        if is_same_user(connection) if UNIX else _is_proven(channel, secret):
+            with open(place.address, encoding="ascii") as file:
+                port, passwords = file.read().split()
+            connection.connect(("127.0.0.1", int(port)))
+            channel = Channel(connection)
+            channel.send(passwords[:HALF])
+            is_ours = channel.receive() == passwords[HALF:]  # a stranger may have got the port meanwhile
+        if is_ours:
             return channel
         channel.close()
     except (OSError, ValueError):
@@ -148,7 +153,7 @@ class Listener:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._secret = os.urandom(32)
+        self._passwords = os.urandom(HALF).hex()
         self.socket = socket.socket(UNIX or socket.AF_INET)
         with suppress(FileNotFoundError):
             os.unlink(place.address)  # of an engine that was killed
@@ -158,7 +163,7 @@ class Listener:
         else:
             self.socket.bind(("127.0.0.1", 0))
             private = os.open(place.address, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            os.write(private, f"{self.socket.getsockname()[1]} {self._secret.hex()}".encode())
+            os.write(private, f"{self.socket.getsockname()[1]} {self._passwords}".encode())
             os.close(private)
         self._known = os.stat(place.address).st_ino
         self.socket.listen(WAITING)
@@ -172,10 +177,15 @@ class Listener:
 
     def welcome(self, connection: socket.socket) -> Channel | None:
         """Return a channel to a client of the same user; None for anybody else."""
+        from hmac import compare_digest  # late: no client needs it, and it takes as long as a search
+
         connection.settimeout(HELLO_S)
         channel = Channel(connection)
         with suppress(OSError, ValueError):
-            if is_same_user(connection) if UNIX else _proves(channel, self._secret):
+            if UNIX and is_same_user(connection):
+                return channel
+            if not UNIX and compare_digest(str(channel.receive()).encode(), self._passwords[:HALF].encode()):
+                channel.send(self._passwords[HALF:])
                 return channel
         channel.close()
         return None
@@ -204,38 +214,3 @@ def is_same_user(connection: socket.socket) -> bool:
     else:
         return True
     return bool(user == os.getuid())
-
-
-def _port_of(place: Place) -> tuple[int, bytes]:
-    with open(place.address, encoding="ascii") as file:
-        port, secret = file.read().split()
-    return int(port), bytes.fromhex(secret)
-
-
-def _is_proven(channel: Channel, secret: bytes) -> bool:
-    """Prove that we know the secret, once the other side has: a stranger may have got the port meanwhile."""
-    nonce = os.urandom(16).hex()
-    channel.send(nonce)
-    proof = channel.receive()
-    if not _is(proof, secret, f"engine {nonce}"):
-        return False
-    channel.send(_signed(secret, f"client {proof}"))
-    return True
-
-
-def _proves(channel: Channel, secret: bytes) -> bool:
-    proof = _signed(secret, f"engine {channel.receive()}")
-    channel.send(proof)
-    return _is(channel.receive(), secret, f"client {proof}")
-
-
-def _is(given: Any, secret: bytes, text: str) -> bool:
-    from hmac import compare_digest
-
-    return compare_digest(str(given).encode(), _signed(secret, text).encode())
-
-
-def _signed(secret: bytes, text: str) -> str:
-    from hashlib import blake2b
-
-    return blake2b(text.encode(), key=secret).hexdigest()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from concord import __version__
-from concord.core.arguments import Arguments, NoteFields
+from concord.core.arguments import Arguments, NoteFields, Search
 from concord.core.config import Settings, load_settings
 from concord.core.errors import KBError
 from concord.core.leaving import leave
@@ -27,8 +27,9 @@ from concord.core.places import working_in
 from concord.core.protocols import Progress
 from concord.core.values import check_org
 from concord.engine.place import Channel, Listener, place_of
+from concord.knowledge import KnowledgeBase
 from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
-from concord.mcp.server_state import Bases, RecentNotes, Root, ServerState, allowed_roots
+from concord.mcp.server_state import Bases, RecentNotes, ServerState, allowed_roots
 from concord.operations import OPERATIONS
 from concord.parts import check_places
 
@@ -61,17 +62,6 @@ def main(lock: int, tell: int) -> None:
                 os.unlink(place.file("log"))
             os.unlink(place.file("lock"))  # while we hold it: whoever waits for it sees that it is gone
     leave()
-
-
-class OwnBases(Bases):
-    """The engine's knowledge bases, as a client of an organisation sees them; it cannot close them."""
-
-    def __init__(self, shared: Bases, org: str) -> None:
-        vars(self).update(vars(shared))
-        self.own = org
-
-    def close(self) -> None:
-        """Leave them open for others."""
 
 
 class Engine:
@@ -141,7 +131,7 @@ class Engine:
             channel.mark = str(hello["mark"])
             with self._lock:
                 self._clients[channel] = hello["service"]
-            self._greet(channel, hello)
+            self._serve(channel, hello["service"], hello["org"], hello["cwd"], hello.get("roots", ""))
         except (OSError, ValueError, Cancelled):
             pass  # it has gone
         except Exception:
@@ -152,13 +142,12 @@ class Engine:
                 self._clients.pop(channel, None)
                 self._used = time.monotonic()
 
-    def _greet(self, channel: Channel, hello: dict[str, Any]) -> None:
-        org, service = hello["org"], hello["service"]
+    def _serve(self, channel: Channel, service: str, org: str, cwd: str, configured: str) -> None:
         try:
             check_org(org)
             check_places(self._settings)
-            with working_in(hello["cwd"]):
-                roots = allowed_roots(hello.get("roots", ""), Path(hello["cwd"]), org)
+            with working_in(cwd):
+                roots = allowed_roots(configured, Path(cwd), org)
         except KBError as fault:
             channel.send({"error": _error(fault)})
             return
@@ -170,35 +159,34 @@ class Engine:
                 self.stop()
             return
         self._expect(org)
-        with working_in(hello["cwd"]):
+        with working_in(cwd):
             if service == "mcp":
-                self._serve_mcp(channel, org, roots)
+                self._serve_mcp(
+                    channel, ServerState(self._bases, roots, org, owns_bases=False, notes=self._notes)
+                )
             else:
-                self._carry_out(channel, org)
+                self._carry_out(channel, self._bases.of(org))
 
     def _state(self) -> dict[str, Any]:
+        jobs = self._jobs.running()
         with self._lock:
-            services = [service for service in self._clients.values() if service in ("mcp", "call")]
+            clients = sum(service in ("mcp", "call") for service in self._clients.values())
         return {
             "running": True,
             "version": __version__,
             "pid": os.getpid(),
             "socket": self._address,
             "running_s": round(time.monotonic() - self._began, 1),
-            "clients": len(services),
-            "jobs": [
-                {"label": job.plan.label, "stage": job.step.stage, "done": job.step.done}
-                for job in self._jobs.running()
-            ],
+            "clients": clients,
+            "jobs": [{"label": j.plan.label, "stage": j.step.stage, "done": j.step.done} for j in jobs],
         }
 
-    def _serve_mcp(self, channel: Channel, org: str, roots: tuple[Root, ...]) -> None:
+    def _serve_mcp(self, channel: Channel, state: ServerState) -> None:
         import anyio  # late, with the SDK: 60 MB, which the command line can do without
 
         from concord.mcp import stdio
         from concord.mcp.server import build
 
-        state = ServerState(OwnBases(self._bases, org), roots, notes=self._notes)
         lines = TextIOWrapper(channel.lines, encoding="utf-8", errors="replace")
         out = channel.socket.makefile("w", encoding="utf-8")
 
@@ -210,28 +198,30 @@ class Engine:
         except* OSError:  # it went away in the middle of an answer
             pass
 
-    def _carry_out(self, channel: Channel, org: str) -> None:
+    def _carry_out(self, channel: Channel, knowledge: KnowledgeBase) -> None:
         """Carry out one call after another."""
         while not self._ended.is_set():
             asked = channel.receive()
             if channel.is_gone:  # it did not wait for us, and does its own work
                 return
-            channel.send(self._answer(asked, org, _Teller(channel)))
+            channel.send(self._answer(asked, knowledge, _Teller(channel)))
 
-    def _answer(self, asked: dict[str, Any], org: str, progress: Progress) -> dict[str, Any]:
-        operation, knowledge = OPERATIONS[asked["call"]], self._bases.of(org)
+    def _answer(self, asked: dict[str, Any], knowledge: KnowledgeBase, progress: Progress) -> dict[str, Any]:
+        operation = OPERATIONS[asked["call"]]
+        run = (asked["value"] and operation.value) or operation.run
+        args = _arguments(operation.arguments, asked["args"])
         try:
             if asked["must_exist"] and not knowledge.store.place.is_begun:
                 return {}  # the client knows why it is asked for: it may be a slip, or a new user
-            run = (asked["value"] and operation.value) or operation.run
-            with self._bases.calls.counted(), self._reading if operation.effect == "read" else nullcontext():
-                return {"result": run(knowledge, _arguments(operation.arguments, asked["args"]), progress)}
-        except KBError as fault:
-            return {"error": _error(fault)}
+            if isinstance(args, Search) and args.deadline_ms is None and args.mode != "fts5":
+                self._bases.wait_while_warming(knowledge.org)
+            with self._bases.counted(), self._reading if operation.effect == "read" else nullcontext():
+                return {"result": run(knowledge, args, progress)}
         except Cancelled:
             raise
         except Exception as fault:
-            log.exception("%s failed", operation.name)
+            if not isinstance(fault, KBError):
+                log.exception("%s failed", operation.name)
             return {"error": _error(fault)}
 
 

@@ -12,53 +12,53 @@ import msgspec
 from msgspec.structs import fields
 
 from concord.core.arguments import Arguments
-from concord.core.errors import Action, BadValue, Hint, nearest, shown
-from concord.mcp.words import in_words
+from concord.core.errors import Action, BadValue, Hint, nearest, shown, worded
 
 A = TypeVar("A", bound=Arguments)
 
 MOST_NAMED = 5  # arguments complained about at once
+NULL = {"type": "null"}
 _EXPECTED = re.compile(r"Expected (?P<what>.+?)(, got `\w+`)?( - at `\$(?P<at>.+)`)?")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.+)`")
 
 
 def input_schema(
-    arguments: type[Arguments], names: Sequence[str], defaults: Mapping[str, Any]
+    arguments: type[Arguments], names: Sequence[str], words: Mapping[Action, str], *, with_null: bool = False
 ) -> dict[str, Any]:
-    """Return the JSON schema of some of an operation's arguments, without what only costs a model tokens."""
+    """Return the JSON schema of some of an operation's arguments, without what only costs a model tokens.
+
+    "X or null" is X: an argument may be left out. A program that sends JSON may also send null.
+    """
     _, parts = msgspec.json.schema_components([arguments])
-    lean = _lean(parts[arguments.__name__], parts)
+
+    def lean(node: Any) -> Any:
+        if isinstance(node, list):
+            return [lean(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            part = parts[node["$ref"].rpartition("/")[2]]
+            return lean({**part, **{key: value for key, value in node.items() if key != "$ref"}})
+        if "anyOf" in node and not with_null:
+            (only,) = (option for option in node["anyOf"] if option != NULL)
+            return lean({**only, **{key: value for key, value in node.items() if key != "anyOf"}})
+        kept = {key: lean(value) for key, value in node.items() if not _is_noise(key, value)}
+        if isinstance(kept.get("description"), str):
+            kept["description"] = worded(Hint(Action.SEARCH, kept["description"]), words)
+        return kept
+
+    whole = lean(parts[arguments.__name__])
     types = get_type_hints(arguments, include_extras=True)
-    properties = {name: {**lean["properties"][name], **_choices(types[name])} for name in names}
-    for name, value in defaults.items():
-        properties[name] = {"default": value, **properties[name]}
-    needed = [name for name in names if name in lean.get("required", ())]
+    properties = {name: {**whole["properties"][name], **_choices(types[name], with_null)} for name in names}
+    needed = [name for name in names if name in whole.get("required", ())]
     schema = {"additionalProperties": False, "properties": properties, "type": "object"}
     return {**schema, "required": needed} if needed else schema
 
 
-def _lean(node: Any, parts: Mapping[str, Any]) -> Any:
-    """Drop titles, inline references, and write "X or null" as X: an argument may be left out."""
-    if isinstance(node, list):
-        return [_lean(item, parts) for item in node]
-    if not isinstance(node, dict):
-        return node
-    if "$ref" in node:
-        part = parts[node["$ref"].rpartition("/")[2]]
-        return _lean({**part, **{key: value for key, value in node.items() if key != "$ref"}}, parts)
-    if "anyOf" in node:
-        (only,) = (option for option in node["anyOf"] if option != {"type": "null"})
-        return _lean({**only, **{key: value for key, value in node.items() if key != "anyOf"}}, parts)
-    kept = {key: _lean(value, parts) for key, value in node.items() if not _is_noise(key, value)}
-    if isinstance(kept.get("description"), str):
-        kept["description"] = in_words(Hint(Action.SEARCH, kept["description"]))
-    return kept
-
-
-def _choices(kind: Any) -> dict[str, Any]:
+def _choices(kind: Any, with_null: bool) -> dict[str, Any]:
     """Return the values that an argument may have, in the order in which they are documented."""
     values = get_args(_plain(kind)) if get_origin(_plain(kind)) is Literal else ()
-    return {"enum": list(values), "type": "string"} if values else {}
+    return {"enum": list(values), "type": "string"} if values and not with_null else {}
 
 
 def _is_noise(key: str, value: Any) -> bool:
@@ -66,8 +66,12 @@ def _is_noise(key: str, value: Any) -> bool:
     return is_title or (key, value) in (("default", None), ("required", []))
 
 
-def checked(tool: str, arguments: type[A], names: Sequence[str], given: Mapping[str, Any]) -> A:
-    """Return a call's arguments, read as kindly as can be: null is left out, one text is a list of one.
+def checked(
+    tool: str, arguments: type[A], names: Sequence[str], given: Mapping[str, Any], *, strict: bool = False
+) -> A:
+    """Return a call's arguments.
+
+    Unless it is strict, they are read as kindly as can be: null is left out, one text is a list of one.
 
     Raises:
         BadValue: some do not fit; it says how to make them fit.
@@ -75,13 +79,14 @@ def checked(tool: str, arguments: type[A], names: Sequence[str], given: Mapping[
     types = get_type_hints(arguments, include_extras=True)
     values, problems = {}, []
     for name, value in given.items():
-        if value is None:
+        if value is None and not strict:
             continue
         if name not in names:
             problems.append(_unknown(tool, name, names))
             continue
         try:
-            values[name] = msgspec.convert(_loosened(value, types[name]), types[name], strict=False)
+            meant = value if strict else _loosened(value, types[name])
+            values[name] = msgspec.convert(meant, types[name], strict=strict)
         except msgspec.ValidationError as fault:
             problems.append(_problem(tool, name, value, fault, types[name]))
     required = [field.name for field in fields(arguments) if field.required]
@@ -97,19 +102,18 @@ def _loosened(value: Any, kind: Any) -> Any:
     kind = _plain(kind)
     is_struct = isinstance(kind, type) and issubclass(kind, Arguments)
     if isinstance(value, str) and (is_struct or get_origin(kind) in (tuple, dict)):
-        value = _as_json(value, [value] if get_origin(kind) is tuple else value)
+        try:
+            read = json.loads(value)
+        except ValueError:
+            read = None
+        if isinstance(read, (list, dict)):
+            value = read
+        elif get_origin(kind) is tuple:
+            value = [value]
     if is_struct and isinstance(value, dict):
         types = get_type_hints(kind, include_extras=True)
         return {name: _loosened(item, types.get(name)) for name, item in value.items() if item is not None}
     return value
-
-
-def _as_json(text: str, otherwise: Any) -> Any:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return otherwise
-    return value if isinstance(value, (list, dict)) else otherwise
 
 
 def _plain(kind: Any) -> Any:
@@ -128,12 +132,9 @@ def _unknown(tool: str, name: str, names: Sequence[str]) -> str:
 def _problem(tool: str, name: str, value: Any, fault: msgspec.ValidationError, kind: Any) -> str:
     if unknown := _UNKNOWN.match(str(fault)):
         return _unknown(tool, f"{name}.{unknown['name']}", ())
-    expected = _EXPECTED.fullmatch(str(fault))
-    where = expected["at"] if expected and expected["at"] else ""
-    what = (
-        expected["what"].replace("`", "").removesuffix(" | null")
-        if expected
-        else f"one of {', '.join(get_args(_plain(kind)))}"
-    )
+    if expected := _EXPECTED.fullmatch(str(fault)):
+        what, where = expected["what"].replace("`", "").removesuffix(" | null"), expected["at"] or ""
+    else:
+        what, where = f"one of {', '.join(get_args(_plain(kind)))}", ""
     written = json.dumps(value) if isinstance(value, bool) else shown(value)
     return f"{name + where!r} should be {what}, not {written}"

@@ -18,7 +18,7 @@ from concurrent.futures import wait as wait_for_futures
 from contextlib import suppress
 from typing import NamedTuple
 
-from concord.core.errors import Action, Hint
+from concord.core.errors import Action, Hint, Unavailable
 from concord.core.protocols import WAITING, Progress
 from concord.text.json_safe import JsonObject
 
@@ -37,16 +37,9 @@ class Step(NamedTuple):
     stage: str = WAITING
     done: int = 0
     total: int | None = None
-    ticks: int = 0  # how many steps there have been, in all stages
-    at: float = 0.0  # when it was taken, by time.monotonic
 
     def __str__(self) -> str:
         return f"{self.stage}: {self.done}" + (f"/{self.total}" if self.total else "")
-
-    @property
-    def is_work(self) -> bool:
-        """Whether something was done, other than to wait."""
-        return self.stage != WAITING
 
 
 class Extent(NamedTuple):
@@ -54,10 +47,6 @@ class Extent(NamedTuple):
 
     org: str
     source: str | None = None  # its path, or its id if it has no path; None means all
-
-    def meets(self, other: Extent) -> bool:
-        """Whether two extents share a source: then one job waits for the other."""
-        return self.org == other.org and (None in (self.source, other.source) or self.source == other.source)
 
 
 class Plan(NamedTuple):
@@ -81,13 +70,13 @@ class Job:
         self.step = Step()
         self.result: Future[JsonObject] = Future()
         self.waiting = 0  # how many calls wait for the result
+        self.is_cancelled = False
+        self._why_stopped = ENDING
         self._behind = behind
-        self._lock = threading.Lock()
         self._begun = False
-        self._cancelled = False
-        self.why_stopped = ENDING
-        self._thread = threading.Thread(target=self._run, name=f"job {plan.label}", daemon=True)
-        self._thread.start()
+        self._lock = threading.Lock()
+        self.thread = threading.Thread(target=self._run, name=f"job {plan.label}", daemon=True)
+        self.thread.start()
 
     @property
     def is_running(self) -> bool:
@@ -98,53 +87,52 @@ class Job:
     def is_yet_to_begin(self) -> bool:
         """Whether it has not begun, so that it will look at all that has been written until now."""
         with self._lock:
-            return not (self._begun or self._cancelled)
+            return not (self._begun or self.is_cancelled)
 
     @property
-    def is_cancelled(self) -> bool:
-        """Whether it was asked to stop."""
-        with self._lock:
-            return self._cancelled
+    def stopped(self) -> Unavailable:
+        """What is said to those who wait for work that was stopped."""
+        message = f"{self.plan.doing} {self.plan.label} was stopped: {self._why_stopped}"
+        return Unavailable(message, hint=self.plan.if_stopped)
+
+    def outcome(self) -> JsonObject:
+        """Return the result of work that has ended.
+
+        Raises:
+            Unavailable: it was stopped.
+        """
+        try:
+            return self.result.result(0)
+        except Cancelled as fault:
+            raise self.stopped from fault
 
     def cancel(self, why: str = ENDING) -> None:
         """Ask the work to stop at its next step, with what it waits for unless others want that."""
         with self._lock:
-            self._cancelled, self.why_stopped, behind = True, why, self._behind
+            self.is_cancelled, self._why_stopped, behind = True, why, self._behind
         if behind and not behind.waiting:
             behind.cancel(why)
 
-    def wait(self, seconds: float) -> None:
-        """Wait for the result, if it comes by then."""
-        wait_for_futures([self.result], seconds)
-
-    def join(self, seconds: float) -> None:
-        """Wait for the thread to end."""
-        self._thread.join(seconds)
-
     def _run(self) -> None:
-        self.result.set_running_or_notify_cancel()
         try:
-            self._take_turn()
+            if self._behind:
+                wait_for_futures([self._behind.result])
+            with self._lock:
+                self._behind = None
+                if self.is_cancelled:
+                    raise Cancelled
+                self._begun = True
             self.result.set_result(self.plan.work(self._progress))
         except BaseException as fault:  # told to whoever waits for the result
             self.result.set_exception(fault)
 
-    def _take_turn(self) -> None:
-        if self._behind:
-            wait_for_futures([self._behind.result])
-        with self._lock:
-            self._behind = None
-            if self._cancelled:
-                raise Cancelled
-            self._begun = True
-
     def _progress(self, stage: str, done: int, total: int | None) -> None:
-        if self._cancelled:
+        if self.is_cancelled:
             raise Cancelled
-        self.step = Step(stage, done, total, self.step.ticks + 1, time.monotonic())
+        self.step = Step(stage, done, total)
 
 
-Report = Callable[[int, Job], Awaitable[None]]  # takes a growing number, and the job that made a step
+Report = Callable[[int, Step], Awaitable[None]]  # takes a growing number
 
 
 class Jobs:
@@ -174,14 +162,10 @@ class Jobs:
         with self._lock:
             return [job for job in self._jobs if job.plan.extent.org == org]
 
-    def running(self) -> list[Job]:
-        """Return what has not ended, oldest first."""
+    def running(self, org: str | None = None) -> list[Job]:
+        """Return what has not ended, oldest first, of one organisation or of all."""
         with self._lock:
-            return [job for job in self._jobs if job.is_running]
-
-    def running_for(self, org: str) -> list[Job]:
-        """Return what has not ended of an organisation's work, oldest first."""
-        return [job for job in self.running() if job.plan.extent.org == org]
+            return [job for job in self._jobs if job.is_running and org in (None, job.plan.extent.org)]
 
     def stop(self, extent: Extent, why: str) -> None:
         """Stop the work on one source that can be done again; work on all sources goes on."""
@@ -189,50 +173,38 @@ class Jobs:
             if job.plan.extent == extent and not job.plan.is_once:
                 job.cancel(why)
 
-    def moving(self, job: Job) -> Job:
-        """Return the job whose progress to report: this one, or another that it waits for."""
-        extent = job.plan.extent
-        others = [other for other in self.running() if other is not job and other.plan.extent.meets(extent)]
-        return max([job, *others], key=lambda other: (other.step.is_work, other.step.at))
-
     def close(self, seconds: float) -> bool:
         """Cancel everything and wait a little; return whether all of it has stopped."""
         for job in self.running():
             job.cancel()
         for job in self.running():
-            job.join(seconds)
+            job.thread.join(seconds)
         return not self.running()
 
-    async def wait(self, job: Job, seconds: float, report: Report, every: float = REPORT_EVERY_S) -> bool:
+    async def wait(self, job: Job, seconds: float, report: Report | None = None) -> bool:
         """Wait for a job, reporting its steps; return whether it has ended.
 
         When the caller is cancelled and nobody else waits, so is the job.
         """
+        ended, loop = asyncio.Event(), asyncio.get_running_loop()
+        job.result.add_done_callback(lambda _: _tell(loop, ended))
+        # The present step of a job that is under way already is news to this caller.
+        number, told, until = 0, Step(), time.monotonic() + seconds
         job.waiting += 1
         try:
-            await asyncio.wait_for(self._reported(job, report, every), seconds)
-        except TimeoutError:
-            return not job.is_running
+            while not ended.is_set() and (left := until - time.monotonic()) > 0:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(ended.wait(), min(left, REPORT_EVERY_S))
+                if report and job.step != told:
+                    number, told = number + 1, job.step
+                    await report(number, told)
         except asyncio.CancelledError:
             if job.waiting == 1:
                 job.cancel()
             raise
         finally:
             job.waiting -= 1
-        return True
-
-    async def _reported(self, job: Job, report: Report, every: float) -> None:
-        ended, loop = asyncio.Event(), asyncio.get_running_loop()
-        job.result.add_done_callback(lambda _: _tell(loop, ended))
-        # The present step of a job that is under way already is news to this caller.
-        number, told = 0, Step()
-        while not ended.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), every)
-            moving = self.moving(job)
-            if moving.step != told:
-                number, told = number + 1, moving.step
-                await report(number, moving)
+        return not job.is_running
 
 
 def _tell(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:

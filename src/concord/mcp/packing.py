@@ -72,32 +72,18 @@ def pack_answer(answer: Answer, max_tokens: int, *, is_brief: bool = False) -> R
 
     Beside a result that is likely an answer, a brief one has only a few of those that hardly are.
     """
-    return in_tokens(max_tokens, lambda max_bytes: _packed(answer, max_bytes, is_brief))
+    answer = answer_in_words(answer, WORDS)
+    is_guess = _is_guess(answer)
+    if is_guess:
+        answer = _guessed(answer)
+    elif is_brief:
+        answer = _brief(answer)
+    return in_tokens(max_tokens, lambda max_bytes: _packed(answer, max_bytes, is_guess))
 
 
 def in_tokens(max_tokens: int, make: Callable[[int], Reply]) -> Reply:
     """Return the reply that is made of so many bytes as have no more tokens in either form."""
     return within(max_tokens, make, lambda reply: (as_json(reply.structured), reply.text), count_tokens)
-
-
-def _packed(answer: Answer, max_bytes: int, is_brief: bool) -> Reply:
-    answer = answer_in_words(answer, WORDS)
-    is_guess = _is_guess(answer)
-    answer = _brief(answer) if is_brief and not is_guess else answer
-    wire = {"notice": render.NOTICE, **answer_to_json(_guessed(answer) if is_guess else answer)}
-    wire |= {"timings_ms": {}, "agreement_scores": {}}
-    results, texts = wire["results"], [result["text"] for result in wire["results"]]
-    for result in results:
-        result["text"] = None
-    under = taken_apart(results)
-    _slim_frame(wire, max_bytes)
-    packed = choose(_costs(wire, results, texts, under), max_bytes)
-    if results and not packed.kept:
-        packed = _shortened_best(wire, results, texts, max_bytes)
-    if is_guess:
-        results, packed = results[: packed.kept], packed._replace(whole=frozenset())
-    put_under(results, under, packed)
-    return _filled(wire, results, texts, packed, max_bytes)
 
 
 def _is_guess(answer: Answer) -> bool:
@@ -112,21 +98,16 @@ def _lacks_words(answer: Answer) -> bool:
 
     What meaning found may well hold words: where very many passages do, words vote for others.
     """
-    by_meaning_alone = {*answer.strategies_matched} <= {MEANING}
-    return (
-        by_meaning_alone
-        and answer.mode != "semantic"
-        and not any(part.strategy.startswith("fts_") for part in answer.degraded)
-        and not any(hit.scores.get("bm25") for hit in answer.hits)
-    )
+    by_meaning_alone = {*answer.strategies_matched} <= {MEANING} and answer.mode != "semantic"
+    were_asked = not any(part.strategy.startswith("fts_") for part in answer.degraded)
+    return by_meaning_alone and were_asked and not any(hit.scores.get("bm25") for hit in answer.hits)
 
 
 def _guessed(answer: Answer) -> Answer:
     """Return the best few results, and a note on what to do next."""
     step = NEXT_STEP.format(NO_WORDS if _lacks_words(answer) else NO_ANSWER)
-    return replace(
-        answer, hits=answer.hits[:MOST_GUESSES], note=f"{answer.note}; {step}" if answer.note else step
-    )
+    note = f"{answer.note}; {step}" if answer.note else step
+    return replace(answer, hits=answer.hits[:MOST_GUESSES], note=note)
 
 
 def _brief(answer: Answer) -> Answer:
@@ -134,6 +115,26 @@ def _brief(answer: Answer) -> Answer:
     kept = [answer.hits[at] for at in worth_telling([hit.score for hit in answer.hits])]
     note = with_left_out(answer.note, WEAK, len(answer.hits) - len(kept))
     return replace(answer, hits=tuple(kept), note=note)
+
+
+def _packed(answer: Answer, max_bytes: int, is_guess: bool) -> Reply:
+    whole = answer_to_json(answer)
+    wire = {"notice": render.NOTICE, **whole, "timings_ms": {}, "agreement_scores": {}}
+    results, texts = wire["results"], [result["text"] for result in wire["results"]]
+    for result in results:
+        result["text"] = None
+    under = taken_apart(results)
+    frame = max(json_length(frame_of(wire)), utf8_length(render.answer_head(wire, wire["returned"])))
+    if frame > max_bytes // FRAME_SHARE:  # what is not evidence leaves little room for evidence
+        _shorten_frame(wire, query=120, suggestions=2, note=160)
+    packed = choose(_costs(wire, results, texts, under), max_bytes)
+    if results and not packed.kept:
+        _shorten_best(wire, results[0], max_bytes)
+        packed = choose(_costs(wire, results[:1], texts[:1]), max_bytes)
+    if is_guess:
+        results, packed = results[: packed.kept], packed._replace(whole=frozenset())
+    put_under(results, under, packed)
+    return _filled(wire, results, texts, packed, max_bytes)
 
 
 def _costs(
@@ -157,22 +158,6 @@ def _costs(
     )
 
 
-def _under(other: JsonObject) -> Under:
-    short, whole = (
-        (json_length(_less(told)) + 2, utf8_length(render.under(told)) + 1)
-        for told in ({**other, "text": None}, other)
-    )
-    return Under(other["score"], short, (whole[0] - short[0], whole[1] - short[1]))
-
-
-def _less(other: JsonObject) -> JsonObject:
-    """Return a passage that comes under another, as a model reads it."""
-    said = {key: value for key, value in other.items() if key not in FOR_PEOPLE and value not in (None, [])}
-    if "text" in said:
-        del said["snippet"]
-    return {**said, "score": round(other["score"], SCORE_DECIMALS)}
-
-
 def _entry(result: JsonObject) -> tuple[int, int]:
     return json_length(_lean(result)) + 2, utf8_length(render.result(result, result["snippet"])) + 1
 
@@ -182,40 +167,45 @@ def _whole(result: JsonObject, text: str) -> tuple[int, int]:
     return json_length({"text": text}) - json_length({"snippet": result["snippet"]}), more
 
 
+def _under(other: JsonObject) -> Under:
+    short, whole = (
+        (json_length(_lean(told)) + 2, utf8_length(render.under(told)) + 1)
+        for told in ({**other, "text": None}, other)
+    )
+    return Under(other["score"], short, (whole[0] - short[0], whole[1] - short[1]))
+
+
 def _lean(result: JsonObject) -> JsonObject:
-    """Return a result as a model reads it: without empty values, and with either text or snippet."""
-    said = {key: value for key, value in result.items() if key not in FOR_PEOPLE and value not in (None, [])}
-    if not result["more_in_document"]:
-        del said["more_in_document"]
-    if "section" in said:
-        said["section"] = {key: result["section"][key] for key in ("start_line", "end_line", "tokens")}
-    if "more" in said:
-        said["more"] = [_less(other) for other in result["more"]]
-    if "text" in said:
-        said.pop("snippet", None)
-    said["score"] = round(result["score"], SCORE_DECIMALS)
-    if result["passage_score"] == result["score"]:
-        del said["passage_score"]
-    else:
-        said["passage_score"] = round(result["passage_score"], SCORE_DECIMALS)
-    return said
+    """Return a result, or a passage under one, as a model reads it: with either text or snippet, not both."""
+    lean: JsonObject = {
+        key: value for key, value in result.items() if key not in FOR_PEOPLE and value not in (None, [])
+    }
+    if "text" in lean:
+        lean.pop("snippet", None)
+    if not result.get("more_in_document"):
+        lean.pop("more_in_document", None)
+    if "section" in lean:
+        lean["section"] = {key: result["section"][key] for key in ("start_line", "end_line", "tokens")}
+    if "more" in lean:
+        lean["more"] = [_lean(other) for other in result["more"]]
+    if result.get("passage_score") == result["score"]:
+        del lean["passage_score"]
+    for key in lean.keys() & {"score", "passage_score"}:
+        lean[key] = round(lean[key], SCORE_DECIMALS)
+    return lean
 
 
-def _shortened_best(
-    wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str], max_bytes: int
-) -> Packed:
+def _shorten_best(wire: JsonObject, best: JsonObject, max_bytes: int) -> None:
     """Cut the best result and the frame down so that a small budget still holds one citation, if it can.
 
-    Its citation and its confidence stay; the snippet gets the room that is left.
+    Its citation and its confidence stay; the snippet gets the room that is left, and `kb_get` has the rest.
     """
-    best = results[0]
     if _over(wire, best, max_bytes) > utf8_length(best["snippet"]) // 2:
-        best |= _bare(best)
-        _shorten_frame(wire, query=40, suggestions=0, said=70)
+        best |= {"title": _short(best["title"], 40), "file": None, "tags": [], "heading": [], "also_at": []}
+        _shorten_frame(wire, query=40, suggestions=0, note=70)
     # A byte of the snippet may be more in JSON, where it is escaped; what is dropped counts at least once.
     over = max(0, _over(wire, best, max_bytes))
     best["snippet"] = cut_to_bytes(best["snippet"], utf8_length(best["snippet"]) - over)
-    return choose(_costs(wire, results[:1], texts[:1]), max_bytes)
 
 
 def _over(wire: JsonObject, result: JsonObject, max_bytes: int) -> int:
@@ -224,15 +214,28 @@ def _over(wire: JsonObject, result: JsonObject, max_bytes: int) -> int:
     return max(head + entry - max_bytes for head, entry in zip(frame, _entry(result), strict=True))
 
 
-def _bare(result: JsonObject) -> JsonObject:
-    """Return the fields that a small budget leaves out, emptied; `kb_get` has those that matter."""
-    return {
-        "title": _short(result["title"], 40),
-        "file": None,
-        "tags": [],
-        "heading": [],
-        "also_at": [],
+def _shorten_frame(wire: JsonObject, *, query: int, suggestions: int, note: int) -> None:
+    """Shorten the query, the note and the like to so many bytes, and leave so many suggestions."""
+    wire |= {
+        "query": _short(wire["query"], query),
+        "answer": wire["answer"] if suggestions else None,
+        "sources_about": {},
+        "note": _short(wire["note"], note) if wire["note"] else None,
+        "suggestions": [_short(suggestion, 60) for suggestion in wire["suggestions"][:suggestions]],
+        "degraded": [{**part, "reason": _short(part["reason"], note // 2)} for part in wire["degraded"][:3]],
     }
+
+
+def _short(text: str, most: int) -> str:
+    """Return a text cut to so many bytes of JSON or, spelt out, of text; one character may take six."""
+
+    def written(part: str) -> int:
+        return max(json_length(part) - 2, utf8_length(one_line(part)))
+
+    if written(text) <= most:
+        return text
+    cut = cut_to_bytes(text, most - 3)
+    return (cut if written(cut) <= most - 3 else cut_to_bytes(text, most // 6)) + "…"
 
 
 def _filled(
@@ -248,45 +251,10 @@ def _filled(
         "note": with_left_out(wire["note"], LEFT_OUT, len(results) - len(kept)),
     }
     bodies = [render.result(result, result["text"] or result["snippet"]) for result in kept]
-    said = "\n".join([render.answer_head(wire, len(results)), *bodies])
-    fit_linked(
-        wire,
-        lambda wire: (
-            json_length(wire) <= max_bytes
-            and utf8_length(f"{said}\n{render.linked(wire['linked'])}") <= max_bytes
-        ),
-    )
-    return Reply(wire, f"{said}\n{render.linked(wire['linked'])}" if wire["linked"] else said)
+    found = "\n".join([render.answer_head(wire, len(results)), *bodies])
 
+    def text(wire: JsonObject) -> str:
+        return f"{found}\n{render.linked(wire['linked'])}" if wire["linked"] else found
 
-def _slim_frame(wire: JsonObject, max_bytes: int) -> None:
-    """Shorten what is not evidence, when a small budget or a long query leaves little room for evidence."""
-    head = render.answer_head(wire, wire["returned"])
-    if max(json_length(frame_of(wire)), utf8_length(head)) <= max_bytes // FRAME_SHARE:
-        return
-    _shorten_frame(wire, query=120, suggestions=2, said=160)
-
-
-def _shorten_frame(wire: JsonObject, *, query: int, suggestions: int, said: int) -> None:
-    """Shorten the query, the note and the like to so many bytes, and leave so many suggestions."""
-    wire |= {
-        "query": _short(wire["query"], query),
-        "answer": wire["answer"] if suggestions else None,
-        "sources_about": {},
-        "note": _short(wire["note"], said) if wire["note"] else None,
-        "suggestions": [_short(suggestion, 60) for suggestion in wire["suggestions"][:suggestions]],
-        "degraded": [{**part, "reason": _short(part["reason"], said // 2)} for part in wire["degraded"][:3]],
-    }
-
-
-def _short(text: str, most: int) -> str:
-    """Return a text cut to so many bytes of JSON, in which one character may take six."""
-    if _written(text) <= most:
-        return text
-    cut = cut_to_bytes(text, most - 3)
-    return (cut if _written(cut) <= most - 3 else cut_to_bytes(text, most // 6)) + "…"
-
-
-def _written(text: str) -> int:
-    """Return how long a text is in JSON, or where controls are spelt out, whichever is longer."""
-    return max(json_length(text) - 2, utf8_length(one_line(text)))
+    fit_linked(wire, lambda wire: max(json_length(wire), utf8_length(text(wire))) <= max_bytes)
+    return Reply(wire, text(wire))

@@ -29,18 +29,15 @@ FRESHNESS = {
 
 def answer_head(answer: Wire, found: int) -> str:
     """Return the lines above the results of a search; so many were found, whether or not they are here."""
-    count = _count(answer) if found else "no results"
-    doubt = "uncalibrated" if found and answer["calibrated"] is False else ""
-    trust = _trust(answer, doubt) if found else []  # in nothing: the note says why it is empty
-    lines = [" | ".join([count, *trust, f"generation {answer['generation']}"])]
     told = answer["note"] or ""
+    lines = [_verdict(answer) if found else f"no results | generation {answer['generation']}"]
     lines += [
         f"without {part['strategy']}: {part['reason']}"
         for part in answer["degraded"]
         if not part["reason"] or part["reason"] not in told
     ]
-    if answer["note"]:
-        lines.append(f"note: {answer['note']}")
+    if told:
+        lines.append(f"note: {told}")
     if answer["suggestions"]:
         lines.append("try instead: " + "; ".join(answer["suggestions"]))
     if found and answer["answerable"] is False and answer["results"]:
@@ -48,31 +45,60 @@ def answer_head(answer: Wire, found: int) -> str:
     lines += [f"source {name}: {about}" for name, about in answer["sources_about"].items()]
     if answer["results"]:
         lines.append(DATA_NOT_ORDERS)
-    said = answer["answer"]
-    if said:
-        lines += [f"the answer, in {said['citation']}:", f"| {said['text']}"]
+    if span := answer["answer"]:
+        lines += [f"the answer, in {span['citation']}:", f"| {span['text']}"]
     return _text(lines)
+
+
+def _verdict(answer: Wire) -> str:
+    """Return how many results there are, and how far to trust them."""
+    label, score, answerable = answer["confidence"], answer["confidence_score"], answer["answerable"]
+    number = "" if score is None else f"{score:.2f}"
+    about = ", ".join(_known([number, "uncalibrated" if answer["calibrated"] is False else ""]))
+    told = [f"{answer['returned']} of {answer['total_hits']} results"]
+    if label:
+        told.append(f"confidence {label}" + (f" ({about})" if about else ""))
+    if answerable is False:
+        told.append("probably not answerable from these")
+    elif answerable:  # among several that are each unlikely, it may be any
+        told.append("answerable, though no result stands out" if label == "low" else "answerable")
+    return " | ".join([*told, f"generation {answer['generation']}"])
 
 
 def result(hit: Wire, body: str) -> str:
     """Return one result with its passage, or with the snippet of it."""
-    about = _known(
-        [
-            _place(hit),
-            _score(hit),
-            _votes(hit),
-            _section(hit),
-            _more(hit),
-            FRESHNESS.get(hit["freshness"] or "", ""),
-        ]
-    )
-    lines = ["", f"[{hit['rank']}] {hit['citation']} | " + " | ".join(about)]
+    section, further = hit.get("section"), hit["more_in_document"]
+    about = [
+        _place(hit),
+        _score(hit),
+        "found by " + ", ".join(hit["found_by"]),
+        f"section {section['start_line']}-{section['end_line']}, {section['tokens']} tokens"
+        if section
+        else "",
+        f"{further} more in this document" if further else "",
+        FRESHNESS.get(hit["freshness"] or "", ""),
+    ]
+    lines = ["", " | ".join([f"[{hit['rank']}] {hit['citation']}", *_known(about)])]
     lines += [f"! {warning}" for warning in hit["warnings"]]
     if hit["superseded_by"]:
         lines.append(f"superseded by {hit['superseded_by']}")
     if hit["also_at"]:
         lines.append("same text at: " + ", ".join(hit["also_at"]))
     return "\n".join([f"{_text(lines)}\n{quoted(body)}", *map(under, hit.get("more") or ())])
+
+
+def _place(hit: Wire) -> str:
+    """Return where a result is in its document; one that is sent leaves out what is empty."""
+    heading: Sequence[str] = hit.get("heading") or ()
+    return " > ".join(dict.fromkeys([hit["title"], *heading]))
+
+
+def _score(hit: Wire) -> str:
+    """Return how far to trust a result, and the passage alone, where its document has a better one."""
+    if not hit["confidence"]:
+        return ""
+    score, alone = f"{hit['score']:.2f}", f"{hit['passage_score']:.2f}"
+    return f"{hit['confidence']} {score}" + ("" if alone == score else f", this passage alone {alone}")
 
 
 def under(other: Wire) -> str:
@@ -141,13 +167,34 @@ def sync(report: Wire) -> str:
 
 def listing(listed: Wire) -> str:
     """Return sources, or the documents of one."""
-    rows = listed["documents"] if listed["documents"] is not None else listed["sources"]
-    show = _source if listed["documents"] is None else _document
-    lines = [show(row) for row in rows]
+    documents = listed["documents"]
+    lines = [_source(row) for row in listed["sources"]]
+    if documents is not None:
+        lines = [
+            " | ".join(_known([row["path"], row["title"], row["type"], row["document_id"], _tags(row)]))
+            for row in documents
+        ]
     if listed["next_cursor"]:
         lines.append(f"there is more ({listed['total']} in all): next_cursor {listed['next_cursor']}")
-    empty = "no documents" if listed["documents"] is not None else "nothing yet: kb_add_source adds a folder"
+    empty = "no documents" if documents is not None else "nothing yet: kb_add_source adds a folder"
     return _text(lines) or empty
+
+
+def _source(row: Wire) -> str:
+    about = [
+        f"{row['source']} ({row['path'] or row['kind']})",
+        row["about"],
+        f"{row['documents']} documents",
+        f"{row['chunks']} chunks",
+        f"synced {row['synced_at'] or 'never'}",
+        _tags(row),
+        "untrusted" if row["trust"] == "untrusted" else "",
+    ]
+    return " | ".join(_known(about))
+
+
+def _tags(row: Wire) -> str:
+    return "tags: " + ", ".join(row["tags"]) if row.get("tags") else ""
 
 
 def stats(state: Wire) -> str:
@@ -168,78 +215,6 @@ def stats(state: Wire) -> str:
 def _text(lines: Iterable[str]) -> str:
     """Return lines as they are told: what is in a line cannot begin another."""
     return "\n".join(map(one_line, lines))
-
-
-def _count(answer: Wire) -> str:
-    return f"{answer['returned']} of {answer['total_hits']} results"
-
-
-def _trust(answer: Wire, doubt: str) -> list[str]:
-    label, score, answerable = answer["confidence"], answer["confidence_score"], answer["answerable"]
-    about = ", ".join(_known([f"{score:.2f}" if score is not None else "", doubt]))
-    said = [f"confidence {label}" + (f" ({about})" if about else "")] if label else []
-    if answerable is not None:
-        said.append(_answerable(label) if answerable else "probably not answerable from these")
-    return said
-
-
-def _answerable(label: str) -> str:
-    """Return that the answer is likely there; among several that are each unlikely, it may be any."""
-    return "answerable, though no result stands out" if label == "low" else "answerable"
-
-
-def _place(hit: Wire) -> str:
-    """Return where a result is in its document; one that is sent leaves out what is empty."""
-    heading: Sequence[str] = hit.get("heading") or ()
-    return " > ".join(dict.fromkeys([hit["title"], *heading]))
-
-
-def _score(hit: Wire) -> str:
-    """Return how far to trust a result, and the passage alone, where its document has a better one."""
-    if not hit["confidence"]:
-        return ""
-    score, alone = f"{hit['score']:.2f}", f"{hit['passage_score']:.2f}"
-    return f"{hit['confidence']} {score}" + ("" if alone == score else f", this passage alone {alone}")
-
-
-def _votes(hit: Wire) -> str:
-    return "found by " + ", ".join(hit["found_by"])
-
-
-def _section(hit: Wire) -> str:
-    section = hit.get("section")
-    if not section:
-        return ""
-    return f"section {section['start_line']}-{section['end_line']}, {section['tokens']} tokens"
-
-
-def _more(hit: Wire) -> str:
-    return f"{hit['more_in_document']} more in this document" if hit["more_in_document"] else ""
-
-
-def _source(row: Wire) -> str:
-    about = [
-        f"{row['documents']} documents",
-        f"{row['chunks']} chunks",
-        f"synced {row['synced_at'] or 'never'}",
-    ]
-    return " | ".join(
-        _known(
-            [f"{row['source']} ({row['path'] or row['kind']})", row["about"], *about, _tags(row), _doubt(row)]
-        )
-    )
-
-
-def _document(row: Wire) -> str:
-    return " | ".join(_known([row["path"], row["title"], row["type"], row["document_id"], _tags(row)]))
-
-
-def _tags(row: Wire) -> str:
-    return "tags: " + ", ".join(row["tags"]) if row.get("tags") else ""
-
-
-def _doubt(row: Wire) -> str:
-    return "untrusted" if row["trust"] == "untrusted" else ""
 
 
 def _known(parts: Iterable[str]) -> list[str]:

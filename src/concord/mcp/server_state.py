@@ -15,10 +15,10 @@ import os
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -51,70 +51,53 @@ REPEATED_S = 60.0  # the same note again within this time is the same call, sent
 CLOSING_S = 2.0  # how long running work may take to stop when the server ends
 
 
-class Total(Struct):
-    """How many calls there were, and how long they took together."""
-
-    calls: int = 0
-    ms: float = 0.0
-
-
 class Latencies:
-    """How long recent calls of each organisation took."""
+    """How long calls of each organisation took."""
 
     def __init__(self) -> None:
-        self._totals: dict[tuple[str, str], Total] = defaultdict(Total)
-        self._took_ms: dict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+        self._recent_ms: dict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+        self._totals: dict[tuple[str, str], tuple[int, float]] = {}
 
     def add(self, org: str, tool: str, took_ms: float) -> None:
         """Remember a call."""
-        self._took_ms[org, tool].append(took_ms)
-        total = self._totals[org, tool]
-        total.calls, total.ms = total.calls + 1, total.ms + took_ms
+        self._recent_ms[org, tool].append(took_ms)
+        calls, total_ms = self.total(org, tool)
+        self._totals[org, tool] = calls + 1, total_ms + took_ms
 
-    def total(self, org: str, tool: str) -> Total:
-        """Return what all calls of a tool came to."""
-        return self._totals[org, tool]
+    def total(self, org: str, tool: str) -> tuple[int, float]:
+        """Return how many calls of a tool there were, and how many milliseconds they took together."""
+        return self._totals.get((org, tool), (0, 0.0))
 
     def summary(self, org: str) -> dict[str, dict[str, float]]:
         """Return for each tool how many calls are remembered, the median and the 95th percentile."""
-        calls = list(self._took_ms.items())  # at once: other threads add to it
-        return {tool: _summary(took) for (caller, tool), took in calls if caller == org}
-
-
-class RecentNote:
-    """The note that one call has kept; a call with the same arguments waits for its turn."""
-
-    def __init__(self) -> None:
-        self.turn = threading.Lock()
-        self.document: Document | None = None
-        self.asked_at = 0.0
+        calls = list(self._recent_ms.items())  # at once: other threads add to it
+        return {
+            tool: {"calls": len(took), **{name: round(ms, 2) for name, ms in percentiles(took).items()}}
+            for (caller, tool), took in calls
+            if caller == org
+        }
 
 
 class RecentNotes:
     """Notes kept a moment ago: a call sent again, because its answer was lost, keeps no second one."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._recent: dict[Hashable, RecentNote] = {}
+    def __init__(self) -> None:
+        self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._kept: defaultdict[str, dict[Hashable, tuple[float, Document]]] = defaultdict(dict)
 
-    @contextmanager
-    def turn(self, key: Hashable) -> Iterator[RecentNote]:
-        """Give what the same call has kept, if anything, to this call alone: calls sent at once keep one."""
-        with self._lock:
-            now = self._clock()
-            self._recent = {
-                known: note
-                for known, note in self._recent.items()
-                if now - note.asked_at < REPEATED_S or note.turn.locked()
-            }
-            recent = self._recent.setdefault(key, RecentNote())
-            recent.asked_at = now
-        with recent.turn:
-            try:
-                yield recent
-            finally:
-                recent.asked_at = self._clock()  # of a call that waited for long, too
+    def kept_once(
+        self, org: str, call: Hashable, keep: Callable[[], Document], is_same: Callable[[Document], bool]
+    ) -> tuple[Document, bool]:
+        """Return what the same call kept, if it still says so, or else keep it; and whether it is new."""
+        with self._turns[org]:  # calls sent at once keep one
+            now = time.monotonic()
+            recent = {key: note for key, note in self._kept[org].items() if now - note[0] < REPEATED_S}
+            self._kept[org] = recent
+            if call in recent and is_same(recent[call][1]):
+                return recent[call][1], False
+            document = keep()
+            recent[call] = (time.monotonic(), document)
+            return document, True
 
 
 class ServerState(Struct):
@@ -122,10 +105,20 @@ class ServerState(Struct):
 
     bases: Bases
     roots: tuple[Root, ...] = ()
+    org: str = ""  # of calls without a token; that of the settings if it is empty
+    owns_bases: bool = True  # and closes them at its end
     jobs: Jobs = field(default_factory=Jobs)
     latencies: Latencies = field(default_factory=Latencies)
     notes: RecentNotes = field(default_factory=RecentNotes)
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    def name_of(self, org: str | None) -> str:
+        """Return the name of an organisation; None is our own."""
+        return org or self.org or str(self.bases.settings["org"])
+
+    def base_of(self, org: str | None) -> KnowledgeBase:
+        """Return the knowledge base of an organisation; None is our own."""
+        return self.bases.of(self.name_of(org))
 
     async def in_thread(self, work: Callable[[], T], limit_s: float, late: str = "") -> T:
         """Do blocking work in a thread of its own, and wait for it no longer than `limit_s`.
@@ -139,7 +132,7 @@ class ServerState(Struct):
         has_begun = False
         try:
             async with asyncio.timeout(limit_s), self.places:
-                with self.bases.calls.counted():
+                with self.bases.counted():
                     has_begun = True
                     return await _threaded(work)
         except TimeoutError as fault:
@@ -148,34 +141,23 @@ class ServerState(Struct):
 
     def close(self) -> None:
         """Stop what is running and close the knowledge bases."""
-        if self.jobs.close(CLOSING_S):
+        if self.jobs.close(CLOSING_S) and self.owns_bases:
             self.bases.close()
 
 
 async def _threaded(work: Callable[[], T]) -> T:
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()  # so that nobody who gives up can cancel it
 
     def run() -> None:
         try:
-            result = work()
+            done.set_result(work())
         except BaseException as fault:  # handed to whoever waits
-            _hand_over(loop, done, partial(done.set_exception, fault))
-        else:
-            _hand_over(loop, done, partial(done.set_result, result))
+            done.set_exception(fault)
 
     # In the caller's context, which may say in which folder its client works.
     threading.Thread(target=copy_context().run, args=(run,), name="call", daemon=True).start()
-    return await done
-
-
-def _hand_over(loop: asyncio.AbstractEventLoop, done: asyncio.Future[T], give: Callable[[], object]) -> None:
-    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-        loop.call_soon_threadsafe(lambda: None if done.done() else give())
-
-
-def _summary(took: Collection[float]) -> dict[str, float]:
-    return {"calls": len(took), **{name: round(ms, 2) for name, ms in percentiles(took).items()}}
+    return await asyncio.wrap_future(done)
 
 
 class Bases:
@@ -183,38 +165,48 @@ class Bases:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.own: str = settings["org"]
-        self.calls = Calls()
         self._opened: dict[str, KnowledgeBase] = {}
         self._warming: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
+        self._working = self._begun = 0  # calls that are worked on, and all that ever were
+        self._ended = threading.Event()
 
-    def of(self, org: str | None = None) -> KnowledgeBase:
-        """Return the knowledge base of an organisation; None is our own."""
-        org = self.name_of(org)
+    def of(self, org: str) -> KnowledgeBase:
+        """Return the knowledge base of an organisation."""
         with self._lock:
             if org not in self._opened:
                 self._opened[org] = KnowledgeBase(self.settings, org=org)
             return self._opened[org]
 
-    def name_of(self, org: str | None) -> str:
-        """Return the name of an organisation; None is our own."""
-        return org or self.own
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a call while it is worked on."""
+        with self._lock:
+            self._working, self._begun = self._working + 1, self._begun + 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._working -= 1
 
-    def warm_in_background(self, org: str | None = None, *, again: bool = False) -> None:
+    def warm_in_background(self, org: str, *, again: bool = False) -> None:
         """Begin to load the model, once, when no call is being worked on; nobody waits for it.
 
         With `again`, also if that was done before: another process may have switched to another model since.
         """
-        org = self.name_of(org)
         if org not in self._warming or (again and not self._warming[org].is_alive()):
             thread = threading.Thread(target=self._warm, args=(org,), name="warm", daemon=True)
             self._warming[org] = thread
             thread.start()
 
+    def wait_while_warming(self, org: str) -> None:
+        """Wait for a model that is being loaded, so that the time a search may take begins after it."""
+        if thread := self._warming.get(org):
+            thread.join(BUSY_S)
+
     def close(self) -> None:
         """Close what was opened, but for a model that is being loaded: that cannot be stopped, only left."""
-        self.calls.end()
+        self._ended.set()
         for thread in self._warming.values():
             thread.join(LOADING_S)
         with self._lock:
@@ -228,48 +220,17 @@ class Bases:
         try:
             knowledge = self.of(org)
             _ = knowledge.generation
-            if self.calls.wait_for_quiet():
+            self._wait_for_quiet()
+            if not self._ended.is_set():
                 knowledge.warm()
         except KBError as fault:  # each search says it as well, in `degraded`
             log.warning("the model cannot be loaded: %s", fault.message)
 
-
-class Calls:
-    """How many calls are being worked on, so that heavy work can wait for a quiet moment."""
-
-    def __init__(self) -> None:
-        self._running = 0
-        self._ended = False
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Count a call while it is worked on."""
-        self._count(1)
-        try:
-            yield
-        finally:
-            self._count(-1)
-
-    def wait_for_quiet(self, quiet_s: float = QUIET_S, most_s: float = BUSY_S) -> bool:
-        """Wait for `quiet_s` without a call, but no longer than `most_s`; return False if the server ends."""
-        until = time.monotonic() + most_s
-        with self._changed:
-            while time.monotonic() < until and not self._ended:
-                if not self._changed.wait(quiet_s) and not self._running:
-                    break
-            return not self._ended
-
-    def end(self) -> None:
-        """Let whoever waits go: there will be no more calls."""
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-
-    def _count(self, change: int) -> None:
-        with self._changed:
-            self._running += change
-            self._changed.notify_all()
+    def _wait_for_quiet(self) -> None:
+        for _ in range(int(BUSY_S / QUIET_S)):
+            begun = self._begun
+            if self._ended.wait(QUIET_S) or not (self._working or self._begun > begun):
+                return
 
 
 class Root(NamedTuple):
@@ -285,8 +246,11 @@ def allowed_roots(configured: str, started_in: Path | None, org: str) -> tuple[R
     Raises:
         NotFound: a configured one does not exist.
     """
-    given = [_configured(part) for part in configured.split(os.pathsep) if part.strip()]
-    return (*given, *(Root(folder, org) for folder in _working_folder(started_in)))
+    entries = [without_org(part) for part in configured.split(os.pathsep) if part.strip()]
+    roots = [Root(absolute_path(path), only_of) for only_of, path in entries]
+    if started_in is not None and (folder := started_in.resolve()) != Path(folder.anchor):
+        roots.append(Root(folder, org))
+    return tuple(roots)
 
 
 def roots_of(org: str, roots: Sequence[Root]) -> tuple[Path, ...]:
@@ -298,41 +262,20 @@ def permitted(path: str, roots: Sequence[Path]) -> Path:
     """Return a path that may be indexed, without links; a relative one is looked for under each root in turn.
 
     Raises:
-        NotAllowed: it lies outside.
+        NotAllowed: it lies outside. Nobody learns whether something outside is there.
         NotFound: there is nothing there.
     """
     if "\0" in path:
         raise BadValue("a path cannot hold a null character", hint="give the path of a folder or file")
     given = Path(os.path.expanduser(path))  # unlike Path's own, it leaves an unknown ~name as it is
-    for found in _existing(root / given for root in roots):
-        if any(found.is_relative_to(root) for root in roots):
-            return found
-    raise _refusal(path, given, roots)
-
-
-def _configured(entry: str) -> Root:
-    org, path = without_org(entry)
-    return Root(absolute_path(path), org)
-
-
-def _existing(candidates: Iterable[Path]) -> Iterator[Path]:
-    for candidate in candidates:
-        try:
-            yield absolute_path(candidate)
-        except NotFound:
-            continue
-
-
-def _refusal(path: str, given: Path, roots: Sequence[Path]) -> NotAllowed | NotFound:
-    """Say that it is not there, or outside; nobody learns whether something outside is there."""
+    for candidate in (root / given for root in roots):
+        with suppress(NotFound):
+            found = absolute_path(candidate)
+            if any(found.is_relative_to(root) for root in roots):
+                return found
     allowed = ", ".join(map(str, roots)) or "none"
     if any(Path(os.path.normpath(root / given)).is_relative_to(root) for root in roots):
-        return NotFound(
+        raise NotFound(
             f"there is no {path!r} in the folders that may be indexed", hint=f"they are: {allowed}"
         )
-    return NotAllowed(f"{path!r} is outside the folders that may be indexed ({allowed})", hint=SET_ROOTS)
-
-
-def _working_folder(started_in: Path | None) -> Iterator[Path]:
-    if started_in is not None and (folder := started_in.resolve()) != Path(folder.anchor):
-        yield folder
+    raise NotAllowed(f"{path!r} is outside the folders that may be indexed ({allowed})", hint=SET_ROOTS)

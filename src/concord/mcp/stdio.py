@@ -1,7 +1,7 @@
 """MCP over stdin and stdout, for the client that starts us. stdout carries the protocol and nothing else.
 
 A line that is no JSON-RPC is answered as the protocol has it, and the connection lives on. When the client
-goes away, so do we, quietly.
+goes away, so do we, quietly. The SDK's own way of reading drops what it cannot read without a word.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeAlias, cast
+from collections.abc import AsyncIterable, Callable
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import anyio
-from anyio.streams.memory import MemoryObjectSendStream
-from mcp.server.stdio import stdio_server
-from mcp.shared._stream_protocols import ReadStream, WriteStream
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_PARAMS,
@@ -24,146 +22,135 @@ from mcp_types import (
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
-    JSONRPCNotification,
+    JSONRPCMessage,
+    jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
 
+from concord.core.config import Settings
 from concord.core.leaving import leave
-from concord.mcp.server import KnowledgeServer
+from concord.mcp.server import KnowledgeServer, build
+from concord.mcp.server_state import Bases, ServerState, allowed_roots
+from concord.parts import check_places
 from concord.text.clean import encodable
 
-Received: TypeAlias = ReadStream[SessionMessage | Exception]
-Sender: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
+Messages: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
+Answers: TypeAlias = MemoryObjectSendStream[SessionMessage]
 
-# The method of a notification that replaces a refused line; `stdio` answers it. No client can guess its name.
-REFUSED = f"concord/refused/{os.urandom(8).hex()}"
-MOST_NESTED = 200  # as deep as the SDK reads
+MOST_NESTED = 200  # as deep as what is behind us reads
 # Strings, in which brackets are only characters, and brackets; a string that is not closed goes to the end.
 _PARTS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 NOTIFICATIONS = "notifications/"  # how their methods begin
-STDIN = 0
+NO_MESSAGE = "the line is JSON but not a JSON-RPC 2.0 request, notification or response"
 
 
-def run(server: KnowledgeServer) -> None:
-    """Serve until stdin ends, nobody reads stdout any more, or the process is interrupted."""
+class Refused(Exception):
+    """A line that is answered with an error, here."""
+
+    def __init__(self, code: int, message: str, number: str | int | None = None) -> None:
+        super().__init__(message)
+        self.answer = JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=message))
+
+
+def over_stdio(settings: Settings, started_in: Path) -> None:
+    """Serve the client that started us, until stdin ends, nobody reads stdout, or we are interrupted.
+
+    Raises:
+        BadValue, UnknownName, MissingExtra: with such settings no store could ever be opened.
+        NotFound: a folder of `mcp.roots` does not exist.
+    """
+    check_places(settings)
+    roots = allowed_roots(settings["mcp.roots"], started_in, settings["org"])
+    server = build(ServerState(Bases(settings), roots))
+    lines, out = _claimed(0, "r"), _claimed(1, "w")
+
+    async def session() -> None:
+        await serve(server, anyio.wrap_file(lines), anyio.wrap_file(out), leave)
+
     try:
-        anyio.run(_serve, server)
+        anyio.run(session)
     except* BrokenPipeError:  # the client did not wait for its last answers
         pass
+    leave()
 
 
-async def _serve(server: KnowledgeServer) -> None:
-    with _claimed_stdin() as lines:
-        await serve(server, lines, None, leave)
+def _claimed(number: int, mode: str) -> Any:
+    """Return a standard stream for ourselves: whatever we load or start has nothing in its place."""
+    wire, nowhere = os.dup(number), os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
+    # Never closed: at the end a thread may still wait for a line there.
+    return open(wire, mode, encoding="utf-8", errors="replace", closefd=False)
 
 
 async def serve(
     server: KnowledgeServer,
     lines: AsyncIterable[str],
-    out: anyio.AsyncFile[str] | None,
+    out: anyio.AsyncFile[str],
     give_up: Callable[[], object],
 ) -> None:
-    """Serve whoever sends lines; without `out`, answers go to stdout.
+    """Serve whoever sends lines.
 
-    When a write fails, or somebody presses Control-C, `give_up` ends the waiting for a next line: a thread of
-    the SDK does that, and would keep us alive for it.
+    When a write fails, or somebody presses Control-C, `give_up` ends the waiting for a next line: a thread
+    does that, and would keep us alive for it.
     """
-    # The SDK's own run_stdio_async drops what it cannot read without a word, and offers no place to answer.
-    lowlevel, vetted_lines = server._lowlevel_server, cast("anyio.AsyncFile[str]", _vetted(lines))
-    passed, inbox = anyio.create_memory_object_stream[SessionMessage | Exception]()
-    async with (
-        stdio_server(stdin=vetted_lines, stdout=out) as (read, write),
-        anyio.create_task_group() as tasks,
-    ):
-        tasks.start_soon(_pass_on, read, write, passed)
+    lowlevel = server._lowlevel_server
+    messages, inbox = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    answers, outbox = anyio.create_memory_object_stream[SessionMessage]()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_receive, lines, messages, answers.clone())
+        tasks.start_soon(_answer, outbox, out)
         try:
-            await lowlevel.run(inbox, write, lowlevel.create_initialization_options())
+            async with inbox, answers:
+                await lowlevel.run(inbox, answers, lowlevel.create_initialization_options())
         except anyio.get_cancelled_exc_class():
             give_up()
             raise
 
 
-@contextmanager
-def _claimed_stdin() -> Iterator[Any]:
-    """Give the client's lines; whatever we start finds nothing on its stdin."""
-    wire = os.dup(STDIN)
-    nowhere = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nowhere, STDIN)
-    os.close(nowhere)
+async def _receive(lines: AsyncIterable[str], messages: Messages, answers: Answers) -> None:
+    async with messages, answers:
+        async for line in lines:
+            try:
+                await messages.send(SessionMessage(message_of(line)))
+            except Refused as refused:
+                await answers.send(SessionMessage(refused.answer))
+
+
+async def _answer(outbox: MemoryObjectReceiveStream[SessionMessage], out: anyio.AsyncFile[str]) -> None:
+    async for answer in outbox:
+        await out.write(answer.message.model_dump_json(by_alias=True, exclude_unset=True) + "\n")
+        await out.flush()
+
+
+def message_of(line: str) -> JSONRPCMessage:
+    """Return the message of a line, with lone surrogates replaced.
+
+    Raises:
+        Refused: it is none, or one that cannot be carried out.
+    """
+    shallow = _without_inner_parts(line)
     try:
-        # Never closed: at the end a thread may still wait for a line there.
-        stream = open(wire, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
-        yield anyio.wrap_file(stream)
-    finally:
-        os.dup2(wire, STDIN)
-
-
-async def _pass_on(read: Received, write: WriteStream[SessionMessage], to: Sender) -> None:
-    """Pass on the messages of a client; a line that is no message is answered here."""
-    async with to:
-        async for item in read:
-            complaint = _complaint(item) if isinstance(item, Exception) else _reply_to_refused(item)
-            if complaint is None:
-                await to.send(item)
-            else:
-                await write.send(SessionMessage(complaint))
-
-
-def _reply_to_refused(item: SessionMessage) -> JSONRPCError | None:
-    """Return what to answer a line with that was refused before the SDK saw it; None for all others."""
-    message = item.message
-    if not isinstance(message, JSONRPCNotification) or message.method != REFUSED:
-        return None
-    assert message.params is not None
-    told = ErrorData(code=message.params["code"], message=message.params["message"])
-    return JSONRPCError(jsonrpc="2.0", id=message.params["id"], error=told)
-
-
-def _complaint(fault: Exception) -> JSONRPCError:
-    """Return the protocol's error for a line that could not be read."""
-    unreadable = not isinstance(fault, ValidationError) or fault.errors()[0]["type"] == "json_invalid"
-    if unreadable:
-        error = ErrorData(
-            code=PARSE_ERROR, message="the line is not JSON; send one JSON-RPC message on each line"
-        )
-    else:
-        error = ErrorData(
-            code=INVALID_REQUEST,
-            message="the line is JSON but not a JSON-RPC 2.0 request, notification or response",
-        )
-    return JSONRPCError(jsonrpc="2.0", id=None, error=error)
-
-
-async def _vetted(lines: AsyncIterable[str]) -> AsyncIterator[str]:
-    """Yield the lines of a client, mended so that the SDK can read them, or answered here."""
-    async for line in lines:
-        yield vetted(line)
-
-
-def vetted(line: str) -> str:
-    """Return a line for the SDK: as it is, with lone surrogates replaced, or replaced by an error."""
-    if line.count("[") + line.count("{") > MOST_NESTED and (shallow := _too_deep(line)) is not None:
-        line, is_deep = shallow, True
-    else:
-        is_deep = False
+        said = json.loads(shallow or line)
+    except ValueError as fault:
+        raise Refused(PARSE_ERROR, "the line is not JSON; send one JSON-RPC message on each line") from fault
+    if isinstance(said, dict) and ("method" in said or not said.keys() & {"result", "error"}):
+        _check_request(said)
+        if shallow and "id" in said:
+            message = f"the request is nested too deeply: at most {MOST_NESTED} levels"
+            raise Refused(INVALID_REQUEST, message, _id(said))
+    if "\\u" in line:  # lone surrogates come from programs that cut a text by its length
+        said = json.loads(encodable(json.dumps(said, ensure_ascii=False)))
     try:
-        said = json.loads(line)
-    except ValueError:
-        return line  # the SDK says so, too
-    if not isinstance(said, dict) or ("method" not in said and said.keys() & {"result", "error"}):
-        return line  # no request, or an answer to one of ours: its id is none of the client's
-    refusal = _refusal(said)
-    if refusal is None and is_deep and "id" in said:
-        refusal = INVALID_REQUEST, f"the request is nested too deeply: at most {MOST_NESTED} levels"
-    if refusal is not None:
-        code, message = refusal
-        params = {"id": _id(said), "code": code, "message": message}
-        return json.dumps({"jsonrpc": "2.0", "method": REFUSED, "params": params})
-    return _mended(line, said)
+        return jsonrpc_message_adapter.validate_python(said, by_name=False)
+    except ValidationError as fault:
+        raise Refused(INVALID_REQUEST, NO_MESSAGE) from fault
 
 
-def _too_deep(line: str) -> str | None:
+def _without_inner_parts(line: str) -> str | None:
     """Return a line without its inner parts if it is nested too deep to be read; else None."""
+    if line.count("[") + line.count("{") <= MOST_NESTED:
+        return None
     depth, deepest, kept, after = 0, 0, [], 0
     for part in _PARTS.finditer(line):
         if part[0] in "[{":
@@ -177,23 +164,18 @@ def _too_deep(line: str) -> str | None:
     return "".join([*kept, line[after:]]) if deepest > MOST_NESTED else None
 
 
-def _refusal(said: dict[str, Any]) -> tuple[int, str] | None:
-    """Return the error for a message that has an id and cannot be carried out."""
-    method = said.get("method")
-    if "id" not in said or _is_notification(said):
-        return None
-    if _id(said) is None:
-        return INVALID_REQUEST, "the id of a request must be a string or an integer"
+def _check_request(said: dict[str, Any]) -> None:
+    """Refuse a message that has an id and cannot be carried out, under that id."""
+    method, number = said.get("method"), _id(said)
+    # Some programs write null for the id that a notification has not.
+    if "id" not in said or (said["id"] is None and str(method).startswith(NOTIFICATIONS)):
+        return
+    if number is None:
+        raise Refused(INVALID_REQUEST, "the id of a request must be a string or an integer")
     if said.get("jsonrpc") != "2.0" or not isinstance(method, str):
-        return INVALID_REQUEST, "the line is JSON but not a JSON-RPC 2.0 request, notification or response"
+        raise Refused(INVALID_REQUEST, NO_MESSAGE, number)
     if not isinstance(said.get("params"), dict | None):
-        return INVALID_PARAMS, "params must be an object"
-    return None
-
-
-def _is_notification(said: dict[str, Any]) -> bool:
-    """Whether a message wants no answer, though it has an id: some programs write null for none."""
-    return said["id"] is None and str(said.get("method")).startswith(NOTIFICATIONS)
+        raise Refused(INVALID_PARAMS, "params must be an object", number)
 
 
 def _id(said: dict[str, Any]) -> str | int | None:
@@ -202,12 +184,3 @@ def _id(said: dict[str, Any]) -> str | int | None:
     if isinstance(given, str):
         return given if given == encodable(given) else None
     return given if isinstance(given, int) and not isinstance(given, bool) else None
-
-
-def _mended(line: str, said: dict[str, Any]) -> str:
-    """Return a line without lone surrogates, which come from programs that cut a text by its length."""
-    if "\\u" not in line:
-        return line
-    text = json.dumps(said, ensure_ascii=False)
-    mended = encodable(text)
-    return line if mended == text else mended

@@ -44,143 +44,90 @@ def by_name(schema: Schema) -> Schema:
     return {"type": "object", "additionalProperties": schema}
 
 
-def record(**keys: Schema) -> Schema:
-    """Return the schema of an object that always has these keys; more may be added."""
-    return {"type": "object", "properties": keys, "required": list(keys)}
+# What is under a key, wherever it is; `record` is given what is otherwise in one place.
+NAMED: tuple[tuple[Schema, str], ...] = (
+    (TEXT, "about citation confidence document_id file freshness kind label metric mode model notice org"),
+    (TEXT, "path provider query reason snippet source source_id stage status store strategy superseded_by"),
+    (TEXT, "text title type via"),
+    (NUMBER, "p50 p95 passage_score score search_time_ms"),
+    (COUNT, "added calls changed chunks dimension documents documents_deleted done embedded end_line"),
+    (COUNT, "failed_total generation more_in_document page pending rank removed renamed returned reused"),
+    (COUNT, "sources start_line tokens total total_hits unchanged vectors vectors_deleted"),
+    (maybe(TEXT), "after before degraded fusion next_cursor note query_type"),
+    (maybe(NUMBER), "confidence_score"),
+    (maybe(COUNT), "end_column start_column"),
+    (maybe(YES_NO), "answerable calibrated"),
+    (several(TEXT), "also_at backlinks found_by heading links problems strategies_matched suggestions tags"),
+    (several(TEXT), "warnings"),
+    (by_name(COUNT), "omitted skipped types"),
+    (by_name(NUMBER), "agreement_scores timings_ms"),
+    (YES_NO, "model_warm"),
+    ({"enum": ["done", "running"]}, "state"),
+)
+KEYS: dict[str, Schema] = {key: schema for schema, keys in NAMED for key in keys.split()}
 
 
-def each(schema: Schema, names: str) -> dict[str, Schema]:
-    """Return several keys that have the same schema."""
-    return dict.fromkeys(names.split(), schema)
+def record(keys: str, rarely: str = "", **otherwise: Schema) -> Schema:
+    """Return the schema of an object that always has these keys, and rarely others; more may be added."""
+    known = {**KEYS, **otherwise}
+    properties = {key: known[key] for key in (*keys.split(), *rarely.split())}
+    return {"type": "object", "properties": properties, "required": keys.split()}
 
 
-def or_absent(schema: Schema, **keys: Schema) -> Schema:
-    """Return the schema of an object with further keys, which are left out where there is nothing to say."""
-    return {**schema, "properties": {**schema["properties"], **keys}}
-
-
-RESULT = or_absent(
-    record(
-        rank=COUNT,
-        **each(TEXT, "path title"),
-        score=NUMBER,
-        **each(TEXT, "source type document_id citation"),
-        found_by=several(TEXT),
+RESULT = record(
+    "rank path title score source type document_id citation found_by",
+    "snippet text passage_score tags file page heading confidence freshness superseded_by also_at warnings"
+    " more_in_document section more",
+    section=record("start_line end_line tokens"),
+    more=several(record("citation score")),
+)
+ANSWER = record(
+    "query mode query_type fusion org confidence confidence_score answerable answer calibrated"
+    " strategies_matched degraded note suggestions returned total_hits omitted generation search_time_ms"
+    " timings_ms sources_about results linked agreement_scores",
+    "notice",
+    confidence=maybe(TEXT),
+    answer=maybe(
+        record("text rank citation start_line end_line start_column end_column page", page=maybe(COUNT))
     ),
-    **each(TEXT, "snippet text"),
-    passage_score=NUMBER,
-    tags=several(TEXT),
-    file=TEXT,
-    page=COUNT,
-    heading=several(TEXT),
-    **each(TEXT, "confidence freshness superseded_by"),
-    **each(several(TEXT), "also_at warnings"),
-    more_in_document=COUNT,
-    section=record(start_line=COUNT, end_line=COUNT, tokens=COUNT),
-    more=several(record(citation=TEXT, score=NUMBER)),
+    degraded=several(record("strategy reason")),
+    sources_about=by_name(TEXT),
+    results=several(RESULT),
+    linked=several(record("citation via kind title snippet document_id warnings")),
 )
-SPAN = record(
-    text=TEXT,
-    rank=COUNT,
-    citation=TEXT,
-    **each(COUNT, "start_line end_line"),
-    **each(maybe(COUNT), "start_column end_column page"),
-)
-LINKED = record(
-    citation=TEXT,
-    via=TEXT,
-    kind=TEXT,
-    title=TEXT,
-    snippet=TEXT,
-    document_id=TEXT,
-    warnings=several(TEXT),
-)
-ANSWER = or_absent(
-    record(
-        **each(TEXT, "query mode"),
-        **each(maybe(TEXT), "query_type fusion"),
-        org=TEXT,
-        confidence=maybe(TEXT),
-        confidence_score=maybe(NUMBER),
-        answerable=maybe(YES_NO),
-        answer=maybe(SPAN),
-        calibrated=maybe(YES_NO),
-        strategies_matched=several(TEXT),
-        degraded=several(record(**each(TEXT, "strategy reason"))),
-        note=maybe(TEXT),
-        suggestions=several(TEXT),
-        **each(COUNT, "returned total_hits"),
-        omitted=by_name(COUNT),
-        generation=COUNT,
-        search_time_ms=NUMBER,
-        timings_ms=by_name(NUMBER),
-        sources_about=by_name(TEXT),
-        results=several(RESULT),
-        linked=several(LINKED),
-        agreement_scores=by_name(NUMBER),
-    ),
-    notice=TEXT,
-)
-PAGE = or_absent(
-    record(
-        **each(TEXT, "notice citation path"),
-        file=maybe(TEXT),
-        **each(TEXT, "title source type"),
-        tags=several(TEXT),
-        document_id=TEXT,
-        **each(COUNT, "start_line end_line"),
-        **each(maybe(COUNT), "start_column end_column"),
-        pages=maybe(several(COUNT)),
-        heading=several(TEXT),
-        **each(maybe(TEXT), "freshness superseded_by"),
-        **each(several(TEXT), "links backlinks"),
-        **each(maybe(TEXT), "before after"),
-        text=TEXT,
-        warnings=several(TEXT),
-        next_cursor=maybe(TEXT),
-    ),
-    further=several(record(citation=TEXT, text=TEXT, next_cursor=maybe(TEXT))),
-    unread=several(record(**each(TEXT, "citation reason"))),
+PAGE = record(
+    "notice citation path file title source type tags document_id start_line end_line start_column end_column"
+    " pages heading freshness superseded_by links backlinks before after text warnings next_cursor",
+    "further unread",
+    file=maybe(TEXT),
+    pages=maybe(several(COUNT)),
+    freshness=maybe(TEXT),
+    superseded_by=maybe(TEXT),
+    further=several(record("citation text next_cursor")),
+    unread=several(record("citation reason")),
 )
 SYNC = record(
-    state={"enum": ["done", "running"]},
+    "state source added changed removed renamed unchanged skipped failed failed_total chunks embedded reused"
+    " pending degraded generation progress note",
     source=maybe(TEXT),
-    **each(COUNT, "added changed removed renamed unchanged"),
-    skipped=by_name(COUNT),
-    failed=several(record(**each(TEXT, "path reason"))),
-    **each(COUNT, "failed_total chunks embedded reused pending"),
-    degraded=maybe(TEXT),
+    failed=several(record("path reason")),
     generation=maybe(COUNT),
-    progress=maybe(record(stage=TEXT, done=COUNT, total=maybe(COUNT))),
-    note=maybe(TEXT),
-)
-SOURCE = record(
-    **each(TEXT, "source source_id kind"), path=maybe(TEXT), **each(COUNT, "documents chunks"), about=TEXT
+    progress=maybe(record("stage done total", total=maybe(COUNT))),
 )
 LISTING = record(
-    notice=TEXT,
-    sources=several(SOURCE),
-    documents=maybe(several(record(**each(TEXT, "document_id path title type")))),
-    **each(COUNT, "returned total"),
-    next_cursor=maybe(TEXT),
+    "notice sources documents returned total next_cursor",
+    sources=several(record("source source_id kind path documents chunks about", path=maybe(TEXT))),
+    documents=maybe(several(record("document_id path title type"))),
 )
-REMOVAL = record(
-    state={"enum": ["done", "running"]},
-    source=TEXT,
-    **each(COUNT, "documents_deleted vectors_deleted"),
-    note=maybe(TEXT),
-)
+REMOVAL = record("state source documents_deleted vectors_deleted note")
 STATS = record(
-    **each(TEXT, "org store"),
-    **each(COUNT, "sources documents chunks vectors pending"),
-    model=maybe(record(**each(TEXT, "provider model"), dimension=COUNT, metric=TEXT)),
-    generation=COUNT,
-    types=by_name(COUNT),
-    health=record(status=TEXT, problems=several(TEXT), model_warm=YES_NO),
-    latencies_ms=by_name(record(calls=COUNT, **each(NUMBER, "p50 p95"))),
-    jobs=several(record(**each(TEXT, "label stage"), done=COUNT, total=maybe(COUNT))),
+    "org store sources documents chunks vectors pending model generation types health latencies_ms jobs",
+    model=maybe(record("provider model dimension metric")),
+    health=record("status problems model_warm"),
+    latencies_ms=by_name(record("calls p50 p95")),
+    jobs=several(record("label stage done total", total=maybe(COUNT))),
 )
-NOTE = record(**each(TEXT, "document_id path title"), generation=COUNT)
+NOTE = record("document_id path title generation")
 
 
 SEARCH_S = 10.0  # a search as a whole; the strategies have five seconds of it
@@ -205,7 +152,7 @@ class Row(NamedTuple):
     quick: Callable[[ServerState, KnowledgeBase, Any], Reply] | None = None
     long: Callable[[ServerState, KnowledgeBase, Any], Plan] | None = None
     done: Callable[[JsonObject], Reply] = tools.synced
-    running: Callable[[Job, Job], Reply] = tools.still_syncing
+    running: Callable[[Job], Reply] = tools.still_syncing
     limit_s: float = OTHER_S
     defaults: Mapping[str, Any] = {}  # of arguments, where they are not the operation's own
     is_repeatable: bool = True  # done twice, it changes nothing the second time

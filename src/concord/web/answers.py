@@ -1,4 +1,4 @@
-"""What each kind of request does: an operation in a thread, a job, a stream of events, an image."""
+"""The table of requests, and what each does: an operation, a job, a stream of events, an image."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, fields
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from concord.core.arguments import Doctor, PageImage, Rendered, Search
-from concord.core.arguments import Note as NoteArguments
-from concord.core.errors import NotFound, Unavailable
+from concord.core.arguments import Arguments, Doctor, FilledText, Nothing, PageImage, Rendered, Search, doc
+from concord.core.errors import BadValue, NotFound
 from concord.mcp import tools
 from concord.mcp.jobs import Cancelled, Extent, Job, Plan
 from concord.mcp.server_state import ServerState
-from concord.operations import OPERATIONS, JsonObject, answer, request_of
+from concord.operations import OPERATIONS, JsonObject, request_of
 from concord.text.json_safe import to_text
 from concord.types import silent
-from concord.web.asked import wait_of
 from concord.web.guard import API
 from concord.web.words import error_of, in_words
 from concord.wire import answer_to_json, document_to_json
@@ -31,6 +29,8 @@ if TYPE_CHECKING:
     from concord.search.pipeline import Progressive
 
 LIMIT_S = 30.0  # as long as callers usually wait
+MAX_WAIT_S = 600.0  # for a job
+LOOK_S = 15.0  # how long a caller waits for a look at everything, unless it says so
 TICK_S = 0.25  # how often events are looked for
 ALIVE_S = 15.0  # how often a silent stream says that it is there
 
@@ -56,36 +56,29 @@ def as_json(wire: JsonObject, status: int = 200, **headers: str) -> Response:
     return Response(to_text(in_words(wire)), status, headers, "application/json")
 
 
-def quick(name: str) -> Answering:
-    """Return what carries out an operation that takes no longer than a caller waits."""
-    run = OPERATIONS[name].run
+def _threaded(work: Callable[[Call], JsonObject], status: int = 200) -> Answering:
+    """Return what does some work that takes no longer than a caller waits."""
 
-    async def carry_out(call: Call) -> Response:
-        return as_json(await call.in_thread(lambda: run(call.kb, call.args, silent)))
+    async def answer(call: Call) -> Response:
+        return as_json(await call.in_thread(partial(work, call)), status)
 
-    return carry_out
-
-
-async def search(call: Call) -> Response:
-    """Search; as events, what words find comes first."""
-    if "text/event-stream" in call.request.headers.get("accept", ""):
-        return events(_progressive(call, await call.in_thread(lambda: _in_parts(call))))
-    return as_json(await call.in_thread(lambda: _search(call)))
+    return answer
 
 
-def _search(call: Call) -> JsonObject:
+async def _search(call: Call) -> Response:
     args: Search = call.args
-    try:
-        found = answer(call.kb, args, silent, wait_for_model=False)
-    finally:  # also where the model was all that was asked for
-        if not call.kb.is_warm:
-            call.state.bases.warm_in_background(call.kb.org, again=True)
-    return answer_to_json(found, max_tokens=args.max_tokens, explain=args.explain)
 
+    def whole() -> JsonObject:
+        found = tools.answer_warming(call.state, call.kb, args)
+        return answer_to_json(found, max_tokens=args.max_tokens, explain=args.explain)
 
-def _in_parts(call: Call) -> Iterator[Progressive]:
-    options = asdict(request_of(call.args, call.kb, silent))
-    return call.kb.search_progressive(options.pop("text"), **options)
+    def in_parts() -> Iterator[Progressive]:
+        options = asdict(request_of(args, call.kb, silent))
+        return call.kb.search_progressive(options.pop("text"), **options)
+
+    if "text/event-stream" in call.request.headers.get("accept", ""):
+        return _events(_progressive(call, await call.in_thread(in_parts)))
+    return as_json(await call.in_thread(whole))
 
 
 async def _progressive(call: Call, parts: Iterator[Progressive]) -> AsyncIterator[tuple[str, JsonObject]]:
@@ -98,137 +91,108 @@ async def _progressive(call: Call, parts: Iterator[Progressive]) -> AsyncIterato
         yield "error", error_of(fault)
 
 
-async def note(call: Call) -> Response:
-    """Keep a note; the same request sent again keeps no second one."""
-    args: NoteArguments = call.args
-
-    def keep() -> JsonObject:
-        old = call.kb.document_named(args.supersedes) if args.supersedes else None
-        document = tools.remember(call.state, call.kb, args, old)
-        return {**document_to_json(document), "generation": call.kb.generation}
-
-    return as_json(await call.in_thread(keep), 201)
+def _note(call: Call) -> JsonObject:
+    document = tools.remember(call.state, call.kb, call.args)
+    return {**document_to_json(document), "generation": call.kb.generation}
 
 
-async def stats(call: Call) -> Response:
-    """Tell how much is stored, whether all is well, what runs and how fast calls were."""
-    return as_json(await call.in_thread(lambda: tools.state_of(call.state, call.kb)))
+def _stats(call: Call) -> JsonObject:
+    return tools.state_of(call.state, call.kb)
 
 
-async def page_image(call: Call) -> Response:
-    """Draw a page of a PDF."""
+def _rendered(call: Call) -> JsonObject:
+    from concord.web.rendering import rendered
+
+    args: Rendered = call.args
+    return rendered(call.kb.store.catalog, args.citation, start=args.start, raw=args.raw)
+
+
+async def _page_image(call: Call) -> Response:
     args: PageImage = call.args
     work = partial(call.kb.page_image, args.document_id, args.page, width=args.width, mark=args.mark)
     return Response(await call.in_thread(work), media_type="image/png")
 
 
-async def rendered(call: Call) -> Response:
-    """Render a part of a document as HTML."""
-    from concord.web.rendering import rendered as render
-
-    args: Rendered = call.args
-    work = partial(render, call.kb.store.catalog, args.citation, start=args.start, raw=args.raw)
-    return as_json(await call.in_thread(work))
-
-
-def long(plan: Callable[[ServerState, KnowledgeBase, Any], Plan], wait_s: float = 0.0) -> Answering:
+def _long(plan: Callable[[ServerState, KnowledgeBase, Any], Plan], wait_s: float = 0.0) -> Answering:
     """Return what starts a job, and tells what came of it if it ends while the caller waits."""
 
     async def start(call: Call) -> Response:
-        wait = wait_of(call.request, wait_s)
-        job = call.state.jobs.start_or_join(
-            await call.in_thread(lambda: plan(call.state, call.kb, call.args))
-        )
-        if wait and await call.state.jobs.wait(job, wait, _unheard):
-            return as_json(_outcome(job))
-        return as_json(job_to_json(job), 202, Location=f"{API}/jobs/{job.id}")
+        wait = _wait_of(call.request, wait_s)
+        planned = await call.in_thread(partial(plan, call.state, call.kb, call.args))
+        job = call.state.jobs.start_or_join(planned)
+        if wait and await call.state.jobs.wait(job, wait):
+            return as_json(job.outcome())
+        return as_json(_told_of(job), 202, Location=f"{API}/jobs/{job.id}")
 
     return start
 
 
-def plan_doctor(state: ServerState, kb: KnowledgeBase, asked: Doctor) -> Plan:
-    """Plan to look for what is wrong, and to repair it if that is asked for."""
+def _wait_of(request: Request, default: float) -> float:
+    try:
+        wait = float(request.query_params.get("wait", default))
+    except ValueError:
+        wait = -1.0
+    if not 0 <= wait <= MAX_WAIT_S:
+        raise BadValue("wait should be a number of seconds", hint=f"0 to {MAX_WAIT_S:g}")
+    return wait
+
+
+def _plan_doctor(state: ServerState, kb: KnowledgeBase, asked: Doctor) -> Plan:
     work = partial(OPERATIONS["doctor"].run, kb, asked)
     return Plan(("doctor", kb.org, asked), "doctor", work, Extent(kb.org), "looking for faults")
 
 
-async def _unheard(number: int, job: Job) -> None:
-    """Tell nobody of a step: /events does."""
+async def _jobs(call: Call) -> Response:
+    return as_json(_known_jobs(call))
 
 
-def _outcome(job: Job) -> JsonObject:
-    try:
-        return job.result.result(0)
-    except Cancelled as fault:
-        said = f"{job.plan.doing} {job.plan.label} was stopped: {job.why_stopped}"
-        raise Unavailable(said, hint=job.plan.if_stopped) from fault
+def _known_jobs(call: Call) -> JsonObject:
+    return {"jobs": [_told_of(job) for job in call.state.jobs.known_to(call.kb.org)]}
 
 
-async def jobs(call: Call) -> Response:
-    """List what is running, and what ended last."""
-    return as_json(_jobs(call))
+async def _job(call: Call) -> Response:
+    """Tell how far a job is; one that is not wanted any more stops at its next step."""
+    found = next((job for job in call.state.jobs.known_to(call.kb.org) if job.id == call.args.job_id), None)
+    if found is None:
+        raise NotFound("there is no such job", hint="those that ended long ago are forgotten")
+    if call.request.method == "DELETE":
+        found.cancel("somebody asked for that")
+    return as_json(_told_of(found))
 
 
-async def job(call: Call) -> Response:
-    """Tell how far a job is, and what came of it."""
-    return as_json(job_to_json(_job(call)))
-
-
-async def stop_job(call: Call) -> Response:
-    """Ask a job to stop at its next step."""
-    found = _job(call)
-    found.cancel("somebody asked for that")
-    return as_json(job_to_json(found))
-
-
-def _job(call: Call) -> Job:
-    for known in call.state.jobs.known_to(call.kb.org):
-        if known.id == call.args.job_id:
-            return known
-    raise NotFound("there is no such job", hint="those that ended long ago are forgotten")
-
-
-def _jobs(call: Call) -> JsonObject:
-    return {"jobs": [job_to_json(job) for job in call.state.jobs.known_to(call.kb.org)]}
-
-
-def job_to_json(job: Job) -> JsonObject:
-    """Return how far a job is, and what came of it."""
-    wire: JsonObject = {
-        "state": "waiting" if job.is_yet_to_begin else "running",
-        "result": None,
-        "error": None,
-    }
+def _told_of(job: Job) -> JsonObject:
+    state, result, error = "waiting" if job.is_yet_to_begin else "running", None, None
     if not job.is_running:
-        try:
-            wire |= {"state": "done", "result": _outcome(job)}
-        except Unavailable as fault:
-            wire |= {"state": "stopped" if job.is_cancelled else "failed", "error": error_of(fault)}
-        except Exception as fault:
-            wire |= {"state": "failed", "error": error_of(fault)}
-    step = {"stage": job.step.stage, "done": job.step.done, "total": job.step.total}
-    return {"id": job.id, "label": job.plan.label, "doing": job.plan.doing, **step, **wire}
+        fault = job.result.exception()
+        if fault is None:
+            state, result = "done", job.result.result()
+        else:
+            state = "stopped" if isinstance(fault, Cancelled) else "failed"
+            error = error_of(job.stopped if isinstance(fault, Cancelled) else fault)
+    return {
+        **{"id": job.id, "label": job.plan.label, "doing": job.plan.doing},
+        **tools.progress_of(job.step),
+        **{"state": state, "result": result, "error": error},
+    }
 
 
-async def watch(call: Call) -> Response:
-    """Tell how far jobs are, whenever something moves."""
-    return events(_moves(call))
+async def _watch(call: Call) -> Response:
+    async def moves() -> AsyncIterator[tuple[str, JsonObject]]:
+        told, at = None, time.monotonic()
+        while True:
+            now = _known_jobs(call)
+            if now != told:
+                told, at = now, time.monotonic()
+                yield "jobs", now
+            elif time.monotonic() - at > ALIVE_S:
+                at = time.monotonic()
+                yield "", {}
+            await asyncio.sleep(TICK_S)
+
+    return _events(moves())
 
 
-async def _moves(call: Call) -> AsyncIterator[tuple[str, JsonObject]]:
-    told, at = None, time.monotonic()
-    while True:
-        now = _jobs(call)
-        if now != told:
-            told, at = now, time.monotonic()
-            yield "jobs", now
-        elif time.monotonic() - at > ALIVE_S:
-            at = time.monotonic()
-            yield "", {}
-        await asyncio.sleep(TICK_S)
-
-
-def events(parts: AsyncIterator[tuple[str, JsonObject]]) -> Response:
+def _events(parts: AsyncIterator[tuple[str, JsonObject]]) -> Response:
     """Return server-sent events; one without a name only shows that the stream is alive."""
 
     async def lines() -> AsyncIterator[str]:
@@ -236,3 +200,94 @@ def events(parts: AsyncIterator[tuple[str, JsonObject]]) -> Response:
             yield f"event: {name}\ndata: {to_text(in_words(wire))}\n\n" if name else ":\n\n"
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+class JobNamed(Arguments, frozen=True):
+    """Which job is meant."""
+
+    job_id: Annotated[FilledText, doc("The id of a job.")]
+
+
+class Row(NamedTuple):
+    """One request below the API's path."""
+
+    method: str
+    path: str
+    name: str  # of the operation; what is none has a name like one
+    arguments: type[Arguments]
+    names: tuple[str, ...]  # of the arguments: those of the query or the body
+    answer: Answering
+    summary: str
+    can_wait: bool = False  # it becomes a job
+    returns: str = "application/json"
+    status: str = "200"
+
+
+READING = ("level", "context", "max_tokens", "cursor", "whole")
+
+
+def _row(
+    request: str,
+    name: str,
+    names: tuple[str, ...] | None = None,
+    answer: Answering | None = None,
+    plan: Callable[[ServerState, KnowledgeBase, Any], Plan] | None = None,
+    wait_s: float = 0.0,
+) -> Row:
+    """Return the row of an operation; it takes all arguments but those of the path, unless they are named."""
+    method, _, path = request.partition(" ")
+    operation = OPERATIONS[name]
+    every = tuple(field.name for field in fields(operation.arguments))
+    taken = tuple(n for n in (every if names is None else names) if f"{{{n}" not in path)
+
+    def run(call: Call) -> JsonObject:
+        return operation.run(call.kb, call.args, silent)
+
+    answering = _long(plan, wait_s) if plan else answer or _threaded(run)
+    return Row(method, path, name, operation.arguments, taken, answering, operation.summary, plan is not None)
+
+
+def _rows() -> Iterator[Row]:
+    # A path to index first would write on a GET: POST /sources does that.
+    searching = tuple(f.name for f in fields(OPERATIONS["search"].arguments) if f.name != "within")
+    yield _row("GET /search", "search", searching, _search)
+    yield _row("GET /explain", "explain", (*searching, "reference"))
+    yield _row("POST /explain", "explain", (*searching, "reference"))
+    yield _row("GET /documents", "list", ("source", "cursor", "orphans"))
+    yield _row("GET /documents/{document_id}", "get", READING)
+    yield _row("GET /documents/{document_id}/outline", "outline")
+    yield _row("GET /documents/{document_id}/links", "links")
+    yield _row("GET /documents/{document_id}/related", "related")
+    yield _row("GET /links", "links", ())
+    image = "/documents/{document_id}/pages/{page}.png"
+    drawn = Row(
+        "GET", image, "page_image", PageImage, ("width", "mark"), _page_image, "Draw a page of a PDF."
+    )
+    yield drawn._replace(returns="image/png")
+    told = "Read a part of a document as HTML."
+    yield Row(
+        "GET", "/rendered", "rendered", Rendered, ("citation", "start", "raw"), _threaded(_rendered), told
+    )
+    yield _row("GET /passages", "get", ("citation", "citations", *READING))
+    yield _row("GET /sources", "list", ("cursor",))
+    yield _row("POST /sources", "add", plan=tools.plan_add)
+    yield _row("POST /sources/{source:path}/sync", "sync", ("embed",), plan=tools.plan_sync)
+    yield _row("DELETE /sources/{source:path}", "remove", plan=tools.plan_remove)
+    yield _row("POST /sync", "sync", ("embed",), plan=tools.plan_sync)
+    yield _row("POST /notes", "note", answer=_threaded(_note, 201))._replace(status="201")
+    yield _row("PATCH /notes/{document_id}", "edit_note")
+    yield _row("DELETE /notes/{document_id}", "remove_note")
+    yield _row("POST /feedback", "feedback")
+    yield _row("GET /stats", "stats", answer=_threaded(_stats))
+    yield _row("GET /eval", "eval_report")
+    yield _row("GET /doctor", "doctor", (), plan=_plan_doctor, wait_s=LOOK_S)
+    yield _row("POST /doctor", "doctor", plan=_plan_doctor, wait_s=LOOK_S)
+    yield _row("GET /models", "models")
+    yield Row("GET", "/jobs", "jobs", Nothing, (), _jobs, "List what runs, and what ended last.")
+    yield Row("GET", "/jobs/{job_id}", "job", JobNamed, (), _job, "Tell how far a job is.")
+    yield Row("DELETE", "/jobs/{job_id}", "stop_job", JobNamed, (), _job, "Stop a job.")
+    moving = Row("GET", "/events", "events", Nothing, (), _watch, "Tell how far jobs are, as it happens.")
+    yield moving._replace(returns="text/event-stream")
+
+
+ROWS: tuple[Row, ...] = tuple(_rows())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from starlette.exceptions import HTTPException
@@ -18,18 +20,16 @@ from starlette.types import ASGIApp
 from concord import __version__
 from concord.core.arguments import Arguments
 from concord.mcp.server import ORG, KnowledgeServer
-from concord.mcp.server_state import roots_of
-from concord.web.answers import Call, as_json
-from concord.web.asked import arguments_of
+from concord.mcp.server_state import ServerState, roots_of
+from concord.web.answers import ROWS, Call, Row, as_json
+from concord.web.asked import arguments_of, description
 from concord.web.guard import API, IDLE_S, MCP, Guard, HttpLimits, Refused, error_response, transport_security
-from concord.web.metrics import metrics
-from concord.web.openapi import description
-from concord.web.sessions import SESSION_S, Keys, cookie_name
-from concord.web.table import ROWS, Row
+from concord.web.keys import SESSION_S, Keys, cookie_name
 from concord.web.words import refused
 
 MAX_SESSIONS = 1_000
 PAGE = Path(__file__).parent.parent / "data" / "page"
+CORS_HEADERS = ("Authorization", "Content-Type", "Mcp-Session-Id", "Mcp-Protocol-Version")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -51,55 +51,26 @@ def application(
         max_sessions=MAX_SESSIONS,
     )
     guard = Guard(app, keys, security, limits, origins)
-    app.router.routes += [*_api(server, keys), *_around(server, keys, guard)]
+    paths: defaultdict[str, dict[str, Endpoint]] = defaultdict(dict)
+    for row in ROWS:
+        paths[API + row.path][row.method] = _endpoint(server.state, row)
+    paths[f"{API}/session"] = Sessions(server.state, keys).endpoints
+    paths[f"{API}/openapi.json"]["GET"] = _openapi
+    paths["/health"]["GET"] = _health
+    paths["/metrics"]["GET"] = _metrics(server.state, guard)
+    paths["/"]["GET"] = _page
+    app.router.routes += [_route(path, endpoints) for path, endpoints in paths.items()]
+    app.router.routes.append(Mount("/page", StaticFiles(directory=PAGE)))
     app.add_exception_handler(HTTPException, _no_such)
-    return _with_cors(guard, origins)
-
-
-def _with_cors(guard: Guard, origins: Sequence[str]) -> ASGIApp:
     if not origins:
         return guard
-    headers = ["Authorization", "Content-Type", "Mcp-Session-Id", "Mcp-Protocol-Version"]
-    return CORSMiddleware(guard, allow_origins=origins, allow_methods=["*"], allow_headers=headers)
-
-
-def _api(server: KnowledgeServer, keys: Keys) -> list[Route]:
-    by_path: dict[str, dict[str, Endpoint]] = defaultdict(dict)
-    for row in ROWS:
-        by_path[row.path][row.method] = _endpoint(server, row)
-    by_path["/session"] = {
-        "GET": lambda request: _session(server, keys, request),
-        "POST": lambda request: _begin(server, keys, request),
-        "DELETE": lambda request: _end(keys, request),
-    }
-    by_path["/openapi.json"] = {"GET": _openapi}
-    return [_route(API + path, endpoints) for path, endpoints in by_path.items()]
-
-
-def _around(server: KnowledgeServer, keys: Keys, guard: Guard) -> list[Route | Mount]:
-    """Return what lies beside the API."""
-
-    async def measured(request: Request) -> Response:
-        org = request.scope.get(ORG)
-        return PlainTextResponse(
-            metrics(server.state, guard.places, org), media_type="text/plain; version=0.0.4"
-        )
-
-    return [
-        _route("/health", {"GET": _health}),
-        _route("/metrics", {"GET": measured}),
-        _route("/", {"GET": _page}),
-        Mount("/page", StaticFiles(directory=PAGE)),
-    ]
+    return CORSMiddleware(guard, allow_origins=origins, allow_methods=["*"], allow_headers=CORS_HEADERS)
 
 
 def _route(path: str, endpoints: dict[str, Endpoint]) -> Route:
-    """Return the route of a path whose methods do different things."""
-
     async def endpoint(request: Request) -> Response:
-        chosen = endpoints["GET" if request.method == "HEAD" else request.method]
         try:
-            return await chosen(request)
+            return await endpoints["GET" if request.method == "HEAD" else request.method](request)
         except Refused as refusal:
             return refusal.response
         except Exception as fault:  # the outermost line: nothing beyond it could tell the caller
@@ -108,13 +79,10 @@ def _route(path: str, endpoints: dict[str, Endpoint]) -> Route:
     return Route(path, endpoint, methods=list(endpoints))
 
 
-def _endpoint(server: KnowledgeServer, row: Row) -> Endpoint:
-    state = server.state
-
+def _endpoint(state: ServerState, row: Row) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        kb, started = state.bases.of(request.scope.get(ORG)), time.perf_counter()
-        also = ("wait",) if row.can_wait else ()
-        args = await arguments_of(request, row.arguments, row.names, also)
+        kb, started = state.base_of(request.scope.get(ORG)), time.perf_counter()
+        args = await arguments_of(request, row.arguments, row.names, ("wait",) if row.can_wait else ())
         try:
             return await row.answer(Call(state, kb, request, args))
         finally:
@@ -130,50 +98,55 @@ class SessionArguments(Arguments, frozen=True):
     token: str = ""
 
 
-async def _session(server: KnowledgeServer, keys: Keys, request: Request) -> Response:
-    if not (keys.is_open or ORG in request.scope):
-        raise Refused(401, "Unauthorized", "a token is needed", "POST it, or open the page with a code")
-    return _told(server, keys, request.scope.get(ORG))
+class Sessions:
+    """How the page learns who is asking, and how a browser becomes somebody."""
 
+    def __init__(self, state: ServerState, keys: Keys) -> None:
+        self._state = state
+        self._keys = keys
+        self.endpoints: dict[str, Endpoint] = {"GET": self._present, "POST": self._begin, "DELETE": self._end}
 
-def _told(server: KnowledgeServer, keys: Keys, org: str | None) -> Response:
-    """Return what the page has to know before it asks anything."""
-    bases = server.state.bases
-    name = bases.name_of(org)
-    bases.warm_in_background(org)  # whoever opens the page is about to search
-    return as_json({
-        "org": name,
-        "needs_token": not keys.is_open,
-        "roots": [str(root) for root in roots_of(name, server.state.roots)],
-        "editor": bases.settings["serve.editor"],
-        "version": __version__,
-    })  # fmt: skip
+    async def _present(self, request: Request) -> Response:
+        if not (self._keys.is_open or ORG in request.scope):
+            raise Refused(401, "Unauthorized", "a token is needed", "POST it, or open the page with a code")
+        return self._told(request.scope.get(ORG))
 
+    def _told(self, org: str | None) -> Response:
+        """Return what the page has to know before it asks anything."""
+        state = self._state
+        name = state.name_of(org)
+        state.bases.warm_in_background(name)  # whoever opens the page is about to search
+        return as_json({
+            "org": name,
+            "needs_token": not self._keys.is_open,
+            "roots": [str(root) for root in roots_of(name, state.roots)],
+            "editor": state.bases.settings["serve.editor"],
+            "version": __version__,
+        })  # fmt: skip
 
-async def _begin(server: KnowledgeServer, keys: Keys, request: Request) -> Response:
-    args = await arguments_of(request, SessionArguments, ("code", "token"))
-    if keys.is_open:
-        return _told(server, keys, None)
-    grant = keys.grant_for_code(args.code) or keys.grant_for_token(f"Bearer {args.token}")
-    if grant is None:
-        raise Refused(401, "Unauthorized", "this opens nothing", "a code works once, and for two minutes")
-    answer = _told(server, keys, grant.org)
-    answer.set_cookie(
-        cookie_name(request),
-        keys.begin(grant),
-        max_age=int(SESSION_S),
-        httponly=True,
-        samesite="strict",
-        secure=request.url.scheme == "https",
-    )
-    return answer
+    async def _begin(self, request: Request) -> Response:
+        args = await arguments_of(request, SessionArguments, ("code", "token"))
+        if self._keys.is_open:
+            return self._told(None)
+        grant = self._keys.grant_for(args.code, args.token)
+        if grant is None:
+            raise Refused(401, "Unauthorized", "this opens nothing", "a code works once, and for two minutes")
+        answer = self._told(grant.org)
+        answer.set_cookie(
+            cookie_name(request),
+            self._keys.begin(grant),
+            max_age=int(SESSION_S),
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+        return answer
 
-
-async def _end(keys: Keys, request: Request) -> Response:
-    keys.end(request)
-    answer = Response(status_code=204)
-    answer.delete_cookie(cookie_name(request), httponly=True, samesite="strict")
-    return answer
+    async def _end(self, request: Request) -> Response:
+        self._keys.end(request)
+        answer = Response(status_code=204)
+        answer.delete_cookie(cookie_name(request), httponly=True, samesite="strict")
+        return answer
 
 
 async def _openapi(request: Request) -> Response:
@@ -191,11 +164,48 @@ async def _page(request: Request) -> Response:
 async def _no_such(request: Request, fault: Exception) -> Response:
     """Answer what the router refuses: there is no such path, or no such method."""
     assert isinstance(fault, HTTPException)
-    kind = {404: "NotFound", 405: "MethodNotAllowed"}.get(fault.status_code, "UsageError")
-    said = {404: "there is nothing at this path", 405: "this path has no such method"}
-    wire = {
-        "error": kind,
-        "message": said.get(fault.status_code, fault.detail),
-        "hint": f"see {API}/openapi.json",
-    }
+    kind, message = {
+        404: ("NotFound", "there is nothing at this path"),
+        405: ("MethodNotAllowed", "this path has no such method"),
+    }.get(fault.status_code, ("UsageError", fault.detail))
+    wire = {"error": kind, "message": message, "hint": f"see {API}/openapi.json"}
     return error_response(fault.status_code, wire, fault.headers or {})
+
+
+def _metrics(state: ServerState, guard: Guard) -> Endpoint:
+    """Return what answers a monitor, in the text format of Prometheus, for the organisation that asks."""
+
+    async def measured(request: Request) -> Response:
+        org = state.name_of(request.scope.get(ORG))
+        lines = [*_calls(state, org), *_gauges(state, org, guard.in_flight.total())]
+        return PlainTextResponse("\n".join([*lines, ""]), media_type="text/plain; version=0.0.4")
+
+    return measured
+
+
+def _calls(state: ServerState, org: str) -> Iterator[str]:
+    name = "concord_call_duration_seconds"
+    yield f"# HELP {name} How long calls took; quantiles of the last 200."
+    yield f"# TYPE {name} summary"
+    for call, took in sorted(state.latencies.summary(org).items()):
+        calls, total_ms = state.latencies.total(org, call)
+        yield f'{name}{{call="{call}",quantile="0.5"}} {took["p50"] / 1000:.6f}'
+        yield f'{name}{{call="{call}",quantile="0.95"}} {took["p95"] / 1000:.6f}'
+        yield f'{name}_sum{{call="{call}"}} {total_ms / 1000:.6f}'
+        yield f'{name}_count{{call="{call}"}} {calls}'
+
+
+def _gauges(state: ServerState, org: str, in_flight: int) -> Iterator[str]:
+    jobs = state.jobs.running(org)
+    waiting = sum(job.is_yet_to_begin for job in jobs)
+    rows = [
+        ("concord_jobs_running", "Jobs that are worked on.", len(jobs) - waiting),
+        ("concord_jobs_waiting", "Jobs that wait for their turn.", waiting),
+        ("concord_requests_in_flight", "Requests that are being answered.", in_flight),
+    ]
+    with suppress(OSError):  # only Linux tells
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        memory = pages * os.sysconf("SC_PAGE_SIZE")
+        rows.append(("process_resident_memory_bytes", "Memory of the server process.", memory))
+    for name, told, value in rows:
+        yield from (f"# HELP {name} {told}", f"# TYPE {name} gauge", f"{name} {value}")

@@ -1,23 +1,28 @@
-"""What a request asks for: an operation's arguments, out of its path, its query and its body."""
+"""What a request asks for: arguments out of its path, query and body; and their description, OpenAPI 3.1."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
 
+from concord import __version__
 from concord.core.arguments import Arguments
-from concord.core.errors import BadValue, did_you_mean, shown
-from concord.web.guard import Refused
+from concord.core.errors import BadValue, shown
+from concord.mcp.arguments import checked, input_schema
+from concord.web.answers import MAX_WAIT_S, ROWS, Row
+from concord.web.guard import API, Refused
+from concord.web.words import WORDS
 
 A = TypeVar("A", bound=Arguments)
+Schema = dict[str, Any]
 
 BODIES = ("POST", "PUT", "PATCH")
-MAX_WAIT_S = 600.0
-_PLACE = re.compile(r"(?P<what>.+?)(?: - at `\$\.?(?P<at>.*)`)?")
+_IN_PATH = re.compile(r"\{(\w+)(?::path)?\}")
 
 
 async def arguments_of(request: Request, kind: type[A], names: Sequence[str], also: Sequence[str] = ()) -> A:
@@ -28,34 +33,16 @@ async def arguments_of(request: Request, kind: type[A], names: Sequence[str], al
         Refused: the body is no JSON.
     """
     has_body = request.method in BODIES
-    query = {name: request.query_params.getlist(name) for name in request.query_params}
-    known = [*request.path_params, *also, *(() if has_body else names)]
-    _check_names(query, known)
-    given = {name: value for name, value in query.items() if name not in also}
-    plain: dict[str, Any] = {n: v if _is_list(kind, n) else v[-1] for n, v in given.items()}
-    if not has_body:
-        return _converted({**plain, **request.path_params}, kind, strict=False)
-    body = await _body(request)
-    _check_names(body, names)
-    return _converted({**body, **request.path_params}, kind, strict=True)
+    query = {name: request.query_params.getlist(name) for name in request.query_params if name not in also}
+    if has_body and query:
+        raise BadValue(f"there is no argument {shown(next(iter(query)))} of the query", hint="send a body")
+    lists = {field.name for field in msgspec.structs.fields(kind) if field.default == ()}
+    plain = {name: values if name in lists else values[-1] for name, values in query.items()}
+    given = {**(await _body(request) if has_body else plain), **request.path_params}
+    return checked("this request", kind, [*request.path_params, *names], given, strict=has_body)
 
 
-def wait_of(request: Request, default: float) -> float:
-    """Return how long a request waits for a job.
-
-    Raises:
-        BadValue: it is no number of seconds, or too many.
-    """
-    try:
-        wait = float(request.query_params.get("wait", default))
-    except ValueError:
-        wait = -1.0
-    if not 0 <= wait <= MAX_WAIT_S:
-        raise BadValue("wait should be a number of seconds", hint=f"0 to {MAX_WAIT_S:g}")
-    return wait
-
-
-async def _body(request: Request) -> Mapping[str, Any]:
+async def _body(request: Request) -> dict[str, Any]:
     text = await request.body()
     if not text:
         return {}
@@ -63,29 +50,72 @@ async def _body(request: Request) -> Mapping[str, Any]:
     if media_type != "application/json":
         raise Refused(415, "BadValue", "the body is not JSON", "send it as Content-Type: application/json")
     try:
-        body = msgspec.json.decode(text)
+        return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as fault:
-        raise BadValue(f"the body is no JSON: {fault}", hint="send an object") from fault
-    if not isinstance(body, dict):
-        raise BadValue("the body is no object", hint="send an object")
-    return body
+        raise BadValue(f"the body is no JSON object: {fault}", hint="send an object") from fault
 
 
-def _check_names(given: Mapping[str, Any], known: Sequence[str]) -> None:
-    for name in given:
-        if name not in known:
-            takes = f"this request takes: {', '.join(known) or 'nothing'}"
-            raise BadValue(f"there is no argument {shown(name)}", hint=did_you_mean(name, known, takes))
+@cache
+def description() -> Schema:
+    """Return the description of every request."""
+    paths: dict[str, Schema] = {}
+    for row in ROWS:
+        path = API + _IN_PATH.sub(r"{\1}", row.path)
+        paths.setdefault(path, {})[row.method.lower()] = _operation(row)
+    error = {"type": "string", "description": "The class of the fault."}
+    hint = {"type": ["string", "null"], "description": "What to do about it."}
+    properties = {"error": error, "message": {"type": "string"}, "hint": hint}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Concord", "version": __version__},
+        "paths": paths,
+        "components": {
+            "schemas": {"Error": {"type": "object", "properties": properties, "required": list(properties)}},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"token": []}],
+    }
 
 
-def _converted(given: Mapping[str, Any], kind: type[A], *, strict: bool) -> A:
-    try:
-        return msgspec.convert(given, kind, strict=strict)
-    except msgspec.ValidationError as fault:
-        said = _PLACE.fullmatch(str(fault))
-        what, at = (said["what"], said["at"]) if said else (str(fault), "")
-        raise BadValue(f"{at}: {what}" if at else what, hint="openapi.json lists what it takes") from fault
+def _operation(row: Row) -> Schema:
+    in_path, has_body = _IN_PATH.findall(row.path), row.method in BODIES
+    parameters = _parameters(row, in_path, "path")
+    if not has_body:
+        parameters += _parameters(row, row.names, "query")
+    if row.can_wait:
+        seconds = {"type": "number", "minimum": 0, "maximum": MAX_WAIT_S}
+        told = "Wait so many seconds for the job to end."
+        parameters.append({"name": "wait", "in": "query", "description": told, "schema": seconds})
+    operation: Schema = {
+        "operationId": f"{row.method.lower()}{re.sub(r'[^a-z]+', '_', row.path.replace(':path', ''))}",
+        "summary": row.summary,
+        "parameters": parameters,
+        "responses": _responses(row),
+    }
+    if has_body:
+        schema = input_schema(row.arguments, row.names, WORDS, with_null=True)
+        content = {"application/json": {"schema": schema}}
+        operation["requestBody"] = {"required": "required" in schema, "content": content}
+    return operation
 
 
-def _is_list(kind: type[Arguments], name: str) -> bool:
-    return any(field.name == name and field.default == () for field in msgspec.structs.fields(kind))
+def _parameters(row: Row, names: Sequence[str], place: str) -> list[Schema]:
+    schema = input_schema(row.arguments, names, WORDS)
+    found = []
+    for name, part in schema["properties"].items():
+        is_required = place == "path" or name in schema.get("required", ())
+        told = part.pop("description", "")
+        part.pop("default", None)
+        found.append(
+            {"name": name, "in": place, "required": is_required, "description": told, "schema": part}
+        )
+    return found
+
+
+def _responses(row: Row) -> Schema:
+    anything = {"schema": {"type": "object"}} if row.returns == "application/json" else {}
+    answers: Schema = {row.status: {"description": "Done.", "content": {row.returns: anything}}}
+    if row.can_wait:
+        answers["202"] = {"description": "The job goes on.", "content": {"application/json": anything}}
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    return {**answers, "default": {"description": "It cannot be done.", "content": error}}

@@ -23,8 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from concord.mcp.server import ORG
 from concord.text.json_safe import to_text
-from concord.web.sessions import Keys
-from concord.web.tokens import Grant
+from concord.web.keys import Grant, Keys
 
 API = "/api/v1"
 MCP = "/mcp"
@@ -71,24 +70,13 @@ def error_response(status: int, fault: Mapping[str, str | None], headers: Mappin
     return Response(to_text(fault), status, headers, "application/json")
 
 
-def transport_security(hosts: Sequence[str], origins: Sequence[str] = ()) -> TransportSecuritySettings:
+def transport_security(hosts: Sequence[str], origins: Sequence[str]) -> TransportSecuritySettings:
     """Return which Host and Origin headers are taken: loopback names and those given, at any port."""
-    names = [*LOOPBACK, *hosts]
+    forms = [form for name in (*LOOPBACK, *hosts) for form in (name, f"{name}:*")]
+    own = [f"{scheme}://{form}" for scheme in ("http", "https") for form in forms]
     return TransportSecuritySettings(
-        enable_dns_rebinding_protection=True,
-        allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
-        allowed_origins=[
-            f"{scheme}://{form}"
-            for name in names
-            for form in (name, f"{name}:*")
-            for scheme in ("http", "https")
-        ]
-        + [*origins],
+        enable_dns_rebinding_protection=True, allowed_hosts=forms, allowed_origins=[*own, *origins]
     )
-
-
-class HungUp(Exception):
-    """The caller went away before all of its request had arrived."""
 
 
 class Guard:
@@ -107,8 +95,9 @@ class Guard:
         self._security = TransportSecurityMiddleware(security)
         self._limits = limits
         self._origins = origins  # of other pages that may ask
-        self.places = Places(limits.max_per_token)
-        self._talks = Talks(limits.max_per_token * SESSIONS_EACH)
+        self.in_flight: Counter[str] = Counter()  # requests that are being answered, by token
+        # MCP's sessions of each token, and when they were used: they outlast a request.
+        self._sessions: defaultdict[str, dict[str, float]] = defaultdict(dict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it here."""
@@ -120,22 +109,18 @@ class Guard:
         try:
             grant = await self._admitted(request)
             name = grant.name if grant else ""
-            with self.places.taken(name):
-                body = await _body(request, receive, self._limits.max_bytes)
+            with self._place(name):
+                body = await _body(receive, self._limits.max_bytes)
+                if body is None:  # the caller hung up: nobody is left to answer
+                    return
                 if name and scope["path"] == MCP:
-                    send = self._talks.counted(name, request, body, send)
+                    send = self._counting_sessions(name, request, body, send)
                 await self._app(scope, _again(body, receive), send)
         except Refused as refused:
             await refused.response(scope, receive, send)
-        except HungUp:  # nobody is left to answer, and nothing is wrong here
-            return
 
     async def _admitted(self, request: Request) -> Grant | None:
-        """Return whose token a request came with; None where none is needed.
-
-        Raises:
-            Refused: it may not come in.
-        """
+        """Return whose token a request came with; None where none is needed."""
         if refusal := await self._security.validate_request(request):
             name = "Host" if refusal.status_code == 421 else "Origin"
             hint = "a server is reached by its own names alone: serve.hosts lists them"
@@ -158,93 +143,66 @@ class Guard:
         if origin:
             is_own = origin.partition("://")[2] == request.headers["host"] or origin in self._origins
         else:
-            is_own = site in (None, "same-origin", "none") and not (is_by_cookie and site is None)
+            is_own = site in ("same-origin", "none") or (site is None and not is_by_cookie)
         if not is_own and not (request.method in SAFE and site != "cross-site"):
             raise Refused(
                 403, "Forbidden", "another web page sent this", "serve.origins names those that may"
             )
 
-
-class Places:
-    """How many requests of each token are being answered."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.taken_by: Counter[str] = Counter()
-
     @contextmanager
-    def taken(self, name: str) -> Iterator[None]:
-        """Take a place while a request is answered; requests without a token share all there are.
-
-        Raises:
-            Refused: the token has no place left.
-        """
-        if name and self.taken_by[name] >= self._most:
-            said = f"{self._most} requests of this token are being answered already"
-            raise Refused(429, "TooManyRequests", said, "wait for one to end", {"Retry-After": "1"})
-        self.taken_by[name] += 1
+    def _place(self, name: str) -> Iterator[None]:
+        """Take a place while a request is answered; requests without a token share all there are."""
+        most = self._limits.max_per_token
+        if name and self.in_flight[name] >= most:
+            message = f"{most} requests of this token are being answered already"
+            raise Refused(429, "TooManyRequests", message, "wait for one to end", {"Retry-After": "1"})
+        self.in_flight[name] += 1
         try:
             yield
         finally:
-            self.taken_by[name] -= 1
-            self.taken_by += Counter()  # without those at zero
+            self.in_flight[name] -= 1
 
-
-class Talks:
-    """MCP's sessions of each token: they outlast a request, until nobody uses them for a while."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._used_at: defaultdict[str, dict[str, float]] = defaultdict(dict)
-
-    def counted(self, name: str, request: Request, body: bytes, send: Send) -> Send:
-        """Return a `send` that sees whether a session begins.
-
-        Raises:
-            Refused: the token has as many as it may.
-        """
+    def _counting_sessions(self, name: str, request: Request, body: bytes, send: Send) -> Send:
+        """Return a `send` that sees whether an MCP session of a token begins."""
         now, known = time.monotonic(), request.headers.get(SESSION, "")
-        mine = {session: at for session, at in self._used_at[name].items() if now - at < IDLE_S}
-        if known in mine:
-            mine[known] = now
+        open_ones = {session: at for session, at in self._sessions[name].items() if now - at < IDLE_S}
+        if known in open_ones:
+            open_ones[known] = now
         if request.method == "DELETE":
-            mine.pop(known, None)
-        self._used_at[name] = mine
-        if not known and len(mine) >= self._most and b'"initialize"' in body:
-            raise Refused(429, "TooManyRequests", f"{self._most} sessions of this token are open", "end one")
+            open_ones.pop(known, None)
+        self._sessions[name] = open_ones
+        most = self._limits.max_per_token * SESSIONS_EACH
+        if not known and len(open_ones) >= most and b'"initialize"' in body:
+            raise Refused(429, "TooManyRequests", f"{most} sessions of this token are open", "end one")
 
         async def send_and_see(message: Message) -> None:
-            if message["type"] == "http.response.start" and not known:
-                begun = MutableHeaders(scope=message).get(SESSION)
-                self._used_at[name] |= {begun: now} if begun else {}
+            is_start = message["type"] == "http.response.start"
+            if is_start and not known and (begun := MutableHeaders(scope=message).get(SESSION)):
+                self._sessions[name][begun] = now
             await send(message)
 
         return send_and_see
 
 
-async def _body(request: Request, receive: Receive, max_bytes: int) -> bytes:
+async def _body(receive: Receive, max_bytes: int) -> bytes | None:
     """Return the body of a request, all of it: so nothing behind has to know of slow or endless callers.
 
-    Raises:
-        Refused: it is too long, or took too long to arrive.
-        HungUp: it never will.
+    It is None if the caller hung up before its end.
     """
     body, closing = bytearray(), {"Connection": "close"}
     try:
         async with asyncio.timeout(BODY_S):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise HungUp
+            while (message := await receive())["type"] != "http.disconnect":
                 body += message.get("body", b"")
                 if len(body) > max_bytes:
-                    said = f"the request is longer than {max_bytes:,} bytes"
-                    raise Refused(413, "TooLarge", said, "see serve.max_bytes", closing)
+                    told = f"the request is longer than {max_bytes:,} bytes"
+                    raise Refused(413, "TooLarge", told, "see serve.max_bytes", closing)
                 if not message.get("more_body", False):
                     return bytes(body)
     except TimeoutError as fault:
-        said = f"the request took more than {BODY_S:g} seconds to arrive"
-        raise Refused(408, "DeadlinePassed", said, "send it again", closing) from fault
+        told = f"the request took more than {BODY_S:g} seconds to arrive"
+        raise Refused(408, "DeadlinePassed", told, "send it again", closing) from fault
+    return None
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
@@ -263,8 +221,7 @@ def _with_headers(send: Send, *, is_page: bool) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers[name] = value
+            headers.update(HEADERS)
             headers.setdefault("Cache-Control", "no-cache" if is_page else "no-store")
         await send(message)
 

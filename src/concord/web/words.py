@@ -61,10 +61,8 @@ def in_words(value: Any) -> Any:
 
 def refused(what: str, fault: Exception) -> Response:
     """Return the answer to a request that failed."""
-    if not isinstance(fault, KBError):
-        return error_response(500, error_of(fault, what))
-    status = next(status for kind, status in STATUSES if isinstance(fault, kind))
-    return error_response(status, error_of(fault), {"Retry-After": "1"} if status == 503 else {})
+    status = next((status for kind, status in STATUSES if isinstance(fault, kind)), 500)
+    return error_response(status, error_of(fault, what), {"Retry-After": "1"} if status == 503 else {})
 
 
 def error_of(fault: BaseException, what: str = "what was asked for") -> dict[str, str | None]:

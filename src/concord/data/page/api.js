@@ -1,20 +1,18 @@
-// The JSON API: one place that knows its address, its errors and whether the server answers.
+// The JSON API: its address, its errors, and whether the server answers.
 
 const BASE = "/api/v1";
 const RETRY_MS = 1500;
-const WORDS = { sync: "Sync all", doctor: "Health", stats: "Health", search: "Search" };
+const WORDS = { doctor: "Health", stats: "Health", search: "Search" };
 
 export class Fault extends Error {
-  constructor(status, { error = "", message = "The server answered with nothing that can be read.", hint = "" } = {}) {
+  constructor(status, { error = "", message = "The server's answer cannot be read.", hint = "" } = {}) {
     super(message);
     Object.assign(this, { status, error, hint, told: inWords([message, hint].filter(Boolean).join(" – ")) });
   }
 }
 
-/** Who is asking, as the server told when the page was opened. */
 export const session = { roots: [], editor: "" };
 
-/** What the server says to programs, in the words of this page. */
 export const inWords = (text) => text.replace(/(GET|POST|DELETE|PATCH) \/api\/v1\/(\w+)[^\s,;)]*/g, (_, method, what) => WORDS[what] ?? "Sources");
 
 let away = false;
@@ -59,7 +57,6 @@ export const post = async (path, body = {}) => (await request("POST", BASE + pat
 export const remove = async (path) => (await request("DELETE", BASE + path)).json();
 export const pageImage = (id, page, options) => address(`/documents/${id}/pages/${page}.png`, options);
 
-/** Yield [event, data] of a stream of server-sent events until it ends. */
 export async function* events(path, options, signal) {
   const answer = await request("GET", address(path, options), { signal, accept: "text/event-stream" });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();

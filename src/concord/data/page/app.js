@@ -1,8 +1,8 @@
-// Where everything starts: the session, which view an address stands for, the keyboard.
+// The session, which view an address stands for, the keyboard.
 
 import * as api from "./api.js";
 import * as reading from "./document.js";
-import { address, announce, button, h } from "./dom.js";
+import { address, announce, h } from "./dom.js";
 import * as health from "./health.js";
 import * as search from "./search.js";
 import * as sources from "./sources.js";
@@ -15,7 +15,6 @@ let leaving = new AbortController(); // what a view started ends when it is left
 
 const here = () => Object.fromEntries(new URLSearchParams(location.search));
 
-/** Go to a state of this page. */
 export function go(state, { replace = false } = {}) {
   const typed = search.settled();
   if (typed && !replace) history.replaceState({ inside: true }, "", address(typed));
@@ -33,10 +32,7 @@ async function show() {
   }
   current = view;
   document.body.dataset.view = view.NAME;
-  for (const link of document.querySelectorAll("nav [data-view]")) {
-    if (link.dataset.view === view.NAME) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  }
+  for (const link of document.querySelectorAll("nav [data-view]")) link.ariaCurrent = link.dataset.view === view.NAME ? "page" : null;
   try {
     await view.show(main, now, { signal: leaving.signal, go });
   } catch (fault) {
@@ -46,7 +42,6 @@ async function show() {
 
 function failed(fault) {
   if (fault.status === 401) return signIn();
-  if (fault.status === undefined) console.error(fault);
   current = null;
   const title = fault.status === 404 ? "Not found" : "That did not work";
   main.replaceChildren(h("section.column", h("h1", title), h("p", fault.told ?? fault.message)));
@@ -61,7 +56,7 @@ function signIn() {
     enter({ token: field.value }).then(show, (fault) => (told.textContent = fault.told));
   };
   main.replaceChildren(h("section.column", h("h1", "A token is needed"),
-    h("p", "On this machine ", h("code", "kb ui"), " opens this page signed in. Elsewhere, enter the token you were given."),
+    h("p", "On this machine ", h("code", "kb ui"), " opens this page signed in."),
     h("form.line", { onsubmit }, h("label.field", "Token", field), h("button.primary", "Enter")), told));
 }
 
@@ -125,8 +120,7 @@ addEventListener("popstate", () => {
   show();
 });
 addEventListener("server-away", () => {
-  const told = "The server does not answer. This page goes on when it is back.";
-  document.getElementById("away").replaceChildren(told, button("Try now", () => location.reload(), ".quiet"));
+  document.getElementById("away").textContent = "The server does not answer. This page goes on when it is back.";
 });
 addEventListener("server-back", () => {
   document.getElementById("away").replaceChildren();

@@ -1,8 +1,8 @@
-// A document, opened at a passage: outline at the left, what it says in the middle, what belongs to it at the right.
+// A document, opened at a passage: outline, what it says, what belongs to it.
 
 import * as api from "./api.js";
 import { address, ago, button, count, h, link } from "./dom.js";
-import { place } from "./hit.js";
+import { crumbsOf, place } from "./hit.js";
 import { marked, markIn } from "./marks.js";
 import { freshness } from "./trust.js";
 
@@ -10,8 +10,6 @@ export const NAME = "document";
 
 const MANY = 5; // related documents
 const PAGE_WIDTH = 1400;
-const ELEMENTS = "p,h1,h2,h3,h4,h5,h6,ul,ol,li,pre,code,span,em,strong,s,blockquote,table,thead,tbody,tr,th,td,hr,br,a";
-const ATTRIBUTES = ["class", "data-first", "data-last", "start"];
 
 export async function show(main, now, { signal }) {
   const ask = (start) => api.get("/rendered", { citation: now.at, raw: now.as === "raw" && "true", start }, signal);
@@ -28,12 +26,8 @@ export async function show(main, now, { signal }) {
 
 function header(part, now) {
   const isPdf = part.type === "pdf";
-  const as = (name, told) => {
-    const other = link({ ...now, as: name }, told);
-    if ((now.as ?? "") === name) other.setAttribute("aria-current", "true");
-    return other;
-  };
-  const crumbs = part.heading.filter((heading) => heading !== part.title).join(" › ");
+  const as = (name, told) => Object.assign(link({ ...now, as: name }, told), { ariaCurrent: (now.as ?? "") === name || null });
+  const crumbs = crumbsOf(part);
   return h("header.stack",
     now.q && h("p", link({ ...now, at: "", as: "" }, "← ", h("bdi", now.q))),
     h("h1", marked(part.title, now.q ?? "")),
@@ -42,13 +36,12 @@ function header(part, now) {
       h("span.switch", { role: "group", "aria-label": "Shown as" }, as("", isPdf ? "Pages" : "Rendered"), as("raw", isPdf ? "Text" : "Raw"))));
 }
 
-/** Return the nodes of a rendered part: the elements and attributes named above, and links that lead on. */
+/** Return the nodes of a rendered part, in which the server lets no HTML of a document be; links lead on. */
 function imported(html, path) {
   const { body } = new DOMParser().parseFromString(html, "text/html"); // inert: nothing runs, nothing is loaded
-  for (const odd of body.querySelectorAll(`:not(${ELEMENTS})`)) odd.replaceWith(odd.textContent);
-  for (const element of body.querySelectorAll("*")) {
-    const href = element.getAttribute("href") ?? "";
-    for (const name of element.getAttributeNames()) if (!ATTRIBUTES.includes(name)) element.removeAttribute(name);
+  for (const element of body.querySelectorAll("a")) {
+    const href = element.getAttribute("href");
+    element.removeAttribute("href");
     if (/^(https?|mailto):/i.test(href)) Object.assign(element, { href, target: "_blank", rel: "noreferrer" });
     else if (!/^([a-z][a-z0-9+.-]*:|[\\/#]|$)/i.test(href)) {
       const { pathname } = new URL(href, `http://base/${path.split("/").map(encodeURIComponent).join("/")}`);
@@ -116,8 +109,8 @@ async function outlined(place, part, now, signal) {
   const here = named.findLast(({ start_line: line }) => line <= part.start_line);
   const item = (section) => {
     const to = link({ ...now, at: section.citation }, h("bdi", section.heading.at(-1)));
-    if (section === here) to.setAttribute("aria-current", "location");
-    return h(`li.depth${Math.min(3, section.level - least)}`, to);
+    to.ariaCurrent = section === here ? "location" : null;
+    return h(`li.depth${Math.min(2, section.level - least)}`, to);
   };
   place.append(h("details", { open: matchMedia("(min-width: 60rem)").matches }, h("summary", "Outline"), h("ol", named.map(item))));
   const current = place.querySelector("[aria-current]");

@@ -1,12 +1,4 @@
-// Building elements. Text becomes text nodes and nothing else: no string is ever parsed as HTML here.
-
-const ICONS = {
-  copy: "M9 9h10v11H9zM5 15V4h10",
-  open: "M14 4h6v6M20 4l-9 9M18 14v6H4V6h6",
-  good: "M7 11v9H4v-9zl4-8c1.7 0 2.5 1 2.5 2.5L13 9h5.5c1.3 0 2.2 1.2 1.9 2.4l-1.6 7c-.2 1-1 1.6-2 1.6H7",
-  bad: "M7 13V4H4v9zl4 8c1.7 0 2.5-1 2.5-2.5L13 15h5.5c1.3 0 2.2-1.2 1.9-2.4l-1.6-7c-.2-1-1-1.6-2-1.6H7",
-  close: "M6 6l12 12M18 6L6 18",
-};
+// Building elements. Text becomes text nodes: no string is ever parsed as HTML here.
 
 /** Return an element: `h("p.soft", text, element, …)`; what is null or false is left out. */
 export function h(name, ...parts) {
@@ -30,15 +22,9 @@ export function svg(name, attributes, ...parts) {
   element.append(...parts);
   return element;
 }
-export const icon = (name) => svg("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
 
 export const button = (label, onclick, look = "", more = {}) => h(`button${look}`, { type: "button", onclick, ...more }, label);
 
-/** A button with a symbol, whose name is for those who hover or listen. */
-export const symbol = (name, label, onclick, more = {}) =>
-  h("button.bare", { type: "button", onclick, "aria-label": label, title: label, ...more }, icon(name));
-
-/** The address of a state of this page: what is in it and not empty. */
 export function address(state) {
   const told = new URLSearchParams(Object.entries(state).filter(([, value]) => value));
   return told.size ? `/?${told}` : "/";
@@ -60,16 +46,10 @@ export const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 export const facts = (...told) => h("span.facts", told.filter(Boolean).map((fact) => (fact instanceof Node ? fact : h("span", fact))));
 
-export function ago(moment) {
-  const seconds = (Date.now() - new Date(moment)) / 1000;
-  for (const [unit, size] of [["year", 31557600], ["month", 2629800], ["day", 86400], ["hour", 3600], ["minute", 60]])
-    if (seconds >= size) return `${plural(Math.floor(seconds / size), unit)} ago`;
-  return "just now";
-}
+export const ago = (moment) => new Intl.RelativeTimeFormat("en", { numeric: "auto" }).format(Math.ceil((new Date(moment) - Date.now()) / 864e5), "day");
 
 let fading = 0;
 
-/** Tell those who listen, and show it for a while. */
 export function toast(text, shown = "shown") {
   const note = document.getElementById("toast");
   note.textContent = text;
@@ -79,7 +59,6 @@ export function toast(text, shown = "shown") {
 }
 export const announce = (text) => toast(text, "");
 
-/** Wait for what a button began; if it fails, say why. */
 export async function attempt(promise) {
   try {
     return await promise;

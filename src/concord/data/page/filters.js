@@ -1,4 +1,4 @@
-// What a search is limited to: source, type, tag, path and date. All of it is in the address.
+// What a search is limited to. All of it is in the address.
 
 import * as api from "./api.js";
 import { button, h } from "./dom.js";

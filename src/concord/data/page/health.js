@@ -1,7 +1,7 @@
-// Is all well, how good are the answers, how much is there, how fast is it, and what have its readers said?
+// Is all well, and how good are the answers?
 
 import * as api from "./api.js";
-import { ago, bars, button, count, h, percent, plural, svg } from "./dom.js";
+import { ago, bars, button, count, facts, h, percent, plural, svg } from "./dom.js";
 
 export const NAME = "health";
 
@@ -27,12 +27,11 @@ async function examined(place, ask) {
 function diagnosis({ checks, findings, fixed, healthy }, place) {
   if (!checks) return [h("p", "This takes longer. Sources shows how far it is.")];
   const mend = () => examined(place, () => api.post("/doctor", { fix: true }));
-  const again = () => examined(place, () => api.get("/doctor"));
   const finding = (look) => ({ message, hint }) => h(`li.card${look}`, h("p", message), hint && h("p.soft", api.inWords(hint)));
   return [
     h("div.head",
       h(`p.verdict.${healthy ? "answered" : "probably"}`, h("span.badge", healthy ? "All is well" : `${findings.length} to look at`), h("span.soft", `Looked at ${checks.join(", ")}.`)),
-      h("span.acts", findings.some(({ repairable }) => repairable) && button("Repair what can be", mend, ".primary"), button("Look again", again))),
+      findings.some(({ repairable }) => repairable) && button("Repair what can be", mend, ".primary")),
     h("ul.stack", findings.map(finding("")), fixed.map(finding(".fixed"))),
   ];
 }
@@ -40,24 +39,18 @@ function diagnosis({ checks, findings, fixed, healthy }, place) {
 const shares = (rows) => bars(rows.map(([name, n, told = count(n)]) => [name, n / Math.max(...rows.map(([, most]) => most)), told]));
 
 function numbers(stats) {
-  const figure = (name, value, told) => h("div.card.figure", h("dt", name), h("dd", value), told && h("dd.soft", told));
   const { good: liked = 0, bad = 0 } = stats.feedback;
   const { calls, p50, p95 } = stats.latencies_ms?.search ?? {};
   return [
-    h("dl.figures",
-      figure("Documents", count(stats.documents), `in ${plural(stats.sources, "source")}`),
-      figure("Passages", count(stats.chunks), stats.pending ? `${count(stats.pending)} left to embed` : "all embedded"),
-      stats.size_bytes && figure("On disk", `${(stats.size_bytes / 1e6).toFixed(1)} MB`),
-      calls > 0 && figure("Search, median", `${Math.round(p50)} ms`, `95 % within ${Math.round(p95)} ms, of ${count(calls)}`),
-      stats.model && figure("Model", stats.model.provider, stats.model.model)),
-    h("h2", "Types"), shares(Object.entries(stats.types)),
+    facts(`${plural(stats.documents, "document")} in ${plural(stats.sources, "source")}`, plural(stats.chunks, "passage"),
+      stats.pending ? `${count(stats.pending)} left to embed` : "all embedded", stats.model?.model,
+      calls && `searches: half within ${Math.round(p50)} ms, 95 % within ${Math.round(p95)} ms`),
     h("h2", "What readers said of results"),
-    liked + bad ? shares([["good", liked], ["bad", bad]]) : h("p.soft", "Nothing yet. Two buttons at each result say whether it was what was meant."),
-    ...(stats.health?.problems ?? []).map((problem) => h("p.note.warned", api.inWords(problem))),
+    liked + bad ? shares([["good", liked], ["bad", bad]]) : h("p.soft", "Nothing yet."),
+    ...stats.health.problems.map((problem) => h("p.note.warned", api.inWords(problem))),
   ];
 }
 
-/** What the last evaluation measured: whether scores and labels hold, and how long each mode takes. */
 function good(report, note) {
   if (!report) return [h("p.soft", note)];
   const { calibration: { score, hit_labels: labels }, measures, mode_latency_ms: modes = {}, kinds = {} } = report;
@@ -70,7 +63,6 @@ function good(report, note) {
   ];
 }
 
-/** A dot for each bin: promised to the right, true upwards; on the line the two are the same. */
 function plot(bins) {
   const dots = bins.map(({ promised, true: held, n }) => svg("circle", { cx: promised * 100, cy: 100 - held * 100, r: 1.5 + Math.log10(n) }));
   const told = bins.map(({ promised, true: held }) => `${percent(promised)} promised, ${percent(held)} true`).join("; ");

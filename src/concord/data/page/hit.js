@@ -1,14 +1,12 @@
-// A hit: what it says, where it stands, how far to trust it, and what can be done with it.
+// A hit: what it says, how far to trust it, what can be done with it.
 
 import * as api from "./api.js";
-import { attempt, facts, h, icon, link, symbol, button, toast } from "./dom.js";
+import { attempt, button, capital, facts, h, link, toast } from "./dom.js";
 import { marked, plain } from "./marks.js";
 import { finders, freshness, odds } from "./trust.js";
 
-const LONGEST = 1500; // characters of a snippet that are shown
-
 export function hitCard(hit, { now, answer, why }) {
-  const crumbs = hit.heading.filter((part) => part !== hit.title).join(" › ");
+  const crumbs = crumbsOf(hit);
   const title = link({ ...now, n: "", at: hit.citation }, h("bdi", marked(hit.title, now.q)));
   title.dataset.step = "";
   const more = hit.more_in_document > 0 && link({ ...now, n: "", path: hit.path }, `${hit.more_in_document} more here`);
@@ -22,13 +20,14 @@ export function hitCard(hit, { now, answer, why }) {
   );
 }
 
+export const crumbsOf = ({ heading, title }) => heading.filter((part) => part !== title).join(" › ");
+
 function snippet(hit, query, answer) {
-  const text = hit.snippet.slice(0, LONGEST);
+  const text = hit.snippet;
   if (hit.type === "code" || hit.type === "data") return h("p.snippet.code", marked(text, query, answer));
   return h("p.snippet", marked(plain(text), query, answer && plain(answer)));
 }
 
-/** The citation, with what can be done with it. */
 export function place(hit) {
   const { editor: template } = api.session;
   const file = hit.file?.split("/").map(encodeURIComponent).join("/");
@@ -36,8 +35,8 @@ export function place(hit) {
   const copy = async () => {
     await attempt(navigator.clipboard.writeText(hit.citation).then(() => toast(`Copied ${hit.citation}`)));
   };
-  return h("span.place", h("code.citation", hit.citation), symbol("copy", "Copy the citation", copy),
-    editor && h("a.bare", { href: editor, title: "Open in the editor", "aria-label": "Open in the editor" }, icon("open")));
+  return h("span.place", h("code.citation", hit.citation), button("Copy", copy, ".quiet", { "aria-label": "Copy the citation" }),
+    editor && h("a.quiet.button", { href: editor, "aria-label": "Open in the editor" }, "Editor"));
 }
 
 const OPINIONS = ["good", "bad"];
@@ -52,9 +51,8 @@ function opinions(hit, query) {
     given.set(key, opinion);
     if (!(await attempt(api.post("/feedback", { reference: hit.citation, opinion, query })))) return given.set(key, before);
     mark();
-    toast(`Noted: a ${opinion} result for this question.`);
   };
-  group.append(...OPINIONS.map((opinion) => symbol(opinion, `A ${opinion} result`, vote(opinion))));
+  group.append(...OPINIONS.map((opinion) => button(capital(opinion), vote(opinion), ".quiet", { "aria-label": `A ${opinion} result` })));
   mark();
   return group;
 }

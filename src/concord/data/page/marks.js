@@ -1,10 +1,10 @@
-// Which words of a text are those of a query, and where in it the answer stands.
+// Which words of a text are those of a query, and where the answer stands.
 
 import { h } from "./dom.js";
 
 const PIECES = /\p{Lu}*[\p{Ll}\p{M}]+|\p{Lu}+|\p{N}+|\p{Lo}+/gu; // getUserName is three
 const LITTLE = new Set(
-  "a an and are as at be by can do does for from has have how i if in into is it its my no not of on or so than that the then there this to was we were what when where which who why will with you".split(" "),
+  "a an and are as at be by can do does for from has have how i if in is it my not of on or that the this to was what when where which who why with you".split(" "),
 );
 
 const fold = (word) => word.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
@@ -43,23 +43,14 @@ export function plain(text) {
   return bare.replace(/\n(?![\n\s]*([-+|]|\d+\.) )/g, " ").trim();
 }
 
-/** Return where the answer stands in a text, however white space is broken, as [first, end]. */
-function whereIs(answer, text) {
-  if (!answer || answer.length > 2000) return null;
-  const pattern = answer.trim().split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("\\s+");
-  const found = new RegExp(pattern).exec(text);
-  return found && [found.index, found.index + found[0].length];
-}
-
-/** Return the nodes of a text in which the words of a query are marked, and the answer as a whole. */
 export function marked(text, query, answer) {
   const part = matcher(query);
-  const [first, end] = whereIs(answer, text) ?? [text.length, text.length];
+  const at = answer ? text.indexOf(answer) : -1;
+  const [first, end] = at < 0 ? [text.length, text.length] : [at, at + answer.length];
   const inside = end > first && h("mark.answer", words(text.slice(first, end), part));
   return [words(text.slice(0, first), part), inside, words(text.slice(end), part)];
 }
 
-/** Mark the words of a query in what is shown already. */
 export function markIn(root, query) {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   const texts = [];

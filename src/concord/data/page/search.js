@@ -1,4 +1,4 @@
-// Search as you type: an address is a search, and what it finds is shown as it comes.
+// Search as you type: an address is a search.
 
 import * as api from "./api.js";
 import { announce, capital, count, h, link, plural } from "./dom.js";
@@ -68,7 +68,6 @@ async function run(now, reader) {
     fill();
     return home(parts.summary, signal);
   }
-  parts.root.setAttribute("aria-busy", "true");
   let waiting = 0;
   try {
     for await (const [event, data] of api.events("/search", { ...asked(now), reader }, signal)) {
@@ -83,7 +82,6 @@ async function run(now, reader) {
     last = "";
     if (fault.status) fill([h("p.fault", { role: "alert" }, fault.told)]);
   }
-  parts.root.setAttribute("aria-busy", "false");
 }
 
 const asked = ({ q: query, tag, n, source, type, path, since, until }) =>
@@ -112,7 +110,6 @@ function answering({ answer }, now) {
     h("p.said", plain(answer.text)), h("p", link({ ...now, n: "", at: answer.citation }, h("code.citation", answer.citation))));
 }
 
-/** A passage that a result points to. */
 function beside(row, now) {
   return h("aside.card", { "aria-label": "Linked from the results" },
     h("p", "→ ", link({ ...now, n: "", at: row.citation }, h("bdi", row.title)), ` (${row.kind} in `, h("code.citation", row.via), ")"),

@@ -1,4 +1,4 @@
-// The sources: what there is, what is being read, what could not be; to add, to bring up to date, to remove.
+// The sources, and the work on them.
 
 import * as api from "./api.js";
 import { go } from "./app.js";
@@ -7,7 +7,6 @@ import { ago, announce, attempt, bar, button, capital, count, facts, h, plural }
 export const NAME = "sources";
 
 const AGAIN_MS = 1500;
-const MANY_FILES = 200;
 const OVER = ["done", "failed", "stopped"];
 
 export async function show(main, now, { signal }) {
@@ -27,7 +26,7 @@ async function listed(list, signal) {
 function card(row) {
   const path = `/sources/${encodeURIComponent(row.source)}`;
   const sync = row.kind !== "notes" && button("Sync", () => attempt(api.post(`${path}/sync`)), "", { "aria-label": `Sync ${row.source}` });
-  const remove = button("Remove", () => confirmRemoval(row, path), ".quiet", { "aria-label": `Remove ${row.source}` });
+  const remove = button("Remove", () => removed(row, path), ".quiet", { "aria-label": `Remove ${row.source}` });
   return h("article.card.source", { "data-source": row.source },
     h("div.head", h("h2", h("bdi", row.source)), h("span.acts", sync, remove)),
     row.about && h("p", row.about),
@@ -40,13 +39,12 @@ function card(row) {
 export function addForm() {
   const field = (name, label, placeholder, more) => h("label.field", label, h("input", { name, placeholder, autocomplete: "off", ...more }));
   const fault = h("p.fault", { role: "alert" });
-  const list = (text) => text.split(",").map((part) => part.trim()).filter(Boolean);
   const onsubmit = async (event) => {
     event.preventDefault();
-    const { path, name, about, patterns, tags } = Object.fromEntries(new FormData(event.target));
+    const { path, about, patterns } = Object.fromEntries(new FormData(event.target));
     fault.textContent = "";
     try {
-      await api.post("/sources", { path: path.trim(), name: name.trim() || null, about: about || null, patterns: list(patterns), tags: list(tags) });
+      await api.post("/sources", { path: path.trim(), about: about || null, patterns: patterns.split(",").map((part) => part.trim()).filter(Boolean) });
       if (document.body.dataset.view === NAME) event.target.reset();
       else await go({ view: NAME });
       announce(`Reading ${path}`);
@@ -56,27 +54,18 @@ export function addForm() {
   };
   return h("form.card", { onsubmit },
     h("div.line", field("path", "Folder or file", api.session.roots[0] ?? "/home/me/notes", { required: true }), h("button.primary", "Add")),
-    h("details", h("summary", "Name, description, patterns, tags"),
-      h("div.line", field("name", "Name", "its folder's name"), field("about", "What is in it", "one line, which AI tools see"), field("patterns", "Only files like", "**/*.md, **/*.txt"), field("tags", "Tags", "work, draft"))),
+    h("details", h("summary", "Description, patterns"),
+      h("div.line", field("about", "What is in it", "one line, which AI tools see"), field("patterns", "Only files like", "**/*.md, **/*.txt"))),
     api.session.roots.length > 0 && h("p.soft", "Within ", h("code", api.session.roots.join(", "))),
     fault);
 }
 
-function confirmRemoval({ source, kind, documents: n }, path) {
-  const isNotes = kind === "notes";
-  const sure = () => {
-    dialog.close();
-    attempt(api.remove(`${path}${isNotes ? "?force=true" : ""}`));
-  };
-  const dialog = h("dialog.stack", { "aria-labelledby": "sure", onclose: () => dialog.remove() },
-    h("h2", { id: "sure" }, "Remove ", h("bdi", source), "?"),
-    h("p", `${plural(n, "document")} will no longer be found. `, isNotes ? "Notes are kept nowhere else." : "The files stay where they are."),
-    h("div.line", button("Remove", sure, ".danger"), button("Cancel", () => dialog.close())));
-  document.body.append(dialog);
-  dialog.showModal();
+function removed({ source, kind, documents: n }, path) {
+  const kept = kind === "notes" ? "Notes are kept nowhere else." : "The files stay where they are.";
+  if (confirm(`Remove ${source}? ${plural(n, "document")} will no longer be found. ${kept}`))
+    attempt(api.remove(`${path}${kind === "notes" ? "?force=true" : ""}`));
 }
 
-/** Show the work that is under way, as the server tells of it, until this view is left. */
 async function follow(work, list, signal) {
   let over = null;
   while (!signal.aborted) {
@@ -122,7 +111,7 @@ function outcome(job) {
 function details(report) {
   const files = (title, rows = [], open = false) => rows.length > 0 && h("details", { open },
     h("summary", `${title}: ${count(rows.length)}`),
-    h("ul.files", rows.slice(0, MANY_FILES).map(({ path, reason, pages, pages_without_text: unread }) =>
+    h("ul.files", rows.map(({ path, reason, pages, pages_without_text: unread }) =>
       h("li", h("code", path), h("span.soft", reason ?? `${unread} of ${pages} pages hold no text`)))));
   return [
     files("Could not be read", report.failed, true), files("Read in part", report.partly_read), files("Skipped", report.skipped_files),

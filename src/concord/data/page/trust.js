@@ -1,4 +1,4 @@
-// How far to trust an answer or a hit, as a person says it, with the number behind it.
+// How far to trust an answer or a hit, as a person says it.
 
 import { bar, h, percent } from "./dom.js";
 
@@ -19,12 +19,10 @@ export function verdict(answer, isPreliminary) {
   return { name, element: h(`p.verdict.${look}`, h("span.badge", name, number), h("span.soft", told)) };
 }
 
-/** How likely a hit is relevant, as a bar and a number. */
 export const odds = (hit) =>
   h("span.odds", { title: `${percent(hit.score)} of hits like this one are relevant` },
     bar(hit.score), h("span.number", percent(hit.score)), h("span.hidden", " likely to be relevant"));
 
-/** Who found a hit, in two words. */
 export function finders(strategies) {
   const names = strategies.map((name) => (name === "semantic" ? "meaning" : name.startsWith("fts") ? "words" : name));
   const isLoose = strategies.includes("fts_relaxed") && !strategies.includes("fts_exact");

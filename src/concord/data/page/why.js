@@ -1,7 +1,7 @@
-// Why a passage ranks where it does, or does not: the arithmetic as bars.
+// Why a passage ranks where it does, or does not.
 
 import * as api from "./api.js";
-import { bars, h, percent, symbol } from "./dom.js";
+import { bars, button, h, percent } from "./dom.js";
 
 const NAMES = {
   lexical: "words", semantic: "meaning", fts_exact: "exact words", fts_relaxed: "some words", name: "a name asked for",
@@ -11,10 +11,9 @@ const drawer = h("dialog.drawer", { "aria-labelledby": "why-title" });
 drawer.addEventListener("click", (event) => event.target === drawer && drawer.close());
 document.body.append(drawer);
 
-/** Open the drawer on one passage of a search. */
 export async function explain(asked, reference) {
   const body = h("div.stack", { "aria-live": "polite" }, h("p.soft", "Looking …"));
-  const title = h("header", h("h2", { id: "why-title" }, "Why"), symbol("close", "Close", () => drawer.close()));
+  const title = h("div.head", h("h2", { id: "why-title" }, "Why"), button("Close", () => drawer.close(), ".quiet"));
   drawer.replaceChildren(title, body, whyNot(asked));
   if (!drawer.open) drawer.showModal();
   try {
