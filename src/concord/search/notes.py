@@ -61,35 +61,31 @@ class Said(Struct, frozen=True):
 def notes(said: Said) -> str | None:
     """Return the note on an answer; None where there is nothing to say."""
     found = _on_hits(said) if said.answer.hits else iter([_why_empty(said)])
-    unread = _on_unread_pages(said.answer)
-    return joined("; ", *filter(None, [*found, unread, _on_lowered_effort(said)])) or None
+    return joined("; ", *filter(None, [*found, *_on_what_was_left(said)])) or None
 
 
-def _on_hits(said: Said) -> Iterator[str | None]:
-    query = said.query
-    if said.fallback.step:
-        yield STEP_NOTES[said.fallback.step]
-    yield from _on_words(said)
-    if query.nothing_wanted and query.chunks:
-        yield ONLY_EXCLUDES
-    yield _on_exclusion(query)
-
-
-def _on_words(said: Said) -> Iterator[str | None]:
+def _on_hits(said: Said) -> Iterator[str]:
     """Say which words were searched by other forms, and which names and words of the query no text has.
 
     An absent word may be the very subject, or just another word for it: it costs confidence as the fit says.
     """
     query = said.query
-    if {ranked.strategy for ranked in said.candidates.lists} == {"semantic"}:
-        return  # by meaning alone it does not matter which words there are
-    for word, forms in query.changes.items():
-        typed = next((term for term in query.terms if word in term.split("-")), written(word))
-        yield f"searched for {' '.join(map(written, forms))} (typed {typed})"
-    if query.absent_names:
-        yield f"nothing is called {_enumerated(query.absent_names)}"
-    elif not said.fallback.step and (words := [*filter(_says_something, unknown_words(query))]):
-        yield f"no text has the word{'s' * (len(words) > 1)} {_enumerated(words)}"
+    if said.fallback.step:
+        yield STEP_NOTES[said.fallback.step]
+    # By meaning alone it does not matter which words there are.
+    if {ranked.strategy for ranked in said.candidates.lists} != {"semantic"}:
+        for word, forms in query.changes.items():
+            typed = next((term for term in query.terms if word in term.split("-")), written(word))
+            yield f"searched for {' '.join(map(written, forms))} (typed {typed})"
+        if query.absent_names:
+            yield f"nothing is called {_enumerated(query.absent_names)}"
+        elif not said.fallback.step and (words := [*filter(_says_something, unknown_words(query))]):
+            yield f"no text has the word{'s' * (len(words) > 1)} {_enumerated(words)}"
+    if query.nothing_wanted and query.chunks:
+        yield ONLY_EXCLUDES
+    if query.excluded:  # it may do so by mistake: java -Xmx
+        quotes = "quoted words are looked for" if query.phrases else "put it in quotes to look for it"
+        yield f"texts with {', '.join(query.excluded)} are left out; {quotes}"
 
 
 def _says_something(word: str) -> bool:
@@ -103,25 +99,14 @@ def _enumerated(things: Sequence[str]) -> str:
     return ", ".join(things[:MAX_NAMED]) + more
 
 
-def _on_exclusion(query: Query) -> str | None:
-    """Say what the query excludes, because it may do so by mistake: java -Xmx."""
-    if not query.excluded:
-        return None
-    quotes = "quoted words are looked for" if query.phrases else "put it in quotes to look for it"
-    return f"texts with {', '.join(query.excluded)} are left out; {quotes}"
-
-
-def _on_unread_pages(answer: Answer) -> str | None:
-    """Say that a document that was found has pages which could not be read: more may stand on these."""
-    unread = partly_read(hit.document for hit in answer.hits)
-    more = f", and of {len(unread) - 1} more documents" if len(unread) > 1 else ""
-    return f"{sentence(unread[0])}{more}: what is on them is not found" if unread else None
-
-
-def _on_lowered_effort(said: Said) -> str | None:
+def _on_what_was_left(said: Said) -> Iterator[str]:
+    """Say which documents found have pages that could not be read, and that an effort was lowered."""
+    if unread := partly_read(hit.document for hit in said.answer.hits):
+        more = f", and of {len(unread) - 1} more documents" if len(unread) > 1 else ""
+        yield f"{sentence(unread[0])}{more}: what is on them is not found"
     asked, key = said.answer.request.ef_search, "search.ef_search"
-    name, effort = (Hint(Action.EF_SEARCH), asked) if asked else (key, said.tools.settings[key])
-    return joined(" ", name, CLAMPED) if effort > MAX_EF_SEARCH else None
+    if (asked or said.tools.settings[key]) > MAX_EF_SEARCH:
+        yield joined(" ", Hint(Action.EF_SEARCH) if asked else key, CLAMPED)
 
 
 def _why_empty(said: Said) -> str:
@@ -143,15 +128,9 @@ def _why_empty(said: Said) -> str:
         return NOTHING
     if query.excluded:
         return f"everything that was found holds what the query excludes: {', '.join(query.excluded)}"
-    if query.filter.is_open:
-        return _why_none_is_near(documents, said)
-    what = "the only document" if documents == 1 else f"any of the {documents:,} documents"
-    return f"nothing found in {what} that the filter leaves: {_described(query.filter, sources)}"
-
-
-def _why_none_is_near(documents: int, said: Said) -> str:
-    """Return why nothing was found where words of the query are there, or only meaning was asked."""
-    catalog = said.tools.store.catalog
+    if not query.filter.is_open:
+        what = "the only document" if documents == 1 else f"any of the {documents:,} documents"
+        return f"nothing found in {what} that the filter leaves: {_described(query.filter, sources)}"
     lists = {ranked.strategy for ranked in said.candidates.lists}
     if lists == {"semantic"} and not catalog.count().vectors:
         return UNEMBEDDED
@@ -182,20 +161,17 @@ def _only_like(sources: Sequence[Source]) -> str:
 def _all_left_out(said: Said) -> str | None:
     """Return why what was found is not shown; None where nothing was found in the first place."""
     answer, omitted = said.answer, said.answer.omitted
-    under = omitted["below_threshold"]
+    under, low, deleted = (omitted[why] for why in ("below_threshold", "below_min_score", "deleted"))
     if 0 < answer.total_hits == under:
         best = max(rrf_scores(said.candidates.rows, said.candidates.context.k).values())
         what = "1 result was" if under == 1 else f"{under} results were"
         return f"{what} under the threshold of {answer.request.threshold:g}; the best reaches {best:.4f}"
-    if low := omitted["below_min_score"]:
+    if low:
         what = "1 result is" if low == 1 else f"all {low} results are"
         return f"{what} under the score of {answer.request.min_score:g} that was asked for"
-    if deleted := omitted["deleted"]:
-        what = (
-            "the only passage found is in a file"
-            if deleted == 1
-            else f"all {deleted} passages found are in files"
-        )
+    if deleted:
+        found = f"all {deleted} passages found are in files"
+        what = "the only passage found is in a file" if deleted == 1 else found
         return Hint(Action.SYNC, f"{what} deleted since: {{sync}} brings the index up to date")
     return None
 
@@ -203,9 +179,8 @@ def _all_left_out(said: Said) -> str | None:
 def _no_document(filter: Filter, sources: Sequence[Source], tools: Tools) -> str:
     from concord.search.request import about_tags, known_beginnings  # late, as few searches have a filter
 
-    catalog = tools.store.catalog
     taken = _only_like([source for source in sources if source.id == filter.source_id])
-    more = about_tags(filter.tags, sources, catalog) if filter.tags else ""
+    more = about_tags(filter.tags, sources, tools.store.catalog) if filter.tags else ""
     if filter.path is not None:
         more += f"; {known_beginnings(sources)}, and a folder is all that lies below it"
     return joined("", f"no document matches the filter: {_described(filter, sources)}", taken, more)
@@ -213,22 +188,16 @@ def _no_document(filter: Filter, sources: Sequence[Source], tools: Tools) -> str
 
 def _described(filter: Filter, sources: Sequence[Source]) -> str:
     """Return a filter in words."""
+    from concord.core.values import moment_text  # late: few searches have a filter
+
     names = {source.id: source.name for source in sources}
+    moments = {"since": filter.since, "until": filter.until}
+    times = (f"{name} {moment_text(given)}" for name, given in moments.items() if given is not None)
     parts = {
         "tags": ", ".join(filter.tags),
         "type": filter.type,
         "source": filter.source_id and names.get(filter.source_id, "that was removed meanwhile"),
         "path": filter.path,
-        "modified": " and ".join(_times(filter)),
+        "modified": " and ".join(times),
     }
     return "; ".join(f"{name} {value}" for name, value in parts.items() if value)
-
-
-def _times(filter: Filter) -> Iterator[str]:
-    if (filter.since, filter.until) == (None, None):
-        return
-    from concord.core.values import moment_text  # late: few searches are asked for a time
-
-    for name, moment in (("since", filter.since), ("until", filter.until)):
-        if moment is not None:
-            yield f"{name} {moment_text(moment)}"

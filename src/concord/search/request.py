@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict
@@ -34,7 +34,6 @@ class Options(Struct, frozen=True):
     fusion: str
     limit: int
     deadline_ms: float  # for all stages together
-    type: DocumentType | None
     group: Group = "passage"
 
     @property
@@ -75,7 +74,7 @@ def checked(request: Request) -> Request:
     except ValidationError as fault:  # "Expected `int | null`, got `str` - at `$.top`"
         said, name = str(fault), str(fault).rpartition("$.")[2].rstrip("`")
         if name == "mode" and isinstance(given[name], str):
-            raise _unknown("mode", given[name], MODES) from fault
+            _check("mode", given[name], MODES)
         kinds = (word for kind, word in _KINDS.items() if f"`{kind}" in said)
         raise refused(name, given[name], next(kinds, "something else")) from fault
     for name in ("since", "until"):
@@ -98,10 +97,9 @@ def options_of(request: Request, settings: Mapping[str, Any]) -> Options:
     fusion: str = request.fusion or FUSION_OF[mode]
     limit: int = settings["search.default_top"] if request.top is None else request.top
     deadline_ms = settings["search.deadline_ms"] if request.deadline_ms is None else request.deadline_ms
-    if fusion not in FUSIONS:
-        raise _unknown("fusion", fusion, sorted(FUSIONS))
-    if request.type is not None and request.type not in DOCUMENT_TYPES:
-        raise _unknown("document type", request.type, DOCUMENT_TYPES)
+    _check("fusion", fusion, sorted(FUSIONS))
+    if request.type is not None:
+        _check("document type", request.type, DOCUMENT_TYPES)
     if not 1 <= limit <= MAX_TOP:
         raise BadValue(f"cannot return {limit} results", hint=f"ask for 1 to {MAX_TOP}")
     if not deadline_ms > 0:
@@ -109,7 +107,7 @@ def options_of(request: Request, settings: Mapping[str, Any]) -> Options:
     if request.threshold is not None and math.isnan(request.threshold):  # every comparison with it is false
         raise BadValue("the threshold is not a number", hint="give a fused score such as 0.02")
     group: Group = request.group or ("section" if request.max_tokens else "passage")
-    return Options(mode, fusion, limit, deadline_ms, request.type, group)
+    return Options(mode, fusion, limit, deadline_ms, group)
 
 
 def mode_of(request: Request, settings: Mapping[str, Any]) -> Mode:
@@ -119,19 +117,17 @@ def mode_of(request: Request, settings: Mapping[str, Any]) -> Mode:
         BadValue: there is no such mode.
     """
     mode: Mode = request.mode or settings["search.mode"]
-    if mode not in MODES:
-        raise _unknown("mode", mode, MODES)
+    _check("mode", mode, MODES)
     return mode
 
 
-def _unknown(kind: str, name: str, known: Sequence[str]) -> BadValue:
-    return BadValue(f"there is no {kind} {name!r}", hint="one of: " + ", ".join(known))
+def _check(kind: str, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        raise BadValue(f"there is no {kind} {name!r}", hint="one of: " + ", ".join(known))
 
 
-def filter_of(
-    request: Request, options: Options, sources: Sequence[Source], is_folder: Callable[[str], bool]
-) -> Filter:
-    """Return what a hit must satisfy; `is_folder` says whether documents lie below a path.
+def filter_of(request: Request, sources: Sequence[Source], catalog: Catalog) -> Filter:
+    """Return what a hit must satisfy.
 
     Raises:
         NotFound: no source of that name, or none that holds the path.
@@ -143,9 +139,9 @@ def filter_of(
         source_id = find_source(request.source, sources).id
     return Filter(
         tags=tuple(dict.fromkeys(request.tags)),
-        type=options.type,
+        type=cast("DocumentType | None", request.type),  # options_of has checked it
         source_id=source_id,
-        path=None if request.path is None else _glob(request.path, sources, is_folder),
+        path=None if request.path is None else _glob(request.path, sources, catalog),
         since=request.since,
         until=request.until,
         include_superseded=request.include_superseded,
@@ -176,7 +172,7 @@ def about_tags(tags: Iterable[str], sources: Iterable[Source], catalog: Catalog)
     return f"; no document has the tag {', '.join(unknown)}: there are {', '.join(known[:MAX_TAGS])}{more}"
 
 
-def _glob(path: str, sources: Sequence[Source], is_folder: Callable[[str], bool]) -> str:
+def _glob(path: str, sources: Sequence[Source], catalog: Catalog) -> str:
     """Return the glob over citation paths that a path stands for; a folder is all that lies below it."""
     is_place = path.startswith(("/", "~/")) and "\0" not in path
     glob = _cited(os.path.expanduser(path), sources) if is_place else path
@@ -186,7 +182,8 @@ def _glob(path: str, sources: Sequence[Source], is_folder: Callable[[str], bool]
         return "**"
     if glob.endswith("/"):
         return glob + "**"
-    return f"{glob}/**" if not _WILDCARD.search(glob) and is_folder(glob) else glob
+    below = Filter(path=f"{glob}/**", include_superseded=True)
+    return f"{glob}/**" if not _WILDCARD.search(glob) and catalog.count_documents(below) else glob
 
 
 def _cited(path: str, sources: Sequence[Source]) -> str:

@@ -6,9 +6,7 @@ Understanding searches nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, NamedTuple
 
 from concord.search.classify import classify, entities
 from concord.search.legs import Tools
@@ -17,10 +15,10 @@ from concord.search.scores import MAX_EF_SEARCH
 from concord.text.names import Asked, asked_names
 from concord.text.query_language import Parsed, dashed, parse, prune
 from concord.text.terms import all_of, any_of, loose_words, word_match, written
-from concord.types import AllOf, AnyOf, Filter, Match, Query, Request, Source, Without, Word
+from concord.types import AllOf, AnyOf, Match, Query, Request, Source, Without, Word
 
 if TYPE_CHECKING:
-    from concord.store.contract import Catalog, WordIndex
+    from concord.store.contract import WordIndex
 
 FANOUT = 3  # candidates for each result asked for, so that fusion has room for the tails
 # Frequent words are left out of loose matching to save time, not to answer better: on small collections even
@@ -36,10 +34,13 @@ def understand(request: Request, options: Options, tools: Tools, sources: Sequen
     Raises:
         NotFound: no source of that name, or none that holds the path.
     """
-    settings, index = tools.settings, tools.store.words
-    text = _cleaned(request.text)
+    settings, index, text = tools.settings, tools.store.words, request.text
+    if not text.isprintable():  # texts are indexed without control characters, and pasted ones may colour
+        from concord.text.clean import clean  # late: most queries are one line of plain text
+
+        text = clean(text)
+    filter = filter_of(request, sources, tools.store.catalog)
     parsed = _parsed(text, index)
-    filter = filter_of(request, options, sources, lambda path: _is_folder(path, tools.store.catalog))
     words = _counted(parsed, tools)
     names = asked_names(text)
     meaning = " ".join((*parsed.terms, *parsed.phrases)) if parsed.excluded else text
@@ -68,7 +69,7 @@ def understand(request: Request, options: Options, tools: Tools, sources: Sequen
     )
 
 
-class _Words(Struct, frozen=True):
+class _Words(NamedTuple):
     searched: tuple[str, ...]
     frequencies: Mapping[str, int]
     chunks: int
@@ -78,14 +79,21 @@ class _Words(Struct, frozen=True):
 
 def _counted(parsed: Parsed, tools: Tools) -> _Words:
     """Count the words, give unknown ones their forms, and leave the most frequent out of loose matching."""
-    settings, index = tools.settings, tools.store.words
-    share: float = settings["search.prune_share"]
+    index, model = tools.store.words, tools.similarity
     chunks, frequencies = index.frequencies(parsed.words)
-    changes = _forms(parsed, frequencies, tools) if chunks else {}
-    if changes:
-        held = index.frequencies([form for forms in changes.values() for form in forms])[1]
+    quoted = {word for phrase in parsed.phrases for word in loose_words(phrase)}  # asked for as they are
+    unknown = [word for word in parsed.words if not frequencies.get(word) and word not in quoted]
+    changes: dict[str, tuple[str, ...]] = {}
+    if chunks and unknown:
+        from concord.text.word_forms import forms_of  # late: most queries have no unknown word
+
+        is_word = model.is_word if model else lambda word: False
+        changes = forms_of(
+            unknown, lambda words: index.frequencies(words)[1], index.similar_words, is_word, parsed.terms
+        )
+        held = index.frequencies([form for forms in changes.values() for form in forms])[1] if changes else {}
         frequencies = {word: count for word, count in frequencies.items() if word not in changes} | held
-    most = prune_limit(chunks, share)
+    most = prune_limit(chunks, tools.settings["search.prune_share"])
     loose = prune(parsed, lambda word: frequencies.get(word, 0) <= most)
     searched = dict.fromkeys(form for word in parsed.words for form in changes.get(word, (word,)))
     added = {  # parts of identifiers are looked for in any case
@@ -93,23 +101,6 @@ def _counted(parsed: Parsed, tools: Tools) -> _Words:
         for word, forms in changes.items()
     }
     return _Words(tuple(searched), frequencies, chunks, changes, loose and with_forms(loose, added, any_of))
-
-
-def _forms(parsed: Parsed, frequencies: Mapping[str, int], tools: Tools) -> dict[str, tuple[str, ...]]:
-    quoted = {word for phrase in parsed.phrases for word in loose_words(phrase)}  # asked for as they are
-    unknown = [word for word in parsed.words if not frequencies.get(word) and word not in quoted]
-    if not unknown:
-        return {}
-    from concord.text.word_forms import forms_of  # late: most queries have no unknown word
-
-    index, model = tools.store.words, tools.similarity
-    return forms_of(
-        unknown,
-        lambda words: index.frequencies(words)[1],
-        index.similar_words,
-        model.is_word if model else lambda word: False,
-        parsed.terms,
-    )
 
 
 def with_forms(
@@ -163,22 +154,6 @@ def _absent(names: Asked, changes: Mapping[str, tuple[str, ...]], index: WordInd
     absent = [name for name in names.sure if not defined.get(name) and name not in changed]
     mentioned = index.frequencies(absent)[1] if absent else {}
     return tuple(name for name in absent if not mentioned.get(name))
-
-
-def _is_folder(path: str, catalog: Catalog) -> bool:
-    return catalog.count_documents(Filter(path=f"{path}/**", include_superseded=True)) > 0
-
-
-def _cleaned(text: str) -> str:
-    """Return a query without control characters, such as those that colour what a terminal shows.
-
-    Texts are indexed without them, and whoever pastes a red ERROR did not mean its `[31m`.
-    """
-    if text.isprintable():
-        return text
-    from concord.text.clean import clean  # late: most queries are one line of plain text
-
-    return clean(text)
 
 
 def unknown_words(query: Query) -> list[str]:
