@@ -195,7 +195,6 @@ def document_to_json(document: Document, source: Source | None = None) -> JsonOb
 
 
 def _same(report: Struct, *names: str) -> JsonObject:
-    """Return fields that are called on the wire what they are called here."""
     return {name: getattr(report, name) for name in names}
 
 
@@ -255,7 +254,6 @@ def _result(hit: Hit, *, explain: bool) -> JsonObject:
 
 
 def _under(hit: Hit) -> JsonObject:
-    """Return a passage that comes under another of its section or document."""
     return {
         "citation": hit.citation,
         **_same(hit.chunk, "start_line", "end_line", "heading"),
@@ -293,7 +291,6 @@ def with_left_out(note: str | None, sentence: str, left_out: int) -> str | None:
 
 
 def _fitted(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> JsonObject:
-    """Return what of an answer fits, though never less than the best result."""
     results = wire["results"]
     frame = _size(frame_of(wire)) + LEFT_OUT_BYTES
     slight = are_slight([hit["passage_score"] for hit in results])
@@ -352,5 +349,4 @@ def _weighed(other: JsonObject) -> Under:
 
 
 def _size(value: Any) -> int:
-    """Return the bytes of a value on the wire."""
     return len(to_text(value).encode("utf-8"))

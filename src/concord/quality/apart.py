@@ -91,7 +91,6 @@ def _take_over(
     target: Store,
     identity: Identity,
 ) -> None:
-    """Give copied chunks the vectors of those that say the same; the others wait to be embedded."""
     same: list[tuple[ChunkId, ChunkId, bytes]] = []
     for copy, ids in zip(batch, made, strict=True):
         tags = embedded_tags(copy.document)
@@ -104,11 +103,7 @@ def _take_over(
 
 
 def save_beir(pairs: Sequence[Pair], origin: Store, folder: Path, source_id: str | None = None) -> None:
-    """Write documents and pairs as a test collection, for `evaluate` and other tools.
-
-    Raises:
-        BadValue: it cannot be written there.
-    """
+    """Write documents and pairs as a test collection, for `evaluate` and other tools."""
     try:
         (folder / "qrels").mkdir(parents=True, exist_ok=True)
         with (folder / "corpus.jsonl").open("w", encoding="utf-8") as file:

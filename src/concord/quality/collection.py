@@ -109,11 +109,7 @@ def read_collection(folder: Path, split: str | None = None) -> Collection:
 def index_collection(
     collection: Collection, store: Store, tokenizer: Embedder, size: ChunkSize, progress: Progress
 ) -> None:
-    """Store every document of a collection that is new or changed, through the real chunker.
-
-    Raises:
-        BadValue: two documents have the same id, or none holds any text.
-    """
+    """Store every document of a collection that is new or changed, through the real chunker."""
     source = Source("collection", collection.folder.name, None, "notes", collection.folder.name)
     store.catalog.put_source(source)
     known = store.catalog.file_states(source.id)
@@ -157,9 +153,6 @@ def foreign_queries(
     """Return queries of other collections, or of folders that hold nothing but queries, by name.
 
     No more in all than `limit` and FOREIGN.
-
-    Raises:
-        BadValue: our own collection is among them.
     """
     share = max(1, min(limit or FOREIGN, FOREIGN) // max(1, len(folders)))
     found: dict[str, list[str]] = {}
@@ -179,11 +172,7 @@ def foreign_queries(
 
 
 def near_misses(path: Path) -> list[str]:
-    """Return the queries of a file: plain lines, or JSON objects with a `text`.
-
-    Raises:
-        BadValue: the file cannot be read, or a line that begins an object is none with a text.
-    """
+    """Return the queries of a file: plain lines, or JSON objects with a `text`."""
     texts = []
     for number, line in _lines(path):
         try:
@@ -263,7 +252,6 @@ def _relevance(text: str) -> int | None:
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file, each with its `_id` as text."""
     for number, line in _lines(path):
         try:
             row = json.loads(line)

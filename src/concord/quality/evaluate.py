@@ -282,7 +282,6 @@ def outcome_of(query_id: str, examined: Examined, judged: Mapping[str, int]) -> 
 
 
 def _orders(request: Request, examined: Examined, tools: Tools) -> dict[str, list[ChunkId]]:
-    """Return each mode's order of the chunks that the strategies find if they are asked for many."""
     options, deadline = options_of(request, tools.settings), Deadline(UNHURRIED_MS)
     query = understand(request, options, tools, tools.store.catalog.snapshot().sources)
     candidates = complete_scores(retrieve(query, options.mode, tools, deadline), query, tools, deadline)
@@ -343,7 +342,6 @@ def _warm_up(texts: Sequence[str], tools: Tools, way: tuple[Mode, str | None] = 
 
 
 def _time(text: str, tools: Tools, way: tuple[Mode, str | None]) -> float:
-    """Return how long a query takes whose vector is not cached."""
     if tools.similarity:
         tools.similarity.forget()
     mode, fusion = way

@@ -46,12 +46,7 @@ class Measuring:
         limit: int | None = None,
         progress: Progress = silent,
     ) -> Evaluation:
-        """Measure search on a judged collection, indexed in a store of its own under the cache directory.
-
-        Raises:
-            NotFound: the folder holds no collection.
-            BadValue: a file of it cannot be read, or it is called unanswerable from itself.
-        """
+        """Measure search on a judged collection, indexed in a store of its own under the cache directory."""
         from concord.quality.collection import foreign_queries, read_collection
         from concord.quality.evaluate import evaluate
 
@@ -72,10 +67,6 @@ class Measuring:
 
         They are asked of a copy in which their words are hidden. `save` names a folder to write them to, as a
         test collection.
-
-        Raises:
-            NotFound: no source of that name.
-            BadValue: nobody wrote such pairs, or the folder cannot be written.
         """
         from concord.core.places import find_source
         from concord.quality.apart import copy_without, save_beir
@@ -105,11 +96,7 @@ class Measuring:
                 return self._of_pairs(name, pairs, tools, progress, leaves_out=True)
 
     def evaluate_fixture(self, path: str | os.PathLike[str], *, progress: Progress = silent) -> Evaluation:
-        """Measure search on one's own documents, by the questions and expected files of a JSON file.
-
-        Raises:
-            BadValue: it is no such file, or none of the files that it expects is indexed.
-        """
+        """Measure search on one's own documents, by the questions and expected files of a JSON file."""
         from concord.quality.own_pairs import read_fixture
 
         pairs = read_fixture(Path(path), self._parts.store.catalog)
@@ -170,11 +157,6 @@ class Measuring:
 
         Without a collection it is fitted to feedback alone. `near_misses` are files of queries about what the
         documents speak of and do not answer.
-
-        Raises:
-            NotFound: the folder holds no collection.
-            BadValue: a file of it cannot be read, it has too few judged queries to learn from, or it is
-                called unanswerable from itself.
         """
         from concord.quality.collection import foreign_queries, read_collection
         from concord.quality.collection import near_misses as queries_of
@@ -219,7 +201,6 @@ class Measuring:
     def _filled_apart(
         self, apart: Settings, fill: Callable[[Parts], None], progress: Progress
     ) -> Iterator[Tools]:
-        """Fill a store apart from the knowledge base, and yield what it is searched with."""
         from concord.index.embedding import embed_pending
 
         with closing(Parts(apart, apart["org"])) as other:

@@ -119,7 +119,6 @@ def _unambiguous(pairs: Mapping[str, Sequence[Pair]], readable: set[str]) -> lis
 
 
 def _judged(journal: Journal, known: set[str]) -> list[Pair]:
-    """Return the queries that people have called a result good for."""
     good: dict[str, list[str]] = defaultdict(list)
     for given in journal.feedback():
         if given.opinion == "good" and given.query and given.document_id in known:
@@ -175,11 +174,7 @@ class _Fixture(Struct):
 
 
 def read_fixture(path: Path, catalog: Catalog) -> list[Pair]:
-    """Return the questions of a fixture as qmd writes them, with those of their files that are indexed.
-
-    Raises:
-        BadValue: the file is no fixture, or none of its files is indexed.
-    """
+    """Return the questions of a fixture as qmd writes them, with those of their files that are indexed."""
     try:
         fixture = json.decode(path.read_bytes(), type=_Fixture)
     except (OSError, DecodeError) as fault:

@@ -195,7 +195,6 @@ def _mode_plot(figures: Figures, measure: str = OF_A_KIND[0]) -> str:
 
 
 def _figure(name: str, question: str, kept: Reliability) -> str:
-    """Return a reliability diagram: what came true, upwards, over what was promised, to the right."""
     marks = "".join(
         f'<circle cx="{100 * bin.promised:.1f}" cy="{100 - 100 * bin.true:.1f}" r="2.5">'
         f"<title>{bin.n:,} promised {bin.promised:.2f}, {bin.true:.2f} true</title></circle>"

@@ -117,7 +117,6 @@ def _after_turn(
     room: _Room,
     under: set[tuple[int, int]],
 ) -> list[tuple[float, int, int]]:
-    """Take those that have at least this score, the best first, and return the others."""
     for score, at, place in sorted(waiting, key=lambda row: (-row[0], row[1:])):
         if score >= least and room.takes(costs.under[at][place].entry):
             under.add((at, place))
@@ -141,11 +140,7 @@ def worth_telling(scores: Sequence[float]) -> list[int]:
 def read_in_turn(
     names: Sequence[str], read: Callable[[str, int], T], size: Callable[[T], int], max_bytes: int
 ) -> tuple[list[T], list[tuple[str, str]]]:
-    """Read each within its share of the room that is left; return also what was not read, and why.
-
-    Raises:
-        UsageError: nothing could be read.
-    """
+    """Read each within its share of the room that is left; return also what was not read, and why."""
     read_so_far: list[T] = []
     unread: dict[str, UsageError] = {}
     for at, name in enumerate(names):

@@ -37,10 +37,6 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, level: Level |
     """Find what a citation, a document id or a chunk id stands for, with `context` chunks either side.
 
     At the level of a section it is all of the section, and all of the document above that.
-
-    Raises:
-        NotFound: nothing of that name is indexed, or the document has no such lines.
-        BadValue: the name fits several documents, or the lines end before they begin.
     """
     document, citation, chunk_id = _resolve(reference, catalog)
     chunks = catalog.chunks(document.id)
@@ -66,12 +62,7 @@ def section_around(chunks: Sequence[Chunk], first: int, last: int) -> tuple[int,
 
 
 def find_document(reference: str, catalog: Catalog) -> Document:
-    """Return the document that a citation, a path or a document id names; a bare number names none.
-
-    Raises:
-        NotFound: nothing of that name is indexed.
-        BadValue: the name fits several documents.
-    """
+    """Return the document that a citation, a path or a document id names; a bare number names none."""
     return _resolve(reference, catalog, are_numbers_chunks=False)[0]
 
 

@@ -40,12 +40,7 @@ class Page(Struct, frozen=True):
 def first_page(
     reference: str, catalog: Catalog, *, max_bytes: int, context: int = 0, level: Level | None = None
 ) -> Page:
-    """Return the beginning of what a reference stands for; of what is before, as much as leaves it there.
-
-    Raises:
-        NotFound: nothing of that name is indexed.
-        BadValue: the name fits several documents.
-    """
+    """Return the beginning of what a reference stands for; of what is before, as much as leaves it there."""
     located = locate(reference, catalog, context=context, level=level)
     if level == "outline":
         return Page(outline_slice(located), None)
@@ -55,12 +50,7 @@ def first_page(
 
 
 def next_page(cursor: str, catalog: Catalog, *, max_bytes: int) -> Page:
-    """Return the page that a cursor leads to.
-
-    Raises:
-        BadValue: it is no cursor of ours.
-        NotFound: the document is gone or has changed since.
-    """
+    """Return the page that a cursor leads to."""
     document_id, content, chunk, offset, last = _parsed(cursor)
     located = locate(document_id, catalog)
     if located.document.content_hash[: len(content)] != content:
@@ -141,7 +131,6 @@ def _cut(text: str, max_bytes: int) -> str:
 
 
 def _overlap(located: Located, index: int) -> int:
-    """Return how much of a chunk is in those before it."""
     reached = max(chunk.end for chunk in located.chunks[:index])
     return max(0, reached - located.chunks[index].start)
 

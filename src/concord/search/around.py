@@ -76,7 +76,6 @@ def broken_links(store: Store) -> DocumentLinks:
 def _ends(
     rows: Iterable[LinkRow], store: Store, other: Callable[[LinkRow], str | None]
 ) -> tuple[LinkEnd, ...]:
-    """Return links to or from other documents: of several of one kind with one document the first."""
     unique: dict[tuple[str, str | None, str], LinkRow] = {}
     for row in rows:
         target = "" if other(row) else row.link.target

@@ -50,7 +50,6 @@ class Stages:
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Measure a stage."""
         began = time.perf_counter()
         yield
         self.ms[name] = (time.perf_counter() - began) * 1000
@@ -112,11 +111,7 @@ class Task(Generic[T]):
         _workers.start(self._run)
 
     def result(self, budget_ms: float = math.inf) -> T | None:
-        """Return the result; None if it takes longer than the budget: the work then goes on alone.
-
-        Raises:
-            Exception: whatever the work raises in time.
-        """
+        """Return the result; None if it takes longer than the budget: the work then goes on alone."""
         if not self._done.acquire(timeout=max(0.0, min(budget_ms / 1000, threading.TIMEOUT_MAX))):
             return None
         self._done.release()  # for whoever asks again
@@ -134,11 +129,7 @@ class Task(Generic[T]):
 
 
 def run_within(work: Callable[[], T], budget_ms: float) -> T | None:
-    """Return the result of some work; None if it takes longer than the budget: it then goes on alone.
-
-    Raises:
-        Exception: whatever the work raises in time.
-    """
+    """Return the result of some work; None if it takes longer than the budget: it then goes on alone."""
     return Task(work).result(budget_ms)
 
 
@@ -162,12 +153,7 @@ class Breaker:
         self._trial: object | None = None  # the call that may find out whether it works again
 
     def call(self, work: Callable[[], T]) -> T:
-        """Return what a piece of work returns.
-
-        Raises:
-            Unavailable: it has failed too often of late to be tried now.
-            Exception: whatever the work raises.
-        """
+        """Return what a piece of work returns."""
         call, reason = object(), ""
         with self._lock:
             self._admit(call)

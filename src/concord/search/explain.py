@@ -124,12 +124,7 @@ class Explanation(Struct, frozen=True):
 
 
 def explain(request: Request, reference: str, tools: Tools) -> Explanation:
-    """Explain the passage that a reference stands for; of several chunks, the one that came nearest.
-
-    Raises:
-        NotFound: nothing of that name is indexed.
-        UsageError: the request cannot be carried out as asked.
-    """
+    """Explain the passage that a reference stands for; of several chunks, the one that came nearest."""
     located = locate(reference, tools.store.catalog)
     examined = examine(replace(request, explain=True), tools)
     answer, query, candidates = examined.answer, examined.query, examined.candidates
@@ -238,7 +233,6 @@ def _fused_arithmetic(chunk_id: ChunkId, candidates: Candidates, fusion: str) ->
 
 
 def _objections(located: Located, filter: Filter) -> Iterator[str]:
-    """Yield why a filter leaves a document out."""
     document, modified_s = located.document, located.document.mtime_ns / 1e9
     objections = {
         Hint(
@@ -258,7 +252,6 @@ def _objections(located: Located, filter: Filter) -> Iterator[str]:
 
 
 def _nearest(chunks: Sequence[Chunk], answer: Answer, places: Mapping[str, Places]) -> Chunk:
-    """Return the chunk that was returned first, else the one that some strategy ranks best."""
     returned = {hit.chunk.id: hit.rank for hit in answer.hits}
 
     def nearness(chunk: Chunk) -> tuple[float, float, int]:
@@ -271,7 +264,6 @@ def _nearest(chunks: Sequence[Chunk], answer: Answer, places: Mapping[str, Place
 def _strategy_ranks(
     chunk_id: ChunkId, query: Query, places: Mapping[str, Places], deep: Retrieved, tools: Tools
 ) -> Iterator[StrategyRank]:
-    """Yield where each strategy puts a chunk; one that was not asked says why."""
     reasons = {failed.strategy: failed.reason for failed in (tools.absent, *deep.degraded) if failed}
     legs: dict[str, Leg] = {**dict.fromkeys(LEXICAL, "lexical"), "semantic": "semantic"}
     for name, leg in (legs | {strategy.name: strategy.leg for strategy in tools.strategies}).items():
@@ -296,7 +288,6 @@ def _placed(
 
 
 def _words(text: str, query: Query, most: float) -> Iterator[WordFound]:
-    """Yield each word and phrase of the query, and whether the passage holds it anywhere that is indexed."""
     counts = {word: query.frequencies.get(word, 0) for word in query.words}
     is_pruned = any(count <= most for count in counts.values())  # not if every word is too frequent
     for word, count in counts.items():
@@ -351,7 +342,6 @@ def _reason(known: Explanation) -> tuple[Stage, str]:
 
 
 def _ranks(known: Explanation, before: str) -> str:
-    """Return where each strategy that was asked puts it, as a sentence."""
     placed = [
         f"{rank.strategy} ranks it {rank.rank}" if rank.rank else f"{rank.strategy} has it not in {DEPTH:,}"
         for rank in known.strategies

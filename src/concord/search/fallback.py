@@ -95,7 +95,6 @@ def with_fallback(
 
 
 def _budget_ms(request: Request, step: Step, tools: Tools) -> float:
-    """Return the time that the settings allow, though never more than the caller gave the whole search."""
     allowed: float = tools.settings[f"search.{step}_ms"]
     return allowed if request.deadline_ms is None else min(allowed, request.deadline_ms)
 
@@ -120,7 +119,6 @@ def _steps(request: Request, query: Query, tools: Tools) -> Iterator[_LooserWord
 
 
 def _prefix_match(query: Query) -> Match | None:
-    """Return a match of words that begin like the query's words or their stems; short words are left out."""
     words = [word for word in query.words if len(word) >= MIN_LETTERS and not has_unspaced(word)]
     found: list[Match] = []
     for word in sorted(words, key=len, reverse=True)[:MAX_BEGINNINGS]:
@@ -238,7 +236,6 @@ def _put_right(typed: str, meant: Mapping[str, str]) -> str:
 
 
 def _related_titles(query: Query, candidates: Candidates, catalog: Catalog) -> list[str]:
-    """Return the titles of the documents that the best candidates are from."""
     scores = rrf_scores(candidates.rows, candidates.context.k)
     nearest = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], chunk_id))[:RELATED]
     trusted = {source.id for source in catalog.snapshot().sources if source.trust == "trusted"}

@@ -190,7 +190,6 @@ class QueryVectors:
 
 
 def _beginning(text: str, embedder: Embedder) -> str:
-    """Return as much of a query as is embedded at once."""
     most = int(min(MAX_TOKENS, embedder.max_tokens) * _SHARE)
     if len(text) * _CHARACTER_TOKENS <= most:
         return text

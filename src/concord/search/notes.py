@@ -187,7 +187,6 @@ def _no_document(filter: Filter, sources: Sequence[Source], tools: Tools) -> str
 
 
 def _described(filter: Filter, sources: Sequence[Source]) -> str:
-    """Return a filter in words."""
     from concord.core.values import moment_text  # late: few searches have a filter
 
     names = {source.id: source.name for source in sources}

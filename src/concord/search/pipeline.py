@@ -53,14 +53,7 @@ class Examined(Struct, frozen=True):
 
 
 def search(request: Request, tools: Tools) -> Answer:
-    """Answer one request; one with `min_generation` waits until the store has reached it.
-
-    Raises:
-        UsageError: the request cannot be carried out as asked.
-        StoreError: the store cannot be used.
-        BackendDown: words cannot be searched, so there is nothing to answer from.
-        Unavailable: meaning cannot be searched, and nothing else was asked for.
-    """
+    """Answer one request; one with `min_generation` waits until the store has reached it."""
     if request.min_generation is not None:
         return _search_at_generation(request, tools)
     return examine(request, tools).answer
@@ -190,7 +183,6 @@ def _chosen(verdict: Verdict, query: Query, options: Options, tools: Tools) -> V
 
 
 def _matched(hits: Sequence[Hit], tools: Tools) -> tuple[str, ...]:
-    """Return who has found the hits: strategies in their own order, then names and fallback steps."""
     found_by = {name for hit in hits for name in hit.found_by}
     known = [strategy.name for strategy in tools.strategies if strategy.name in found_by]
     return (*known, *sorted(found_by.difference(known)))
@@ -250,7 +242,6 @@ def _search_at_generation(request: Request, tools: Tools) -> Answer:
 
 
 def _wait(catalog: Catalog, wanted: int, deadline: Deadline) -> int:
-    """Return the generation that was reached in time."""
     pause = FIRST_LOOK_S
     while (reached := catalog.snapshot().generation) < wanted and (left_ms := deadline.left_ms()):
         time.sleep(min(pause, left_ms / 1000))

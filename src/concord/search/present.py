@@ -66,7 +66,6 @@ def present(
 
 
 def _sure(passage: Passage, cuts: ReaderCuts) -> tuple[int, int] | None:
-    """Return where the reader is sure that the answer stands in a passage."""
     read = passage.reading
     if read is None or read.logit < cuts.sure or read.margin <= 0 or read.end <= read.start:
         return None

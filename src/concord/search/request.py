@@ -43,11 +43,7 @@ class Options(Struct, frozen=True):
 
 
 def request_of(text: str, options: Mapping[str, Any]) -> Request:
-    """Return the request of a query and its options.
-
-    Raises:
-        BadValue: there is no such option.
-    """
+    """Return the request of a query and its options."""
     known = Request.__struct_fields__[1:]
     for name in options:
         if name not in known:
@@ -57,11 +53,7 @@ def request_of(text: str, options: Mapping[str, Any]) -> Request:
 
 
 def checked(request: Request) -> Request:
-    """Return a request whose fields have the right types; a single tag may be given as text.
-
-    Raises:
-        BadValue: a field has another type.
-    """
+    """Return a request whose fields have the right types; a single tag may be given as text."""
     if not isinstance(request.text, str):
         raise refused("the query", request.text, "text")
     given = {name: value for name, value in asdict(request).items() if value is not None}
@@ -86,11 +78,7 @@ def checked(request: Request) -> Request:
 
 
 def options_of(request: Request, settings: Mapping[str, Any]) -> Options:
-    """Return the options of a search, from the request or else from the settings.
-
-    Raises:
-        BadValue: a number is outside what is allowed, or there is no such mode, fusion or type.
-    """
+    """Return the options of a search, from the request or else from the settings."""
     from concord.search.fuse import FUSION_OF, FUSIONS  # late: who checks a list of texts needs no fusion
 
     mode = mode_of(request, settings)
@@ -111,11 +99,7 @@ def options_of(request: Request, settings: Mapping[str, Any]) -> Options:
 
 
 def mode_of(request: Request, settings: Mapping[str, Any]) -> Mode:
-    """Return the mode to search in.
-
-    Raises:
-        BadValue: there is no such mode.
-    """
+    """Return the mode to search in."""
     mode: Mode = request.mode or settings["search.mode"]
     _check("mode", mode, MODES)
     return mode
@@ -127,11 +111,7 @@ def _check(kind: str, name: str, known: Sequence[str]) -> None:
 
 
 def filter_of(request: Request, sources: Sequence[Source], catalog: Catalog) -> Filter:
-    """Return what a hit must satisfy.
-
-    Raises:
-        NotFound: no source of that name, or none that holds the path.
-    """
+    """Return what a hit must satisfy."""
     source_id = None
     if request.source:
         from concord.core.places import find_source  # late: most searches name no source

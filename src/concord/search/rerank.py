@@ -109,12 +109,7 @@ class CrossEncoder:
         self._loaded: tuple[Tokenizer, Session] | None = None
 
     def rerank(self, query: str, ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Ranked]:
-        """Return the chunks in the order of the model's and the fused score together.
-
-        Raises:
-            BadValue: `rerank.model` is no cross-encoder.
-            Unavailable: the model cannot be loaded or run.
-        """
+        """Return the chunks in the order of the model's and the fused score together."""
         from concord.embed.native import native_code
 
         known = [row.chunk_id for row in ranked if row.chunk_id in texts]

@@ -44,12 +44,7 @@ class Retrieved(Struct, frozen=True):
 
 
 def retrieve(query: Query, mode: Mode, tools: Tools, deadline: Deadline) -> Retrieved:
-    """Ask the strategies of a mode, and look up what the query names.
-
-    Raises:
-        BackendDown: words cannot be searched.
-        Unavailable: meaning cannot be searched, and nothing else was asked for.
-    """
+    """Ask the strategies of a mode, and look up what the query names."""
     asked = [strategy for strategy in tools.strategies if strategy.leg in LEGS[mode]]
     has_names = "lexical" in LEGS[mode] and (query.names or "." in query.text)
     names = Task(partial(_named, query, tools)) if has_names else None

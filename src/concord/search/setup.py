@@ -90,7 +90,6 @@ class Searching:
         return reader_model.shared_model(self._settings["embed.threads"]) if is_there else None
 
     def _with_reader(self, tools: Tools, wait_for_model: bool) -> Tools:
-        """Add the reader, or why there is none; without waiting only one that is loaded."""
         model = self.reader
         if model is None:
             return replace(tools, unread=NO_READER) if self._settings["reader.enabled"] else tools
@@ -99,7 +98,6 @@ class Searching:
         return replace(tools, reader=model)
 
     def _reranker(self) -> Reranker | None:
-        """Return who takes a second look; None when the provider is `none`."""
         provider, settings = self._settings["rerank.provider"], self._settings
         if provider == NONE:
             return None
@@ -117,7 +115,6 @@ class Searching:
         return meaning.strategy.compare(text, meaning.strategy.fetch(chunk_ids)).cosines()
 
     def _meaning(self, model: Model | None, wait_for_model: bool) -> Meaning | Degraded:
-        """Return the semantic strategy for the active model, or why there is none."""
         if self._settings["embed.provider"] == NONE:
             return Degraded("semantic", "no embedding provider is configured")
         if model is None and not self._parts.store.catalog.count().documents:
@@ -138,7 +135,6 @@ class Searching:
         return self._bound_to(model, embedder)
 
     def _bound_to(self, model: Model, embedder: Embedder) -> Meaning:
-        """Return the strategies that are bound to one model: to its embedder and to its vectors."""
         model_name = f"{self._parts.embedder_name(model)} {model.identity}"
         name = f"{_SEMANTIC} {model_name}"
         semantic: Semantic = self._parts.once(name, lambda: self._new_semantic(model.identity, embedder))
@@ -177,12 +173,7 @@ class Searching:
         return strategies
 
     def _load_further(self) -> Mapping[str, Any]:
-        """Return the classes of the strategies of installed packages that the settings name.
-
-        Raises:
-            UnknownName: nobody brings one.
-            BadValue: it has a name that ours have.
-        """
+        """Return the classes of the strategies of installed packages that the settings name."""
         wanted = [name for name in map(str.strip, self._settings["search.strategies"].split(",")) if name]
         kinds = {name: plugins.load("strategies", name) for name in wanted}
         for name, kind in kinds.items():

@@ -29,11 +29,7 @@ MAX_UNKNOWN = 4  # words of one query that are looked up: who mistypes more has 
 
 
 def understand(request: Request, options: Options, tools: Tools, sources: Sequence[Source]) -> Query:
-    """Return what a search runs.
-
-    Raises:
-        NotFound: no source of that name, or none that holds the path.
-    """
+    """Return what a search runs."""
     settings, index, text = tools.settings, tools.store.words, request.text
     if not text.isprintable():  # texts are indexed without control characters, and pasted ones may colour
         from concord.text.clean import clean  # late: most queries are one line of plain text
