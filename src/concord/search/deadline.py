@@ -50,6 +50,7 @@ class Stages:
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
+        """Measure a stage."""
         began = time.perf_counter()
         yield
         self.ms[name] = (time.perf_counter() - began) * 1000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -54,14 +54,12 @@ def fuse(name: str, candidates: Candidates) -> list[Ranked]:
     blended, pool = blend(rows, context), pool_of(rows)
     given = blended if name == "blend" else FUSIONS[name].contributions(rows, context)
     return ordered(
-        [
-            Ranked(row, given[row.chunk_id].score, z_of(row, blended[row.chunk_id], pool, context))
-            for row in rows
-        ]
+        Ranked(row, given[row.chunk_id].score, z_of(row, blended[row.chunk_id], pool, context))
+        for row in rows
     )
 
 
-def ordered(ranked: Sequence[Ranked]) -> list[Ranked]:
+def ordered(ranked: Iterable[Ranked]) -> list[Ranked]:
     """Return the best first; ties go to what more strategies found, then to the lower chunk id."""
     return sorted(ranked, key=lambda row: (-row.score, -len(row.candidate.ranks), row.chunk_id))
 
@@ -163,20 +161,10 @@ def _evidence(scored: Sequence[tuple[ChunkId, float | None, int | None]]) -> dic
     sample = sorted(score for _, score, rank in scored if rank and score is not None)
     if not sample:
         return {}
-    middle = len(sample) // 2
-    median = sample[middle] if len(sample) % 2 else (sample[middle - 1] + sample[middle]) / 2
+    median = (sample[(len(sample) - 1) // 2] + sample[len(sample) // 2]) / 2
     _, spread = moments(sample)
-    return {
-        chunk_id: _softplus((score - median) / spread) for chunk_id, score, _ in scored if score is not None
-    }
-
-
-def _softplus(odds: float) -> float:
-    return max(odds, 0.0) + math.log1p(math.exp(-abs(odds)))
-
-
-def _convex(semantic: float) -> Weights:
-    return Weights(semantic=semantic, lexical=1 - semantic)
+    odds = {chunk_id: (score - median) / spread for chunk_id, score, _ in scored if score is not None}
+    return {chunk_id: max(x, 0.0) + math.log1p(math.exp(-abs(x))) for chunk_id, x in odds.items()}
 
 
 class Fusion(NamedTuple):
@@ -184,6 +172,11 @@ class Fusion(NamedTuple):
 
     contributions: Callable[[Sequence[Candidate], Context], Contributions]
     weights: Callable[[Sequence[Candidate], Context], Weights | None]
+
+
+def _blend_weights(rows: Sequence[Candidate], context: Context) -> Weights:
+    semantic = semantic_weight(rows, context)
+    return Weights(semantic, 1 - semantic)
 
 
 FUSIONS: Mapping[str, Fusion] = {
@@ -194,6 +187,6 @@ FUSIONS: Mapping[str, Fusion] = {
     "adaptive": Fusion(lambda rows, c: _adaptive(rows, c.type), lambda rows, c: WEIGHTS[c.type]),
     "dominant": Fusion(lambda rows, c: _dominant(rows, c.max_bm25), lambda rows, c: None),
     "logodds": Fusion(lambda rows, c: _logodds(rows), lambda rows, c: EQUAL),
-    "blend": Fusion(blend, lambda rows, c: _convex(semantic_weight(rows, c))),
+    "blend": Fusion(blend, _blend_weights),
 }
 FUSION_OF: Mapping[Mode, str] = {"auto": "blend", "hybrid": "rrf", "semantic": "rrf", "fts5": "rrf"}

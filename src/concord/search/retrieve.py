@@ -5,7 +5,7 @@ A strategy that fails or is late is named in the answer and stops nobody.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -49,9 +49,8 @@ def retrieve(query: Query, mode: Mode, tools: Tools, deadline: Deadline) -> Retr
     has_names = "lexical" in LEGS[mode] and (query.names or "." in query.text)
     names = Task(partial(_named, query, tools)) if has_names else None
     retrieved = ask(asked, query, deadline)
-    _refuse_without_words(retrieved, mode)
-    if mode == "semantic" and query.chunks:
-        _refuse_without_meaning(retrieved, tools.absent)
+    if query.chunks or mode != "semantic":
+        _refuse(retrieved, mode, tools.absent)
     return _with_names(retrieved, names, deadline) if names else retrieved
 
 
@@ -104,31 +103,25 @@ def _with_names(retrieved: Retrieved, names: Task[_Named], deadline: Deadline) -
 def _place(query: Query, catalog: Catalog) -> ChunkId | None:
     """Return the chunk at the first place that a query names (src/app.py:120), if one document fits it."""
     for place in places_in(query.meaning)[:MAX_PLACES]:
-        known = [
-            document for document in _documents(place.path, catalog) if _passes(document, query, catalog)
-        ]
+        parts = [part for part in place.path.split("/") if part not in ("", ".", "..", "~")]
+        found = documents_at(catalog, "/".join(parts[-2:])) if parts else []
+        # Paths may begin elsewhere: those count whose ends are alike in most parts.
+        alike = [_shared(document.path.split("/"), parts) for document in found]
+        meant = [document for document, shared in zip(found, alike, strict=True) if shared == max(alike)]
+        known = [document for document in meant if _passes(document, query.filter, catalog)]
         chunk = _chunk_at(place, catalog.chunks(known[0].id)) if len(known) == 1 else None
         if chunk:
             return chunk.id
     return None
 
 
-def _documents(path: str, catalog: Catalog) -> list[Document]:
-    """Return the documents that a path may mean: their paths end alike, but may begin elsewhere."""
-    parts = [part for part in path.split("/") if part not in ("", ".", "..", "~")]
-    found = documents_at(catalog, "/".join(parts[-2:])) if parts else []
-    alike = [_shared(document.path.split("/"), parts) for document in found]
-    return [document for document, shared in zip(found, alike, strict=True) if shared == max(alike)]
-
-
 def _shared(ours: Sequence[str], parts: Sequence[str]) -> int:
     """Return how many of the last parts of two paths are the same."""
-    pairs: Iterator[tuple[str, str]] = zip(reversed(ours), reversed(parts), strict=False)
+    pairs = zip(reversed(ours), reversed(parts), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _passes(document: Document, query: Query, catalog: Catalog) -> bool:
-    filter: Filter = query.filter
+def _passes(document: Document, filter: Filter, catalog: Catalog) -> bool:
     if document.superseded_by is not None and not filter.include_superseded:
         return False
     return filter.is_open or catalog.count_documents(replace(filter, path=document.path)) > 0
@@ -144,33 +137,25 @@ def _chunk_at(place: Citation, chunks: list[Chunk]) -> Chunk | None:
     return next(holding, before[-1]) if before and begin[0] <= chunks[-1].end_line else None
 
 
-def _refuse_without_words(retrieved: Retrieved, mode: Mode) -> None:
-    """Refuse to answer if words cannot be searched: what meaning finds alone would pass for all there is.
+def _refuse(retrieved: Retrieved, mode: Mode, absent: Degraded | None) -> None:
+    """Refuse to answer if what was asked for could not be searched: the store would seem to hold nothing.
 
-    Also if one lexical strategy failed and the others found nothing: the store would seem to hold nothing.
+    Without words, what meaning finds alone would pass for all there is; also if one lexical strategy failed
+    and the others found nothing. Meaning may be missing unless it alone was asked for.
     """
     broken = [failed for failed in retrieved.degraded if failed.strategy in LEXICAL]
     has_found = any(ranked.found for ranked in retrieved.lists)
     if mode != "semantic" and broken and (len(broken) == len(LEXICAL) or not has_found):
+        hint = "ask again with a longer {deadline}; {stats} tells whether the store is well"
         raise BackendDown(
             joined(": ", "the knowledge base cannot be searched by words", broken[0].reason),
-            hint=Hint(
-                Action.DEADLINE, "ask again with a longer {deadline}; {stats} tells whether the store is well"
-            ),
+            hint=Hint(Action.DEADLINE, hint),
         )
-
-
-def _refuse_without_meaning(retrieved: Retrieved, absent: Degraded | None) -> None:
-    """Refuse to answer if meaning alone was asked for and failed: the store would seem to hold nothing."""
-    failures = [
-        failed for failed in (*retrieved.degraded, absent) if failed and failed.strategy == "semantic"
-    ]
-    if not failures:
+    missing = [part for part in (*retrieved.degraded, absent) if part and part.strategy == "semantic"]
+    if mode != "semantic" or not missing:
         return
-    message = joined(": ", "the knowledge base cannot be searched by meaning", failures[0].reason)
-    if failures[0] is not absent and "semantic" not in retrieved.timings_ms:  # asked, and not answered yet
-        raise DeadlinePassed(
-            message,
-            hint=Hint(Action.DEADLINE, "ask again with a longer {deadline}, or by words as well ({mode})"),
-        )
+    message = joined(": ", "the knowledge base cannot be searched by meaning", missing[0].reason)
+    if missing[0] is not absent and "semantic" not in retrieved.timings_ms:  # asked, and not answered yet
+        hint = "ask again with a longer {deadline}, or by words as well ({mode})"
+        raise DeadlinePassed(message, hint=Hint(Action.DEADLINE, hint))
     raise Unavailable(message, hint=Hint(Action.MODE, "ask by words as well ({mode})"))

@@ -24,7 +24,6 @@ from concord.text.word_lists import shows_english
 from concord.types import Candidate, ChunkId, Degraded, Leg, Query, RankedList
 
 if TYPE_CHECKING:
-    from concord.search.calibration import Calibration
     from concord.search.legs import Comparison
 
 FEEDBACK_HITS = 3  # that the query is moved towards: more of them bring in what is wrong
@@ -42,7 +41,12 @@ def complete_scores(retrieved: Retrieved, query: Query, tools: Tools, deadline: 
     """Return all candidates with both their scores, and what a fusion may know besides."""
     rows = merge(retrieved.lists, query.candidates, retrieved.names)
     comparison, failed = _comparison(retrieved.lists, rows, query, tools, deadline)
-    rows = _with_cosines(rows, comparison)
+    if comparison:
+        near = comparison.cosines()
+        rows = [
+            row if row.semantic_rank or row.chunk_id not in near else replace(row, cosine=near[row.chunk_id])
+            for row in rows
+        ]
     if comparison and _has_missed(rows) and (harder := _search_harder(retrieved, query, tools, deadline)):
         return complete_scores(harder, replace(query, ef_search=MAX_EF_SEARCH), tools, deadline)
     context = _context(rows, query, tools)
@@ -118,16 +122,6 @@ def _comparison(
     return compared, () if compared else (Degraded("semantic", f"no answer within {deadline.ms:g} ms"),)
 
 
-def _with_cosines(rows: Sequence[Candidate], comparison: Comparison | None) -> list[Candidate]:
-    if comparison is None:
-        return [*rows]
-    near = comparison.cosines()
-    return [
-        row if row.semantic_rank or row.chunk_id not in near else replace(row, cosine=near[row.chunk_id])
-        for row in rows
-    ]
-
-
 def _has_missed(rows: Sequence[Candidate]) -> bool:
     """Whether a chunk that only words found is so near that an index of vectors should have found it.
 
@@ -156,48 +150,29 @@ def _search_harder(retrieved: Retrieved, query: Query, tools: Tools, deadline: D
 
 
 def _context(rows: Sequence[Candidate], query: Query, tools: Tools) -> Context:
+    # What is one identifier or option, or a quotation, is to be found as it stands.
+    is_name = query.type == "entity" or is_sure_name(query.text)
+    code_share = 0.0  # matters only where both legs found something
+    if any(row.lexical_rank for row in rows) and any(row.semantic_rank for row in rows):
+        first = [row.chunk_id for row in rows if any(rank <= POOL for rank in row.ranks.values())]
+        types = tools.store.catalog.document_types(first)
+        code_share = sum(type == "code" for type in types.values()) / max(1, len(types))
+    latin, calibration = latin_share(query.text), tools.calibration
+    # Of a question about enzymes or Kubernetes a model may have hardly a word whole, and reads its English.
+    known_words = 1.0
+    if tools.similarity and not calibration.is_multilingual and not shows_english(query.meaning.split()):
+        known_words = tools.similarity.known_words(query.meaning)
     return Context(
         type=query.type,
         k=tools.settings["search.rrf_k"],
         max_bm25=blend.max_bm25(idfs(query.chunks, query.frequencies).values()),
         rareness=blend.rareness(query.chunks, query.frequencies),
-        code_share=_code_share(rows, tools),
-        model_reads=_readable(query.text, tools.calibration),
-        known_words=_known_words(query.meaning, tools),
-        is_verbatim=_is_verbatim(query),
-        usual=tools.calibration.usual,
+        code_share=code_share,
+        model_reads=latin + (1 - latin) * calibration.other_scripts,
+        known_words=known_words,
+        is_verbatim=query.type == "exact_quote" or is_name and len(query.text.split()) == 1,
+        usual=calibration.usual,
     )
-
-
-def _is_verbatim(query: Query) -> bool:
-    """Whether the query is to be found as it stands: it quotes, or it is one identifier or option."""
-    is_single = len(query.text.split()) == 1
-    return query.type == "exact_quote" or is_single and (query.type == "entity" or is_sure_name(query.text))
-
-
-def _code_share(rows: Sequence[Candidate], tools: Tools) -> float:
-    """Return the share of the candidates that are code; it only matters where both legs found something."""
-    if not any(row.lexical_rank for row in rows) or not any(row.semantic_rank for row in rows):
-        return 0.0
-    first = [row.chunk_id for row in rows if any(rank <= POOL for rank in row.ranks.values())]
-    types = tools.store.catalog.document_types(first)
-    return sum(type == "code" for type in types.values()) / max(1, len(types))
-
-
-def _readable(text: str, calibration: Calibration) -> float:
-    """Return how much of a query the model reads: all that is Latin, of other scripts what was fitted."""
-    latin = latin_share(text)
-    return latin + (1 - latin) * calibration.other_scripts
-
-
-def _known_words(text: str, tools: Tools) -> float:
-    """Return the share of words that the model has whole; 1 where it reads the language in any case.
-
-    Of a question about enzymes or Kubernetes a model may have hardly a word whole, and reads its English.
-    """
-    if tools.similarity is None or tools.calibration.is_multilingual:
-        return 1.0
-    return 1.0 if shows_english(text.split()) else tools.similarity.known_words(text)
 
 
 def is_read(context: Context) -> bool:
