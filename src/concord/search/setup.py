@@ -58,8 +58,8 @@ class Searching:
         meaning = self._meaning(snapshot.active, wait_for_model)
         if meaning is COLD:
             return replace(tools, absent=COLD)  # an answer at once: it waits for no other model either
-        tools = self._with_reader(tools, wait_for_model) if request.reader else tools
-        tools = replace(tools, reranker=self._reranker())
+        reader, unread = self._reading(wait_for_model) if request.reader else (None, None)
+        tools = replace(tools, reader=reader, unread=unread, reranker=self._reranker())
         if isinstance(meaning, Degraded):
             return replace(tools, absent=meaning)
         return replace(
@@ -89,13 +89,12 @@ class Searching:
         is_there = reader_model.is_installed()
         return reader_model.shared_model(self._settings["embed.threads"]) if is_there else None
 
-    def _with_reader(self, tools: Tools, wait_for_model: bool) -> Tools:
+    def _reading(self, wait_for_model: bool) -> tuple[ReaderModel | None, Degraded | None]:
+        """Return the reader, or why there is none where there should be; without waiting only a loaded one."""
         model = self.reader
         if model is None:
-            return replace(tools, unread=NO_READER) if self._settings["reader.enabled"] else tools
-        if not wait_for_model and not model.is_warm:
-            return replace(tools, unread=COLD_READER)
-        return replace(tools, reader=model)
+            return None, NO_READER if self._settings["reader.enabled"] else None
+        return (model, None) if wait_for_model or model.is_warm else (None, COLD_READER)
 
     def _reranker(self) -> Reranker | None:
         provider, settings = self._settings["rerank.provider"], self._settings
@@ -135,26 +134,27 @@ class Searching:
         return self._bound_to(model, embedder)
 
     def _bound_to(self, model: Model, embedder: Embedder) -> Meaning:
-        model_name = f"{self._parts.embedder_name(model)} {model.identity}"
+        identity, index = model.identity, self._parts.store.models.index
+        model_name = f"{self._parts.embedder_name(model)} {identity}"
         name = f"{_SEMANTIC} {model_name}"
-        semantic: Semantic = self._parts.once(name, lambda: self._new_semantic(model.identity, embedder))
+
+        def opened() -> Semantic:
+            from concord.search.deadline import LATE_S
+
+            if self._parts.outside:
+                self._parts.outside.warm()  # now, so that no search's deadline pays for it
+            semantic: Semantic = plugins.load("strategies", "semantic")(
+                index(identity),
+                embedder,
+                retry_s=self._settings["search.retry_s"],
+                late_s=max(LATE_S, self._settings["search.deadline_ms"] / 1000),
+            )
+            return semantic
+
+        semantic: Semantic = self._parts.once(name, opened)
         self._parts.forget_others(_SEMANTIC, name)
-        index = self._parts.store.models.index
-        further = self._further("semantic", model_name, lambda kind: kind(index(model.identity), embedder))
-        return Meaning(semantic, model.identity, further)
-
-    def _new_semantic(self, identity: Identity, embedder: Embedder) -> Semantic:
-        from concord.search.deadline import LATE_S
-
-        if self._parts.outside:
-            self._parts.outside.warm()  # now, so that no search's deadline pays for it
-        semantic: Semantic = plugins.load("strategies", "semantic")(
-            self._parts.store.models.index(identity),
-            embedder,
-            retry_s=self._settings["search.retry_s"],
-            late_s=max(LATE_S, self._settings["search.deadline_ms"] / 1000),
-        )
-        return semantic
+        further = self._further("semantic", model_name, lambda kind: kind(index(identity), embedder))
+        return Meaning(semantic, identity, further)
 
     def _further(
         self, leg: Leg, bound_to: str, make: Callable[[Callable[..., Strategy]], Strategy]
