@@ -151,7 +151,7 @@ def related_to_json(document: Document, near: Sequence[Near]) -> JsonObject:
 
 def explanation_to_json(explanation: Explanation) -> JsonObject:
     """Return why a passage ranks where it does."""
-    answer, overlap = explanation.answer, explanation.overlap
+    answer = explanation.answer
     wire = {
         "query": answer.request.text,
         "citation": explanation.citation,
@@ -160,15 +160,9 @@ def explanation_to_json(explanation: Explanation) -> JsonObject:
         "title": explanation.document.title,
         **_same(answer, "mode", "query_type"),
         "rank": explanation.rank,
-        "returned": explanation.results,
-        **_same(explanation, "stage", "why", "candidates", "depth"),
-        "strategies": [_plain(ranked._asdict()) for ranked in explanation.strategies],
-        "words": [_plain(word._asdict()) for word in explanation.words],
-        "fused": {"fusion": answer.fusion, **explanation.fused._asdict()},
-        "filtered": list(explanation.filtered),
-        "excluded": list(explanation.excluded),
-        "overlap": overlap and _plain(overlap._asdict()),
-        "arithmetic": explanation.arithmetic,
+        "returned": len(answer.hits),
+        **_same(explanation, "stage", "why", "candidates", "depth", "strategies", "words", "fused"),
+        **_same(explanation, "filtered", "excluded", "overlap", "arithmetic"),
         "degraded": [asdict(part) for part in answer.degraded],
     }
     return json_object(wire)
@@ -196,10 +190,6 @@ def document_to_json(document: Document, source: Source | None = None) -> JsonOb
 
 def _same(report: Struct, *names: str) -> JsonObject:
     return {name: getattr(report, name) for name in names}
-
-
-def _plain(fields: Mapping[str, Any]) -> JsonObject:
-    return {name.removeprefix("is_"): value for name, value in fields.items()}
 
 
 def _answer(answer: Answer, results: Sequence[JsonObject]) -> JsonObject:

@@ -77,20 +77,16 @@ def blend(candidates: Sequence[Candidate], context: Context) -> Contributions:
         row.chunk_id: row.cosine if row.feedback_cosine is None else row.feedback_cosine for row in candidates
     }
     meaning = _z_scores({chunk_id: near for chunk_id, near in near.items() if near is not None}, pool)
-    return {
-        row.chunk_id: _contribution(row, words[row.chunk_id], meaning.get(row.chunk_id), weight, context)
-        for row in candidates
-    }
-
-
-def _contribution(
-    row: Candidate, words: float, meaning: float | None, weight: float, context: Context
-) -> Contribution:
-    verbatim = VERBATIM_GAIN if context.is_verbatim and has_all_words(row) else 0.0
-    gain = verbatim + NAME_GAIN * row.name_score
-    if meaning is None:  # that a chunk has no vector does not make it far in meaning: its words alone count
-        return Contribution(words, 0.0, gain=gain)
-    return Contribution((1 - weight) * words, weight * meaning, gain=gain)
+    given = {}
+    for row in candidates:
+        verbatim = VERBATIM_GAIN if context.is_verbatim and has_all_words(row) else 0.0
+        gain = verbatim + NAME_GAIN * row.name_score
+        lexical, semantic = words[row.chunk_id], meaning.get(row.chunk_id)
+        if semantic is None:  # without a vector it is not far in meaning: its words alone count
+            given[row.chunk_id] = Contribution(lexical, 0.0, gain=gain)
+        else:
+            given[row.chunk_id] = Contribution((1 - weight) * lexical, weight * semantic, gain=gain)
+    return given
 
 
 def has_all_words(row: Candidate) -> bool:
@@ -112,8 +108,7 @@ def semantic_weight(candidates: Sequence[Candidate], context: Context) -> float:
       With 2 to 25 in 100 documents embedded, nDCG@10 of datatalks-faq was 0.77 to 0.86 without that (0.94 by
       words alone), and is 0.94.
     """
-    margin = _margin([row.bm25 or 0.0 for row in candidates if row.lexical_rank])
-    weight = FLAT - MARGIN * margin + LEAD * _lead(candidates)
+    weight = FLAT - MARGIN * _margin(candidates) + LEAD * _lead(candidates)
     is_held = any(map(has_all_words, candidates))
     if context.is_verbatim and is_held:
         weight = min(weight, WEIGHTS[context.type].semantic)
@@ -123,7 +118,11 @@ def semantic_weight(candidates: Sequence[Candidate], context: Context) -> float:
         weight = max(LEAST_SEMANTIC, weight - RARE * min(context.rareness, most))
         if context.known_words < MOSTLY_KNOWN:
             weight *= UNREAD_WEIGHT
-    return weight * context.model_reads * _embedded_share(candidates)
+    weight *= context.model_reads
+    lexical = [row for row in candidates if (row.lexical_rank or math.inf) <= POOL]
+    if not lexical or all(row.cosine is None for row in candidates):
+        return weight
+    return weight * (sum(row.cosine is not None for row in lexical) / len(lexical))
 
 
 class Weights(Struct, frozen=True):
@@ -181,14 +180,6 @@ def moments(sample: Sequence[float]) -> tuple[float, float]:
     return mean, deviation if deviation > 1e-9 * max(1.0, abs(mean)) else 1.0
 
 
-def _embedded_share(candidates: Sequence[Candidate]) -> float:
-    """Return the share of lexical candidates whose cosine is known; 1 if only one leg found anything."""
-    lexical = [row for row in candidates if (row.lexical_rank or math.inf) <= POOL]
-    if not lexical or all(row.cosine is None for row in candidates):
-        return 1.0
-    return sum(row.cosine is not None for row in lexical) / len(lexical)
-
-
 def _lead(candidates: Sequence[Candidate]) -> float:
     """Return by how much the nearest chunk is further ahead of the tenth than usual; 0 without a tenth."""
     cosines = {row.chunk_id: row.cosine for row in candidates if row.cosine is not None}
@@ -199,9 +190,9 @@ def _lead(candidates: Sequence[Candidate]) -> float:
     return max(-MOST_LEAD, min(MOST_LEAD, (falling[0] - falling[9]) / spread - USUAL_LEAD))
 
 
-def _margin(scores: Iterable[float]) -> float:
-    """Return how far the first stands above the tenth, as a share of the first; 1 where there is no tenth."""
-    falling = sorted(scores, reverse=True)
+def _margin(candidates: Sequence[Candidate]) -> float:
+    """Return how far the first by words is above the tenth, as a share of the first; 1 without a tenth."""
+    falling = sorted((row.bm25 or 0.0 for row in candidates if row.lexical_rank), reverse=True)
     if not falling or falling[0] <= 0:
         return 0.0
     return 1 - (falling[9] if len(falling) >= 10 else 0.0) / falling[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -31,6 +31,7 @@ from concord.search.understand import prune_limit
 from concord.text.citations import cite
 from concord.text.globs import glob_matches
 from concord.text.held import contains, token_set
+from concord.text.json_safe import JsonObject
 from concord.text.terms import written
 from concord.types import (
     Answer,
@@ -43,7 +44,6 @@ from concord.types import (
     Json,
     Leg,
     Query,
-    Ranked,
     Request,
 )
 
@@ -55,72 +55,25 @@ Stage = Literal[
 ]
 
 
-class StrategyRank(NamedTuple):
-    """Where one strategy puts the passage."""
-
-    strategy: str
-    family: Leg
-    rank: int | None  # None if it is not in the part of the list that was read
-    score: float | None
-    is_candidate: bool  # near enough to the top to be proposed
-    reason: str | None = None  # why the strategy found nothing at all
-
-
-class WordFound(NamedTuple):
-    """A word or phrase of the query, and whether the passage holds it."""
-
-    text: str
-    is_held: bool
-    chunks: int | None  # how many chunks hold it; None for a phrase
-    is_pruned: bool = False  # in too many chunks to take part in loose matching
-
-
-class Placed(NamedTuple):
-    """How the passage comes out of fusion, and what it has to beat."""
-
-    rank: int | None  # None where no strategy found it
-    of: int
-    score: float | None
-    last_score: float | None  # of the last result that was returned
-    rrf: float | None  # what threshold and floor are measured on
-    threshold: float | None
-    floor: float
-
-
-class Overlap(NamedTuple):
-    """The result that says most nearly the same."""
-
-    rank: int
-    citation: str
-    similarity: float  # of their words, from 0 to 1
-    is_same: bool  # the result stands for both
-
-
 class Explanation(Struct, frozen=True):
-    """Why a passage ranked where it did, or did not rank."""
+    """Why a passage ranked where it did, or did not rank; what is JSON here is the same on the wire."""
 
     answer: Answer  # of the search itself
     chunk: Chunk
     document: Document
     citation: str
     rank: int | None  # among the results
-    is_candidate: bool
-    strategies: Sequence[StrategyRank]
-    words: Sequence[WordFound]
-    fused: Placed
+    stage: Stage  # the one that decided
+    why: str
+    candidates: int  # how many each strategy may propose
+    depth: int  # how far down the lists were read
+    strategies: Sequence[JsonObject]  # where each puts the passage, or why it found nothing at all
+    words: Sequence[JsonObject]  # each word and phrase of the query, and whether the passage holds it
+    fused: JsonObject  # how the passage comes out of fusion, and what it has to beat
     filtered: Sequence[str]  # what the filter has against it
     excluded: Sequence[str]  # what it holds that the query excludes
-    overlap: Overlap | None
-    candidates: int  # how many each strategy may propose
+    overlap: JsonObject | None  # the result that says most nearly the same
     arithmetic: Json
-    depth: int = DEPTH  # how far down the lists were read
-    stage: Stage = "returned"  # the one that decided
-    why: str = ""
-
-    @property
-    def results(self) -> int:
-        """How many results the search returned."""
-        return len(self.answer.hits)
 
 
 def explain(request: Request, reference: str, tools: Tools) -> Explanation:
@@ -146,23 +99,38 @@ def explain(request: Request, reference: str, tools: Tools) -> Explanation:
         added = [row for row in merge(deep.lists, DEPTH) if row.chunk_id == chunk.id]
         rows = sorted([*candidates.rows, *added], key=lambda row: row.chunk_id)
         candidates = replace(candidates, rows=rows)
+    order = fuse(fusion, candidates)
+    scores = {row.chunk_id: row.score for row in order}
+    returned = [scores[hit.chunk.id] for hit in answer.hits if hit.chunk.id in scores]
+    fused: JsonObject = {
+        "fusion": fusion,
+        "rank": [*scores].index(chunk.id) + 1 if chunk.id in scores else None,
+        "of": len(order),
+        "score": scores.get(chunk.id),
+        "last_score": min(returned, default=None),
+        "rrf": rrf_scores(candidates.rows, candidates.context.k).get(chunk.id),
+        "threshold": request.threshold,
+        "floor": tools.settings["search.floor"],
+    }
     explanation = Explanation(
-        answer,
-        chunk,
-        located.document,
-        citation,
+        answer=answer,
+        chunk=chunk,
+        document=located.document,
+        citation=citation,
         rank=shown.rank if shown else None,
-        is_candidate=is_candidate,
-        strategies=tuple(_strategy_ranks(chunk.id, query, places, deep, tools)),
-        words=tuple(_words(text, query, prune_limit(query.chunks, tools.settings["search.prune_share"]))),
-        fused=_placed(chunk.id, fuse(fusion, candidates), candidates, answer, tools),
-        filtered=filtered,
-        excluded=tuple(term for term in query.excluded if contains(text, term)),
-        overlap=_overlap(chunk, citation, answer.hits),
+        stage="returned",
+        why="",
         candidates=query.candidates,
+        depth=DEPTH,
+        strategies=[*_strategy_ranks(chunk.id, query, places, deep, tools)],
+        words=[*_words(text, query, prune_limit(query.chunks, tools.settings["search.prune_share"]))],
+        fused=fused,
+        filtered=filtered,
+        excluded=[term for term in query.excluded if contains(text, term)],
+        overlap=_overlap(chunk, citation, answer.hits),
         arithmetic=shown.explanation if shown else _fused_arithmetic(chunk.id, candidates, fusion),
     )
-    stage, why = _reason(explanation)
+    stage, why = _reason(explanation, is_candidate)
     return replace(explanation, stage=stage, why=why)
 
 
@@ -263,88 +231,94 @@ def _nearest(chunks: Sequence[Chunk], answer: Answer, places: Mapping[str, Place
 
 def _strategy_ranks(
     chunk_id: ChunkId, query: Query, places: Mapping[str, Places], deep: Retrieved, tools: Tools
-) -> Iterator[StrategyRank]:
+) -> Iterator[JsonObject]:
     reasons = {failed.strategy: failed.reason for failed in (tools.absent, *deep.degraded) if failed}
     legs: dict[str, Leg] = {**dict.fromkeys(LEXICAL, "lexical"), "semantic": "semantic"}
     for name, leg in (legs | {strategy.name: strategy.leg for strategy in tools.strategies}).items():
         rank, score = places.get(name, {}).get(chunk_id, (None, None))
-        reason = None if name in places else reasons.get(name, "not asked in this mode")
-        yield StrategyRank(name, leg, rank, score, rank is not None and rank <= query.candidates, reason)
+        yield {
+            "strategy": name,
+            "family": leg,
+            "rank": rank,  # None if it is not in the part of the list that was read
+            "score": score,
+            "candidate": rank is not None and rank <= query.candidates,  # near enough to be proposed
+            "reason": None if name in places else reasons.get(name, "not asked in this mode"),
+        }
 
 
-def _placed(
-    chunk_id: ChunkId, order: Sequence[Ranked], candidates: Candidates, answer: Answer, tools: Tools
-) -> Placed:
-    scores = {row.chunk_id: row.score for row in order}
-    return Placed(
-        rank=[*scores].index(chunk_id) + 1 if chunk_id in scores else None,
-        of=len(order),
-        score=scores.get(chunk_id),
-        last_score=min((scores[h.chunk.id] for h in answer.hits if h.chunk.id in scores), default=None),
-        rrf=rrf_scores(candidates.rows, candidates.context.k).get(chunk_id),
-        threshold=answer.request.threshold,
-        floor=tools.settings["search.floor"],
-    )
-
-
-def _words(text: str, query: Query, most: float) -> Iterator[WordFound]:
+def _words(text: str, query: Query, most: float) -> Iterator[JsonObject]:
     counts = {word: query.frequencies.get(word, 0) for word in query.words}
     is_pruned = any(count <= most for count in counts.values())  # not if every word is too frequent
     for word, count in counts.items():
-        yield WordFound(written(word), contains(text, word), count, is_pruned and count > most)
+        pruned = is_pruned and count > most  # in too many chunks to take part in loose matching
+        yield {"text": written(word), "held": contains(text, word), "chunks": count, "pruned": pruned}
     for phrase in query.phrases:
-        yield WordFound(f'"{phrase}"', contains(text, phrase), None)
+        yield {"text": f'"{phrase}"', "held": contains(text, phrase), "chunks": None, "pruned": False}
 
 
-def _overlap(chunk: Chunk, citation: str, hits: Sequence[Hit]) -> Overlap | None:
+def _overlap(chunk: Chunk, citation: str, hits: Sequence[Hit]) -> JsonObject | None:
     """Return the result that stands for a chunk, or else the one that shares most words with it."""
     mine = token_set(chunk.text)
-    others = [
-        Overlap(hit.rank, hit.citation, jaccard(mine, token_set(hit.chunk.text)), citation in hit.also_at)
+    others: list[JsonObject] = [
+        {
+            "rank": hit.rank,
+            "citation": hit.citation,
+            "similarity": jaccard(mine, token_set(hit.chunk.text)),
+            "same": citation in hit.also_at,
+        }
         for hit in hits
         if hit.chunk.id != chunk.id
     ]
-    return max(others, key=lambda other: (other.is_same, other.similarity), default=None)
+    return max(others, key=lambda other: (other["same"], other["similarity"]), default=None)
 
 
-def _reason(known: Explanation) -> tuple[Stage, str]:
+def _reason(known: Explanation, is_candidate: bool) -> tuple[Stage, str]:
     """Return the first stage that a passage does not pass, and why in a sentence."""
-    fused, like = known.fused, known.overlap
-    lacking = [word.text for word in known.words if not word.is_held]
+    results, like, place, floor = (
+        len(known.answer.hits),
+        known.overlap,
+        known.fused["rank"],
+        known.fused["floor"],
+    )
+    rrf, threshold, last = known.fused["rrf"], known.fused["threshold"], known.fused["last_score"]
+    lacking = [word["text"] for word in known.words if not word["held"]]
     lacks = f" It lacks: {', '.join(lacking)}." if lacking else ""
     if known.rank is not None:
-        return "returned", f"It is result {known.rank} of {known.results}."
+        return "returned", f"It is result {known.rank} of {results}."
     if known.filtered:
-        return (
-            "filter",
-            f"The filter leaves it out: {'; '.join(known.filtered)}.{_ranks(known, 'Without it')}",
-        )
+        without = _ranks(known, "Without it")
+        return "filter", f"The filter leaves it out: {'; '.join(known.filtered)}.{without}"
     if known.excluded:
         return "excluded", f"It holds what the query excludes: {', '.join(known.excluded)}."
     if not known.words:
         return "votes", "There is no word in the query to look for."
-    if not known.is_candidate:
+    if not is_candidate:
         where = _ranks(known, "Further down")
         return "votes", f"No strategy has it among its first {known.candidates}.{where}{lacks}"
-    if fused.rrf is not None and fused.threshold is not None and fused.rrf < fused.threshold:
-        return "threshold", f"Its score of {fused.rrf:.4f} is under the threshold of {fused.threshold:g}."
-    if fused.rrf is not None and fused.rrf < fused.floor:
-        return "floor", f"Its score of {fused.rrf:.4f} is under the floor of {fused.floor:g} (search.floor)."
-    if like and like.is_same:
-        same = f"result {like.rank} ({like.citation})"
+    if rrf is not None and threshold is not None and rrf < threshold:
+        return "threshold", f"Its score of {rrf:.4f} is under the threshold of {threshold:g}."
+    if rrf is not None and rrf < floor:
+        return "floor", f"Its score of {rrf:.4f} is under the floor of {floor:g} (search.floor)."
+    if like and like["same"]:
+        same = f"result {like['rank']} ({like['citation']})"
         return "duplicate", f"It says the same as {same}, which stands for both."
-    if fused.rank is not None and fused.rank <= known.results:
-        shared = f": it shares {like.similarity:.0%} of its words with result {like.rank}" if like else ""
-        why = f"Fusion put it at {fused.rank}, but its place went to passages that add more{shared}"
+    if place is not None and place <= results:
+        shared = (
+            f": it shares {like['similarity']:.0%} of its words with result {like['rank']}" if like else ""
+        )
+        why = f"Fusion put it at {place}, but its place went to passages that add more{shared}"
         return "diversity", f"{why} (search.diversity, search.per_document, names of the query, reranking)."
-    last = f"; the last of {known.results} results has {fused.last_score:.4f}" if fused.last_score else ""
-    return "fusion", f"Fusion put it at {fused.rank} of {fused.of} with {fused.score:.4f}{last}.{lacks}"
+    beaten = f"; the last of {results} results has {last:.4f}" if last else ""
+    came = f"Fusion put it at {place} of {known.fused['of']} with {known.fused['score']:.4f}"
+    return "fusion", f"{came}{beaten}.{lacks}"
 
 
 def _ranks(known: Explanation, before: str) -> str:
     placed = [
-        f"{rank.strategy} ranks it {rank.rank}" if rank.rank else f"{rank.strategy} has it not in {DEPTH:,}"
-        for rank in known.strategies
-        if not rank.reason
+        f"{row['strategy']} ranks it {row['rank']}"
+        if row["rank"]
+        else f"{row['strategy']} has it not in {DEPTH:,}"
+        for row in known.strategies
+        if not row["reason"]
     ]
     return f" {before}, {', '.join(placed)}." if placed else ""

@@ -90,7 +90,7 @@ class Searching:
         return reader_model.shared_model(self._settings["embed.threads"]) if is_there else None
 
     def _reading(self, wait_for_model: bool) -> tuple[ReaderModel | None, Degraded | None]:
-        """Return the reader, or why there is none where there should be; without waiting only a loaded one."""
+        """Return the reader, or why there is none where there should be; without waiting, a loaded one."""
         model = self.reader
         if model is None:
             return None, NO_READER if self._settings["reader.enabled"] else None
