@@ -274,13 +274,10 @@ def _overlap(chunk: Chunk, citation: str, hits: Sequence[Hit]) -> JsonObject | N
 
 def _reason(known: Explanation, is_candidate: bool) -> tuple[Stage, str]:
     """Return the first stage that a passage does not pass, and why in a sentence."""
-    results, like, place, floor = (
-        len(known.answer.hits),
-        known.overlap,
-        known.fused["rank"],
-        known.fused["floor"],
+    results, like = len(known.answer.hits), known.overlap
+    place, rrf, threshold, floor, last = (
+        known.fused[name] for name in ("rank", "rrf", "threshold", "floor", "last_score")
     )
-    rrf, threshold, last = known.fused["rrf"], known.fused["threshold"], known.fused["last_score"]
     lacking = [word["text"] for word in known.words if not word["held"]]
     lacks = f" It lacks: {', '.join(lacking)}." if lacking else ""
     if known.rank is not None:
@@ -303,9 +300,8 @@ def _reason(known: Explanation, is_candidate: bool) -> tuple[Stage, str]:
         same = f"result {like['rank']} ({like['citation']})"
         return "duplicate", f"It says the same as {same}, which stands for both."
     if place is not None and place <= results:
-        shared = (
-            f": it shares {like['similarity']:.0%} of its words with result {like['rank']}" if like else ""
-        )
+        share = f"{like['similarity']:.0%} of its words with result {like['rank']}" if like else ""
+        shared = f": it shares {share}" if share else ""
         why = f"Fusion put it at {place}, but its place went to passages that add more{shared}"
         return "diversity", f"{why} (search.diversity, search.per_document, names of the query, reranking)."
     beaten = f"; the last of {results} results has {last:.4f}" if last else ""
