@@ -142,4 +142,4 @@ def test_a_search_in_hindi_finds_speaks_and_explains_in_words():
     assert titles(kb.search("दूध -बिल्ली", mode="fts5")) == []
     assert titles(kb.search("बिल्लीी", mode="fts5")) == ["बिल्ली"]
     known = kb.explain("बिल्ली", answer.hits[0].citation)
-    assert [word.text for word in known.words] == ["बिल्ली"]
+    assert [word["text"] for word in known.words] == ["बिल्ली"]
