@@ -113,6 +113,7 @@ def test_kb_alone_shows_its_help_and_asks_for_a_command(kb: Kb):
         ("search", "x", "--in", "nowhere"),
         ("search", "x", "--in", ".", "--source", "docs"),
         ("get", "nothing.md:1-2"),
+        ("get", "nothing.md", "--context", "-1"),
         ("add", "nowhere"),
         ("add",),
         ("sync", "nowhere"),
@@ -415,10 +416,6 @@ def test_get_says_when_the_file_has_changed(indexed: Kb, docs: Path):
     assert "deleted" in indexed("get", "docs/git.md").err
 
 
-def test_a_negative_context_is_refused(indexed: Kb):
-    assert indexed("get", "docs/git.md", "--context", "-1").status == 2
-
-
 def test_a_note_can_be_found_read_and_superseded(kb: Kb):
     first = kb("note", "the", "vault", "opens", "at", "nine", "--title", "Vault", "--tags", "bank")
     assert first.status == 0
@@ -620,14 +617,6 @@ def test_what_documents_hold_cannot_steer_the_terminal(kb: Kb, tmp_path: Path):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", run.out + run.err)
 
 
-def test_an_interrupt_is_one_line_and_130(capsys: pytest.CaptureFixture[str]):
-    def interrupted() -> None:
-        raise KeyboardInterrupt
-
-    assert main.guarded(interrupted, []) == 130
-    assert capsys.readouterr().err == ("interrupted; what was stored stays, `kb sync` goes on from there\n")
-
-
 def test_an_unexpected_fault_asks_to_be_reported(capsys: pytest.CaptureFixture[str]):
     def broken() -> None:
         raise ZeroDivisionError("nobody divides here")
@@ -651,32 +640,19 @@ def test_a_flag_after_two_dashes_is_text(capsys: pytest.CaptureFixture[str]):
     assert (out, err.splitlines()[0]) == ("", "error: no space left on device")
 
 
-def test_long_work_says_a_line_now_and_then(capsys: pytest.CaptureFixture[str]):
+def test_long_work_says_a_line_now_and_then_until_it_is_done(capsys: pytest.CaptureFixture[str]):
     now = [0.0]
     meter = Meter(draws=False, clock=lambda: now[0])
-    for done in range(100):
+    for done in range(101):
         now[0] += LINE_EVERY_S / 20
-        meter("index" if done < 50 else "embed", done, None if done < 50 else 1000)
+        meter("index" if done < 50 else "embed", done, None if done < 50 else 100)
     meter.close()
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == [
+    assert capsys.readouterr().err.splitlines() == [
         "reading files: 19",
         "reading files: 39",
-        "embedding chunks: 59 of 1,000, about 8 min left",
-        "embedding chunks: 79 of 1,000, about 8 min left",
-        "embedding chunks: 99 of 1,000, about 8 min left",
-    ]
-
-
-def test_work_that_is_done_has_no_time_left(capsys: pytest.CaptureFixture[str]):
-    now = [0.0]
-    meter = Meter(draws=False, clock=lambda: now[0])
-    for done in range(3):
-        now[0] += LINE_EVERY_S + 1
-        meter("embed", done, 2)
-    assert capsys.readouterr().err.splitlines()[1:] == [
-        "embedding chunks: 1 of 2, about 10 s left",
-        "embedding chunks: 2 of 2",
+        "embedding chunks: 59 of 100, about 20 s left",
+        "embedding chunks: 79 of 100, about 10 s left",
+        "embedding chunks: 99 of 100, about 10 s left",
     ]
 
 

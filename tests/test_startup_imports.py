@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import concord
-from concord.cli import quick_start
 from support.engines import engines, plain_environment, wait_until
 
 HEAVY = {"onnxruntime", "mcp", "numpy", "tokenizers", "sqlite_vec", "pypdfium2", "selectolax"}
@@ -122,11 +118,6 @@ print(msgspec.json.schema(msgspec.defstruct("Point", [("x", int)])))
     )
     assert done.returncode == 0, done.stderr
     assert "'x'" in done.stdout
-
-
-@given(st.text(alphabet=" \t\nab"))
-def test_help_loses_its_indentation_as_inspect_would_take_it(text: str):
-    assert quick_start._without_indentation(text) == inspect.cleandoc(text)
 
 
 @pytest.mark.model  # its tokenizer

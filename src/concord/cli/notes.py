@@ -93,14 +93,13 @@ def _fields(given: dict[str, Any]) -> dict[str, Any]:
 
 def _show(flags: Flags, kept: JsonObject) -> None:
     remark, _ = kept.pop("remark", None), kept.pop("generation")
-    flags.show(kept, _show_kept)
-    if remark and not flags.as_json:
-        output.talk(remark)
-
-
-def _show_kept(kept: JsonObject) -> None:
+    if flags.as_json:
+        output.emit_json(kept)
+        return
     output.emit(kept["document_id"])
     output.talk(f"kept as {kept['path']}")
+    if remark:
+        output.talk(remark)
 
 
 def _show_removed(gone: JsonObject) -> None:

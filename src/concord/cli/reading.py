@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
@@ -160,9 +159,6 @@ def feedback(flags: Flags, reference: str, opinion: Opinion, query: str) -> None
     Kept in the store, and nowhere else. It never moves a result by itself: `kb calibrate` fits confidence to
     it, `kb eval` and `kb stats` show it. A second opinion on the same document and query replaces the first.
     """
-    flags.show(run(flags, "feedback", Feedback(reference, opinion, query)), _show_feedback)
-
-
-def _show_feedback(given: Any) -> None:
+    given = run(flags, "feedback", Feedback(reference, opinion, query))
     about = f" for {given['query']!r}" if given["query"] else ""
-    output.talk(f"{given['citation']} is {given['opinion']}{about}")
+    flags.show(given, lambda _: output.talk(f"{given['citation']} is {given['opinion']}{about}"))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
     from concord.types import Document
 
+NO_SOURCES = "there are no sources yet: `kb add PATH` indexes a folder"
 MOST_NAMED = 5  # files of one kind in a report; --json names all
 
 _no_embed = click.option("--no-embed", is_flag=True, help="Words only for now; the next `kb sync` embeds.")
@@ -88,15 +89,13 @@ def sync(flags: Flags, sources: tuple[str, ...], watch: bool, no_embed: bool) ->
         _watch(flags, sources, embed=not no_embed)
         return 0
     done = run(flags, "sync", Sync(sources=sources, embed=not no_embed))
-    flags.show(done, _show_sync)
-    return SOME_FAILED if done["failed"] else 0
-
-
-def _show_sync(done: JsonObject) -> None:
-    if done["sources"]:
+    if flags.as_json:
+        output.emit_json(done)
+    elif done["sources"]:
         output.emit("\n".join(_summaries(done["sources"])))
     else:
-        output.talk("there are no sources yet: `kb add PATH` indexes a folder")
+        output.talk(NO_SOURCES)
+    return SOME_FAILED if done["failed"] else 0
 
 
 def _watch(flags: Flags, sources: tuple[str, ...], *, embed: bool) -> None:
@@ -145,7 +144,7 @@ def _show_sources(listed: JsonObject) -> None:
         for source in listed["sources"]
     ]
     if not rows:
-        output.talk("there are no sources yet: `kb add PATH` indexes a folder")
+        output.talk(NO_SOURCES)
         return
     heads = ("source", "documents", "chunks", "vectors", "last sync", "path", "only files like", "about")
     filled = [column for column in zip(heads, *rows, strict=True) if any(column[1:])]
@@ -173,12 +172,9 @@ def remove(flags: Flags, source: str, force: bool) -> None:
 
     Notes are in no file: `kb note --export` saves them first, and only --force removes them.
     """
-    flags.show(run(flags, "remove", Remove(source, force)), _show_removed)
-
-
-def _show_removed(gone: JsonObject) -> None:
+    gone = run(flags, "remove", Remove(source, force))
     counts = f"{gone['documents_deleted']} documents, {gone['vectors_deleted']} vectors"
-    output.emit(f"✓ Removed source: {one_line(gone['source'])} ({counts})")
+    flags.show(gone, lambda _: output.emit(f"✓ Removed source: {one_line(gone['source'])} ({counts})"))
 
 
 def _summaries(reports: Sequence[JsonObject]) -> Iterator[str]:

@@ -88,12 +88,9 @@ def recover(flags: Flags) -> None:
     be mended is moved away, never deleted, and a new one takes its place; `kb sync` fills it from your files.
     A store that is well gets the notes that it has lost, as after an older copy was put back.
     """
-    flags.show(run(flags, "recover", Nothing(), must_exist=False), _show_recovery)
-
-
-def _show_recovery(done: JsonObject) -> None:
-    output.facts(done)
-    if done["sources"]:
+    done = run(flags, "recover", Nothing(), must_exist=False)
+    flags.show(done, output.facts)
+    if done["sources"] and not flags.as_json:
         output.talk("`kb sync` reads the files of these sources again")
 
 

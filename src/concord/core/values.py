@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from concord.core.errors import BadValue, shown
 
@@ -48,21 +48,12 @@ def moment(text: str, *, now: float, is_end: bool = False) -> float:
         return now - int(ago[1]) * _HOURS[ago[2]] * 3600
     try:
         begins = datetime.fromisoformat(text)
-        is_day = is_end and _is_day(text)
-        return (begins + timedelta(days=1) - _GRAIN if is_day else begins).timestamp()
+        ends_a_day = is_end and len(text) <= len("2026-01-31")
+        return (begins + timedelta(days=1) - _GRAIN if ends_a_day else begins).timestamp()
     except (ValueError, OverflowError, OSError) as fault:
         raise BadValue(
             f"{text[:60]!r} is no date", hint="such as 2026-01-31, 2026-01-31T09:00, or 12h, 7d, 2w, 1y ago"
         ) from fault
-
-
-def _is_day(text: str) -> bool:
-    """Whether a date says no more than a day."""
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 def moment_text(seconds: float) -> str:
