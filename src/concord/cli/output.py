@@ -111,6 +111,16 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
 
+def listed(rows: Sequence[Mapping[str, Any]], heads: Mapping[str, str], none: str) -> None:
+    """Print objects as a table of the values that have a head, without empty columns; or `none`."""
+    columns = [(head, *(_fact(key, row[key]) for row in rows)) for key, head in heads.items()]
+    if rows:
+        names, *cells = zip(*(column for column in columns if any(column[1:])), strict=True)
+        emit(table(names, cells))
+    else:
+        talk(none)
+
+
 def facts(wire: Mapping[str, Any]) -> None:
     """Print an object as lines of names and values, without those that say nothing."""
     lines = {_label(name): text for name, value in wire.items() if (text := _fact(name, value))}

@@ -44,21 +44,10 @@ def _list(flags: Flags) -> None:
 
 
 def _show_list(listed: JsonObject) -> None:
-    rows = [
-        (
-            str(number),
-            model["name"],
-            *(f"{model[count]:,}" for count in ("dimension", "vectors", "pending")),
-            "active" if model["active"] else "",
-            model["url"] or "",
-        )
-        for number, model in enumerate(listed["models"], 1)
-    ]
-    if rows:
-        heads = ("#", "model", "dimensions", "vectors", "pending", "used", "url")
-        output.emit(output.table(heads, rows))
-    else:
-        output.talk("there are no vectors yet: `kb add PATH` indexes a folder")
+    rows = [{"number": number, **model} for number, model in enumerate(listed["models"], 1)]
+    heads = {"number": "#", "name": "model", "dimension": "dimensions", "vectors": "vectors"}
+    more = {"pending": "pending", "active": "active", "url": "url"}
+    output.listed(rows, {**heads, **more}, "there are no vectors yet: `kb add PATH` indexes a folder")
 
 
 @models.own(

@@ -79,17 +79,13 @@ def _header(read: DocumentSlice) -> str:
 
 
 def _show_history(flags: Flags, reference: str) -> None:
-    from concord.core.values import iso_time
     from concord.wire import document_to_json
 
     with opened(flags) as knowledge:
-        documents = knowledge.history(reference)
-    if flags.as_json:
-        output.emit_json({"history": [document_to_json(document) for document in documents]})
-        return
-    heads = ("changed", "document", "title", "superseded by")
-    rows = [(iso_time(d.mtime_ns / 1e9) or "", d.id, d.title, d.superseded_by or "") for d in documents]
-    output.emit(output.table(heads, rows))
+        history = [document_to_json(document) for document in knowledge.history(reference)]
+    heads = {"modified_at": "changed", "document_id": "document", "title": "title"}
+    more = {"superseded_by": "superseded by"}
+    flags.show({"history": history}, lambda _: output.listed(history, {**heads, **more}, "no history"))
 
 
 @command("links", "kb links docs/auth.md", "kb links", "kb links docs/auth.md --json")
@@ -105,15 +101,14 @@ def links(flags: Flags, document: str | None) -> None:
 
 
 def _show_links(found: JsonObject) -> None:
+    marks = {"→": found["out"], "←": found["back"], "broken": found["broken"]}
     rows = [
-        (mark, end["kind"], end["path"] or end["target"], end["text"], end["citation"])
-        for mark, ends in (("→", found["out"]), ("←", found["back"]), ("broken", found["broken"]))
+        {"mark": mark, "at": end["path"] or end["target"], **end}
+        for mark, ends in marks.items()
         for end in ends
     ]
-    if rows:
-        output.emit(output.table(("", "kind", "document", "said as", "in"), rows))
-    else:
-        output.talk("no links")
+    heads = {"mark": "", "kind": "kind", "at": "document", "text": "said as", "citation": "in"}
+    output.listed(rows, heads, "no links")
 
 
 @command("related", "kb related docs/auth.md", "kb related docs/auth.md --top 5 --json")
@@ -125,14 +120,9 @@ def related(flags: Flags, document: str, top: int) -> None:
 
 
 def _show_related(found: JsonObject) -> None:
-    rows = [
-        (f"{row['score']:.2f}", row["path"], row["title"], "; ".join(_reasons(row)))
-        for row in found["related"]
-    ]
-    if rows:
-        output.emit(output.table(("score", "document", "title", "because"), rows))
-    else:
-        output.talk("nothing is near it")
+    rows = [{"because": [*_reasons(row)], **row} for row in found["related"]]
+    heads = {"score": "score", "path": "document", "title": "title", "because": "because"}
+    output.listed(rows, heads, "nothing is near it")
 
 
 def _reasons(row: JsonObject) -> Iterator[str]:

@@ -238,9 +238,8 @@ def _show_change(flags: Flags, change: Change, client: Client, left_out: list[st
 def _check(flags: Flags, names: list[str]) -> int:
     from concord.clients.launching import looked_at
 
-    sights = list(looked_at(names, Path.cwd(), os.environ))
-    rows = [(sight.client, sight.state, sight.path, sight.reason or "") for sight in sights]
-    table = output.table(("client", "server", "file", ""), rows)
-    flags.show({"clients": [sight._asdict() for sight in sights]}, lambda _: output.emit(table))
-    states = {sight.state for sight in sights}
+    sights = [sight._asdict() for sight in looked_at(names, Path.cwd(), os.environ)]
+    heads = {"client": "client", "state": "server", "path": "file", "reason": "why"}
+    flags.show({"clients": sights}, lambda _: output.listed(sights, heads, "no clients"))
+    states = {sight["state"] for sight in sights}
     return 0 if "answers" in states and "fails" not in states else NOTHING_FOUND

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec import convert
@@ -19,10 +19,6 @@ from concord.core.reports import FILE_COUNTS, PartlyRead, sentence
 from concord.ops.reports import report_to_json, summed
 from concord.text.json_safe import JsonObject, to_text
 from concord.text.visible import one_line
-
-if TYPE_CHECKING:
-    from concord.knowledge import KnowledgeBase
-    from concord.types import Document
 
 NO_SOURCES = "there are no sources yet: `kb add PATH` indexes a folder"
 MOST_NAMED = 5  # files of one kind in a report; --json names all
@@ -122,46 +118,23 @@ def list_sources(flags: Flags, source: str | None, orphans: bool) -> None:
         listed = run(flags, "list", List())
         flags.show({"sources": listed["sources"]}, _show_sources)
         return
+    from concord.wire import document_to_json
+
     with opened(flags) as knowledge:
-        if orphans:
-            documents, none = list(knowledge.orphans(source)), "every document is linked to"
-        else:
-            knowledge.source(source or "")  # or there is none
-            documents, none = list(knowledge.documents(source)), f"{source} holds no documents"
-        _show_documents(flags, documents, knowledge, none)
+        sources = {summary.source.id: summary.source for summary in knowledge.sources()}
+        if source is not None:
+            knowledge.source(source)  # or there is none
+        found = knowledge.orphans(source) if orphans else knowledge.documents(source)
+        documents = [document_to_json(document, sources[document.source_id]) for document in found]
+    none = "every document is linked to" if orphans else f"{source} holds no documents"
+    heads = {name: name for name in ("type", "path", "title", "tags")}
+    flags.show({"documents": documents}, lambda _: output.listed(documents, heads, none))
 
 
 def _show_sources(listed: JsonObject) -> None:
-    rows = [
-        (
-            source["source"],
-            *(f"{source[name]:,}" for name in ("documents", "chunks", "vectors")),
-            source["synced_at"] or "never",
-            source["path"] or source["kind"],
-            ", ".join(source["patterns"]),
-            source["about"],
-        )
-        for source in listed["sources"]
-    ]
-    if not rows:
-        output.talk(NO_SOURCES)
-        return
-    heads = ("source", "documents", "chunks", "vectors", "last sync", "path", "only files like", "about")
-    filled = [column for column in zip(heads, *rows, strict=True) if any(column[1:])]
-    heads, *rows = zip(*filled, strict=True)
-    output.emit(output.table(heads, rows))
-
-
-def _show_documents(flags: Flags, documents: Sequence[Document], knowledge: KnowledgeBase, none: str) -> None:
-    from concord.wire import document_to_json
-
-    def show(_: JsonObject) -> None:
-        rows = [(found.type, found.path, found.title, ",".join(found.tags)) for found in documents]
-        output.emit(output.table(("type", "path", "title", "tags"), rows)) if rows else output.talk(none)
-
-    sources = {summary.source.id: summary.source for summary in knowledge.sources()}
-    wire = [document_to_json(document, sources[document.source_id]) for document in documents]
-    flags.show({"documents": wire}, show)
+    heads = {name: name for name in ("source", "documents", "chunks", "vectors")}
+    more = {"synced_at": "last sync", "path": "path", "patterns": "only files like", "about": "about"}
+    output.listed(listed["sources"], {**heads, **more}, NO_SOURCES)
 
 
 @command("remove", "kb remove docs", "kb remove docs --json")
