@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain, islice
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
 
 from concord.core.errors import Action, BadValue, Hint, NotFound
 from concord.store.contract import Catalog
@@ -22,7 +22,6 @@ from concord.store.rows import (
 )
 from concord.store.sql import Database, Duplicate, Session, WordTables, override
 from concord.store.words import put_names
-from concord.text.document import embedded_tags
 from concord.text.names import names_of
 from concord.types import ChunkId, Document, Piece, Source
 
@@ -82,8 +81,24 @@ COUNT_CHANGE = "UPDATE kb_meta SET value = value + 1 WHERE key = 'generation'"
 _GONE = "it may have been removed meanwhile"
 
 _Given = Sequence[tuple[Document, Sequence[Piece]]]
-_Stored = tuple[str, str, str, tuple[str, ...]]  # type, path, title and tags
-_Kept = dict[tuple[str, str], deque[ChunkId]]  # heading and text → chunks that have them, in order
+
+
+class _Labels(NamedTuple):
+    """What of a document its chunks are indexed and embedded with."""
+
+    type: str
+    path: str
+    title: str
+    tags: tuple[str, ...]
+
+    @property
+    def embedded(self) -> tuple[str, tuple[str, ...]]:
+        """The title, and the tags of a note."""
+        return self.title, self.tags if self.type == "note" else ()
+
+
+def _labels_of(document: Document) -> _Labels:
+    return _Labels(document.type, document.path, document.title, tuple(dict.fromkeys(document.tags)))
 
 
 class Changes(Catalog):
@@ -125,13 +140,12 @@ class Changes(Catalog):
     def put_documents(self, batch: Iterable[tuple[Document, Sequence[Piece]]]) -> list[list[ChunkId]]:
         with self._database.transaction() as session:
             given = list(batch)
-            is_each_once = len({document.id for document, _ in given}) == len(given)
-            groups = [given] if is_each_once else [[pair] for pair in given]
-            ids = [ids for group in groups for ids in self._put(session, group)]
-            _put_links(session, given, ids)
+            ids = self._put(
+                session, list({document.id: (document, pieces) for document, pieces in given}.values())
+            )
             if ids:
                 session.run(COUNT_CHANGE)
-            return ids
+            return [ids[document.id] for document, _ in given]
 
     @override
     def update_documents(self, documents: Sequence[Document]) -> None:
@@ -164,45 +178,47 @@ class Changes(Catalog):
                 session.run(COUNT_CHANGE)
             return deleted
 
-    def _put(self, session: Session, given: _Given) -> list[list[ChunkId]]:
-        """Store documents with their chunks; return these.
+    def _put(self, session: Session, given: _Given) -> dict[str, list[ChunkId]]:
+        """Store documents with their chunks; return the ids of these by document.
 
         New documents are written together, after the others: one of these may have left a path to them.
         """
         sources, stored = _stored(session, [document for document, _ in given])
+        keys: dict[str, int] = {}
         ids: dict[str, list[ChunkId]] = {}
         for document, pieces in given:
             if before := stored.get(document.id):
-                ids[document.id] = self._replace(session, document, pieces, before, sources)
+                keys[document.id] = key = _rewrite_document(session, document, sources)
+                is_embedded_alike = before.embedded == _labels_of(document).embedded
+                ids[document.id] = self._replace(session, key, document, pieces, keep=is_embedded_alike)
         new = [pair for pair in given if pair[0].id not in stored]
-        keys = write_documents(session, [document for document, _ in new], sources)
-        rows = [_rows(document, key, pieces) for (document, pieces), key in zip(new, keys, strict=True)]
-        made = iter(session.insert_many(_INSERT_CHUNK, [*chain.from_iterable(rows)]))
-        ids |= {document.id: [*islice(made, len(pieces))] for document, pieces in new}
-        self._words.index(session, [*chain.from_iterable(ids[document.id] for document, _ in new)])
-        names = {
-            id: chunk_names(document, piece.heading, piece.text)
-            for document, pieces in given
-            for id, piece in zip(ids[document.id], pieces, strict=True)
-        }
+        written = write_documents(session, [document for document, _ in new], sources)
+        keys |= {document.id: key for (document, _), key in zip(new, written, strict=True)}
+        rows = [row for document, pieces in new for row in _rows(document, keys[document.id], pieces)]
+        made = session.insert_many(_INSERT_CHUNK, rows)
+        left = iter(made)
+        ids |= {document.id: [*islice(left, len(pieces))] for document, pieces in new}
+        self._words.index(session, made)
+        names: dict[ChunkId, list[str]] = {}
+        links = []
+        for document, pieces in given:
+            placed = list(zip(ids[document.id], pieces, strict=True))
+            names |= {id: chunk_names(document, piece.heading, piece.text) for id, piece in placed}
+            links.append((keys[document.id], document, {id: piece.links for id, piece in placed}))
         put_names(session, names)
-        return [ids[document.id] for document, _ in given]
+        put_links(session, links)
+        return ids
 
     def _replace(
-        self,
-        session: Session,
-        document: Document,
-        pieces: Sequence[Piece],
-        before: _Stored,
-        sources: Mapping[str, int],
+        self, session: Session, key: int, document: Document, pieces: Sequence[Piece], *, keep: bool
     ) -> list[ChunkId]:
-        """Store a document anew, with those of its chunks that stay; return its chunks."""
-        key = _rewrite_document(session, document, sources)
-        old = _chunks_by_text(session, key)
-        is_embedded_alike = _embedded(*before) == _embedded_of(document)
-        kept = [_claim(old, piece) if is_embedded_alike else None for piece in pieces]
-        doomed = [chunk_id for left in old.values() for chunk_id in left]
-        self._delete_chunks(session, doomed)
+        """Store the chunks of a document anew, keeping those whose text stays; return them."""
+        old: defaultdict[tuple[str, str], deque[ChunkId]] = defaultdict(deque)
+        for chunk_id, heading, text in session.rows(_CHUNK_TEXTS, {"key": key}):
+            old[heading, text].append(chunk_id)
+        same = (old[list_column(piece.heading), piece.text] if keep else None for piece in pieces)
+        kept = [chunks.popleft() if chunks else None for chunks in same]
+        self._delete_chunks(session, [chunk_id for left in old.values() for chunk_id in left])
         rows = _rows(document, key, pieces)
         moved = [{"id": id, **row} for id, row in zip(kept, rows, strict=True) if id is not None]
         session.run_many(_MOVE_CHUNK, moved)
@@ -217,20 +233,16 @@ class Changes(Catalog):
         if document.id not in stored:
             raise NotFound(f"there is no document {document.id!r}", hint=_GONE)
         key = _rewrite_document(session, document, sources)
-        type, path, title, tags = before = stored[document.id]
-        rows = session.rows(_CHUNK_TEXTS, {"key": key})
-        texts = [(chunk_id, list_of(heading), text) for chunk_id, heading, text in rows]
-        if (path, title) != (document.path, document.title):
+        before, now = stored[document.id], _labels_of(document)
+        if (before.path, before.title) != (now.path, now.title):
             rename(session, key, document)
-        if (type, path, title) != (document.type, document.path, document.title):
-            put_names(session, {id: chunk_names(document, heading, text) for id, heading, text in texts})
-        if (title, tags) != (document.title, tuple(dict.fromkeys(document.tags))):
-            labels = {
-                id: columns_of(document.title, document.tags, heading, text)._asdict()
-                for id, heading, text in texts
-            }
-            self._relabel(session, labels)
-        if _embedded(*before) != _embedded_of(document):
+        if before != now:
+            rows = session.rows(_CHUNK_TEXTS, {"key": key})
+            texts = {chunk_id: (list_of(heading), text) for chunk_id, heading, text in rows}
+            put_names(session, {id: chunk_names(document, *text) for id, text in texts.items()})
+            columns = {id: columns_of(now.title, now.tags, *text) for id, text in texts.items()}
+            self._relabel(session, {id: row._asdict() for id, row in columns.items()})
+        if before.embedded != now.embedded:
             session.run(_UNLINK, {"key": key})  # their vectors are those of other texts now
         session.run(COUNT_CHANGE)
 
@@ -256,20 +268,7 @@ class Changes(Catalog):
             self._words.delete_chunks(session, chunk_ids)
 
 
-def _put_links(session: Session, given: _Given, ids: Sequence[Sequence[ChunkId]]) -> None:
-    """Store what documents are called and link to; of those given twice, as they were given last."""
-    last = {document.id: (document, pieces, own) for (document, pieces), own in zip(given, ids, strict=True)}
-    keys = dict(session.rows("SELECT id, key FROM kb_documents WHERE id IN (:ids...)", {"ids": list(last)}))
-    put_links(
-        session,
-        [
-            (keys[id], document, {chunk: piece.links for chunk, piece in zip(own, pieces, strict=True)})
-            for id, (document, pieces, own) in last.items()
-        ],
-    )
-
-
-def _stored(session: Session, documents: Sequence[Document]) -> tuple[dict[str, int], dict[str, _Stored]]:
+def _stored(session: Session, documents: Sequence[Document]) -> tuple[dict[str, int], dict[str, _Labels]]:
     """Return the keys of documents' sources, and what is stored of those documents that are there."""
     wanted = list(dict.fromkeys(document.source_id for document in documents))
     sources = dict(session.rows(_KEYS_OF_SOURCES, {"sources": wanted}))
@@ -277,16 +276,7 @@ def _stored(session: Session, documents: Sequence[Document]) -> tuple[dict[str, 
         if source_id not in sources:
             raise NotFound(f"there is no source {source_id!r}", hint=_GONE)
     rows = session.rows(_STORED, {"ids": [document.id for document in documents]})
-    return sources, {id: (type, path, title, list_of(tags)) for id, type, path, title, tags in rows}
-
-
-def _embedded(type: str, path: str, title: str, tags: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Return what is embedded with each text of a document: the title, and the tags of a note."""
-    return title, tags if type == "note" else ()
-
-
-def _embedded_of(document: Document) -> tuple[str, tuple[str, ...]]:
-    return document.title, tuple(dict.fromkeys(embedded_tags(document)))
+    return sources, {id: _Labels(type, path, title, list_of(tags)) for id, type, path, title, tags in rows}
 
 
 def write_documents(session: Session, documents: Sequence[Document], sources: Mapping[str, int]) -> list[int]:
@@ -324,41 +314,17 @@ def _rows(document: Document, key: int, pieces: Sequence[Piece]) -> list[dict[st
     return [{"document": key, **chunk_values(document, at, piece)} for at, piece in enumerate(pieces)]
 
 
-def _chunks_by_text(session: Session, document: int) -> _Kept:
-    chunks: _Kept = defaultdict(deque)
-    for chunk_id, heading, text in session.rows(_CHUNK_TEXTS, {"key": document}):
-        chunks[heading, text].append(chunk_id)
-    return chunks
-
-
-def _claim(old: _Kept, piece: Piece) -> ChunkId | None:
-    same = old.get((list_column(piece.heading), piece.text))
-    return same.popleft() if same else None
-
-
 def _release_superseded(session: Session, doomed: set[str]) -> None:
-    """Bring back what only the doomed documents supersede."""
-    moved = _rerouted(dict(session.rows(_SUPERSEDED)), doomed)
-    session.run_many(_SUPERSEDE, ({"new": new, "old": old} for old, new in moved.items()))
+    """Bring back what only the doomed documents supersede.
 
-
-def _rerouted(superseded_by: Mapping[str, str], doomed: Collection[str]) -> dict[str, str | None]:
-    """Return the documents whose superseder is deleted, with their new one; None means superseded no more.
-
-    `superseded_by` holds every superseded document. A chain through doomed documents is followed to the first
-    that stays; if it ends among them, or leads back to its start, there is no new superseder.
+    A chain through doomed ones is followed to the first that stays. If it ends among them, or leads back to
+    its start, there is no new superseder.
     """
-    return {
-        old: _first_that_stays(old, superseded_by, doomed)
-        for old, new in superseded_by.items()
-        if new in doomed and old not in doomed
-    }
-
-
-def _first_that_stays(old: str, superseded_by: Mapping[str, str], doomed: Collection[str]) -> str | None:
-    passed: set[str] = set()
-    at = superseded_by.get(old)
-    while at is not None and at in doomed and at not in passed:
-        passed.add(at)
-        at = superseded_by.get(at)
-    return None if at in passed or at == old else at
+    superseded_by = dict(session.rows(_SUPERSEDED))
+    for old, new in superseded_by.items():
+        if new in doomed and old not in doomed:
+            passed = {old}
+            while new in doomed and new not in passed:
+                passed.add(new)
+                new = superseded_by.get(new)
+            session.run(_SUPERSEDE, {"new": None if new in passed else new, "old": old})

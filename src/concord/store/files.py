@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import errno
 import os
-import struct
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
 
 from concord.core.errors import Action, BackendDown, Hint, ReadOnlyStore, StoreBusy
 from concord.core.filesystem import CLOSED_IN_CHILDREN, HAS_LOCKS, try_lock
@@ -59,17 +56,19 @@ def file_lock(store: str, name: str, doing: str, wait_s: float) -> Iterator[None
     import hashlib  # 3 ms, which a search need not pay
 
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-    path = f"{store}-{digest[:16]}.lock"
+    path, deadline = f"{store}-{digest[:16]}.lock", time.monotonic() + wait_s
+    attempt = _hold_file if HAS_LOCKS else _hold_database
     try:
-        free = _acquired(path, time.monotonic() + wait_s)
+        while (free := attempt(path)) is None:
+            if time.monotonic() >= deadline:
+                raise locked(doing)
+            time.sleep(_POLL_S)
     except OSError as fault:
         if fault.errno in _FORBIDDEN:
             raise read_only(store) from fault
         raise BackendDown(
             f"{path} cannot be made: {fault.strerror}", hint="check the disk and its permissions"
         ) from fault
-    if free is None:
-        raise locked(doing)
     try:
         yield
     finally:
@@ -79,30 +78,28 @@ def file_lock(store: str, name: str, doing: str, wait_s: float) -> Iterator[None
 _Free = Callable[[], object]  # what ends a lock
 
 
-def _acquired(path: str, deadline: float) -> _Free | None:
-    """Try until the deadline; return what frees the lock."""
-    attempt = hold_file if HAS_LOCKS else _try_by_database
-    while (free := attempt(path)) is None and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
-    return free
-
-
-def hold_file(path: str, mode: int = 0o644) -> _Free | None:
+def _hold_file(path: str) -> _Free | None:
     """Make a file and lock it; return what deletes and frees it, None if somebody else holds it."""
-    opened = os.open(path, os.O_RDWR | os.O_CREAT | CLOSED_IN_CHILDREN, mode)
-    if try_lock(opened) and _is_still_there(path, opened):
-        return partial(_free, path, opened)
+    opened = os.open(path, os.O_RDWR | os.O_CREAT | CLOSED_IN_CHILDREN, 0o644)
+
+    def is_still_there() -> bool:
+        try:
+            return os.path.samestat(os.stat(path), os.fstat(opened))
+        except FileNotFoundError:
+            return False
+
+    def free() -> None:
+        if is_still_there():  # not where the store was deleted or replaced meanwhile
+            os.unlink(path)  # before the lock is released: whoever waits sees this and makes a new file
+        os.close(opened)
+
+    if try_lock(opened) and is_still_there():
+        return free
     os.close(opened)
     return None
 
 
-def _free(path: str, opened: int) -> None:
-    if _is_still_there(path, opened):  # not where the store was deleted or replaced meanwhile
-        os.unlink(path)  # before the lock is released: whoever waits sees this and makes a new file
-    os.close(opened)
-
-
-def _try_by_database(path: str) -> _Free | None:
+def _hold_database(path: str) -> _Free | None:
     """Lock an empty database instead: SQLite knows the locks of every system. Its file stays."""
     import apsw
 
@@ -115,18 +112,7 @@ def _try_by_database(path: str) -> _Free | None:
     return database.close
 
 
-def _is_still_there(path: str, opened: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(opened))
-    except FileNotFoundError:
-        return False
-
-
 COPY = "copy"  # no place is called so: who finds this in a store knows that it was made as a copy
-
-_AT_FDCWD = -100
-_STATX_BTIME = 0x800
-_STATX_BYTES, _BTIME_AT = 256, 80  # of the kernel's struct statx, the same on every machine
 
 
 def is_copied(drawn_in: str, here: str) -> bool:
@@ -140,38 +126,11 @@ def is_copied(drawn_in: str, here: str) -> bool:
 def file_birthplace(path: str) -> str:
     """Return what tells a file or a folder from all others, also from a copy that takes its place.
 
-    Empty where that cannot be known: it may have been deleted this moment.
+    Empty where that cannot be known: it may have been deleted this moment. Linux does not tell Python when a
+    file was made.
     """
     try:
-        return f"file/{os.stat(path).st_ino}/{_birth(path)}"
+        status = os.stat(path)
     except OSError:
         return ""
-
-
-def _birth(path: str) -> str:
-    """Return when a file was made; empty where the system does not tell."""
-    if sys.platform != "linux":
-        return str(getattr(os.stat(path), "st_birthtime", ""))
-    found = b"" if (statx := _statx()) is None else statx(path)
-    if not found or not struct.unpack_from("=I", found)[0] & _STATX_BTIME:
-        return ""
-    seconds, nanoseconds = struct.unpack_from("=qI", found, _BTIME_AT)
-    return f"{seconds}.{nanoseconds:09}"
-
-
-@cache
-def _statx() -> Callable[[str], bytes] | None:
-    """Return the system's call, which Python has not got yet; None where the C library does not know it."""
-    import ctypes  # late: only who keeps vectors outside gets here
-
-    try:
-        call = ctypes.CDLL(None).statx
-    except (AttributeError, OSError):
-        return None
-
-    def statx(path: str) -> bytes:
-        found = ctypes.create_string_buffer(_STATX_BYTES)
-        is_told = call(_AT_FDCWD, os.fsencode(path), 0, _STATX_BTIME, found) == 0
-        return found.raw if is_told else b""
-
-    return statx
+    return f"file/{status.st_ino}/{getattr(status, 'st_birthtime', '')}"

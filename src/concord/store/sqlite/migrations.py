@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 import time
-from contextlib import suppress
 
 import apsw
 
@@ -71,19 +69,6 @@ def _migrate(location: Location) -> None:
             _sign(connection, location)
             connection.execute("COMMIT")
         connection.shut()
-    _delete_graphs(location.path)
-
-
-def _delete_graphs(path: str) -> None:
-    """Delete the files in which earlier versions kept an index of vectors beside a store.
-
-    The whole name of a file has to fit: an organisation may be called default.db-graph-1.
-    """
-    folder, name = os.path.split(path)
-    graph = re.compile(re.escape(name) + r"-graph-\d+-[0-9a-f]{16}")
-    for entry in filter(graph.fullmatch, os.listdir(folder)):
-        with suppress(OSError):
-            os.unlink(os.path.join(folder, entry))
 
 
 def _update(connection: Connection, version: int) -> None:
