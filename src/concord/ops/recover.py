@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, KBError, NotFound
 from concord.core.reports import Recovery
 from concord.index.notes import KeptNote, NoteTools, note_of, store_notes, text_of
-from concord.store.contract import Catalog, Salvage, Store
-from concord.types import Document, Source
+from concord.store.contract import Salvage, Store
+from concord.types import Document
 
 
 class RecoverTools(NamedTuple):
@@ -47,20 +47,30 @@ def recover(tools: RecoverTools) -> Recovery:
     if not is_damaged:
         restored = restore_notes(salvage, tools.reopened())
         return Recovery(restored, 0, [], None, time.monotonic() - started)
-    copies = _best(salvage)
-    _check_not_empty(salvage, copies)
+    # The best copy of each note: one that is whole before all others, then the newest.
+    copies = [*_copies(salvage.logged, are_whole=True), *_copies(salvage.scanned, are_whole=False)]
+    best = {copy.kept.id: copy for copy in sorted(copies, key=lambda copy: copy[:2])}
+    if not best and not salvage.sources:
+        raise NotFound(
+            f"nothing of a store can be read from {salvage.path}",
+            hint=Hint(Action.ADD, "restore it from a backup, or move it away and run {add} again"),
+        )
     moved_to = _moved_away(salvage.path)
     notes = tools.reopened()
-    sources = _restored(salvage.sources, notes.store.catalog)
-    store_notes([copy.kept for copy in copies.values()], notes)
-    uncertain = sum(not copy.is_whole for copy in copies.values())
-    return Recovery(len(copies), uncertain, sources, moved_to, time.monotonic() - started)
+    sources = []
+    for source in salvage.sources:  # their files are read by the next sync
+        with suppress(BadValue):  # two of a name: of one that was changed, perhaps
+            notes.store.catalog.put_source(replace(source, synced_at=None))
+            sources.append(source.name)
+    store_notes([copy.kept for copy in best.values()], notes)
+    uncertain = sum(not copy.is_whole for copy in best.values())
+    return Recovery(len(best), uncertain, sources, moved_to, time.monotonic() - started)
 
 
 def restore_notes(salvage: Salvage, tools: NoteTools) -> int:
     """Put notes that are kept beside a store into it, unless it has newer ones; return how many."""
     known = {kept.id: kept.mtime_ns for kept in tools.store.catalog.documents() if kept.type == "note"}
-    copies = (copy for note in salvage.logged if (copy := _copy(note, is_whole=True)))
+    copies = _copies(salvage.logged, are_whole=True)
     newer = [copy.kept for copy in copies if copy.changed_at >= known.get(copy.kept.id, 0) / 1e9]
     done = store_notes(newer, tools)
     return done.added + done.changed
@@ -75,31 +85,15 @@ def _is_damaged(store: Callable[[], Store]) -> bool:
     return any(finding.fault == "integrity" and not finding.is_repairable for finding in findings)
 
 
-def _best(salvage: Salvage) -> dict[str, _Copy]:
-    """Return the best copy of each note: one that is whole before all others, then the newest."""
-    copies = [copy for note in salvage.logged if (copy := _copy(note, is_whole=True))]
-    copies += [copy for note in salvage.scanned if (copy := _copy(note, is_whole=False))]
-    return {copy.kept.id: copy for copy in sorted(copies, key=lambda copy: copy[:2])}
-
-
-def _copy(note: Document, *, is_whole: bool) -> _Copy | None:
-    """Return a copy of a note; whole if its text is what was hashed, or if that is known already."""
-    try:
-        given = note_of(note)
-        text = text_of(given)
-    except (ValidationError, KBError):
-        return None
-    is_whole = is_whole or hashlib.sha256(text.encode()).hexdigest() == note.content_hash
-    changed_at = note.mtime_ns / 1e9
-    return _Copy(is_whole, changed_at, KeptNote(note.id, given, changed_at, note.superseded_by))
-
-
-def _check_not_empty(salvage: Salvage, copies: Collection[str]) -> None:
-    if not copies and not salvage.sources:
-        raise NotFound(
-            f"nothing of a store can be read from {salvage.path}",
-            hint=Hint(Action.ADD, "restore it from a backup, or move it away and run {add} again"),
-        )
+def _copies(notes: Iterable[Document], *, are_whole: bool) -> Iterator[_Copy]:
+    """Yield copies of notes: whole if their text is what was hashed, or if that is known already."""
+    for note in notes:
+        with suppress(ValidationError, KBError):
+            given = note_of(note)
+            digest = hashlib.sha256(text_of(given).encode()).hexdigest()
+            changed_at = note.mtime_ns / 1e9
+            kept = KeptNote(note.id, given, changed_at, note.superseded_by)
+            yield _Copy(are_whole or digest == note.content_hash, changed_at, kept)
 
 
 def _moved_away(path: str) -> str:
@@ -114,13 +108,3 @@ def _moved_away(path: str) -> str:
             f"{path} cannot be moved away: {fault.strerror}", hint="check that its folder may be written"
         ) from fault
     return target
-
-
-def _restored(sources: Sequence[Source], catalog: Catalog) -> list[str]:
-    """Make known again which folders were indexed; return their names. Their files were not read yet."""
-    names = []
-    for source in sources:
-        with suppress(BadValue):  # two of a name: of one that was changed, perhaps
-            catalog.put_source(replace(source, synced_at=None))
-            names.append(source.name)
-    return names

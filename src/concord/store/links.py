@@ -103,9 +103,8 @@ class SqlLinks(Links):
     @override
     def pointing(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> list[Pointing]:
         sql, values = condition(filter, self._database.dialect)
-        statement = _POINTING.format(condition=sql)
-        with self._database.read() as session:
-            return list(starmap(Pointing, session.rows(statement, {**values, "chunks": list(chunk_ids)})))
+        rows = self._database.rows(_POINTING.format(condition=sql), {**values, "chunks": list(chunk_ids)})
+        return list(starmap(Pointing, rows))
 
     @override
     def outgoing(self, document_id: str) -> list[LinkRow]:
@@ -121,13 +120,11 @@ class SqlLinks(Links):
 
     @override
     def orphans(self, source_id: str) -> set[str]:
-        with self._database.read() as session:
-            return {id for (id,) in session.rows(_ORPHANS, {"source": source_id})}
+        return {id for (id,) in self._database.rows(_ORPHANS, {"source": source_id})}
 
     @override
     def waiting(self, most: int) -> list[str]:
-        with self._database.read() as session:
-            return [id for (id,) in session.rows(_WAITING, {"most": most})]
+        return [id for (id,) in self._database.rows(_WAITING, {"most": most})]
 
     @override
     def await_all(self) -> None:
@@ -141,14 +138,12 @@ class SqlLinks(Links):
 
     @override
     def titles(self, *, new: bool = False) -> list[Named]:
-        with self._database.read() as session:
-            return list(starmap(Named, session.rows(_NEW_TITLES if new else _TITLES)))
+        return list(starmap(Named, self._database.rows(_NEW_TITLES if new else _TITLES)))
 
     @override
     def titles_opening(self, openings: Sequence[str]) -> list[Named]:
-        with self._database.read() as session:
-            rows = session.rows(f"{_TITLES} AND opening IN (:openings...)", {"openings": list(openings)})
-            return list(starmap(Named, rows))
+        rows = self._database.rows(f"{_TITLES} AND opening IN (:openings...)", {"openings": list(openings)})
+        return list(starmap(Named, rows))
 
     @override
     def add(self, found: Mapping[ChunkId, Sequence[Link]]) -> None:
@@ -172,21 +167,18 @@ class SqlLinks(Links):
 
     @override
     def revived(self, limit: int) -> list[Named]:
-        with self._database.read() as session:
-            rows = session.rows(_NO_LONGER_COMMON, {"limit": limit})
+        rows = self._database.rows(_NO_LONGER_COMMON, {"limit": limit})
         if rows:
             with self._database.transaction() as session:
                 session.run_many(_MARK_COMMON, ({"name": name, "count": 0} for name, _ in rows))
         return list(starmap(Named, rows))
 
     def _rows(self, statement: str, values: Mapping[str, Any]) -> list[LinkRow]:
-        with self._database.read() as session:
-            return [
-                LinkRow(
-                    chunk, link := Link(kind, target, words), origin, document, not document and is_page(link)
-                )
-                for chunk, kind, target, words, origin, document in session.rows(statement, values)
-            ]
+        rows = []
+        for chunk, kind, target, words, origin, document in self._database.rows(statement, values):
+            link = Link(kind, target, words)
+            rows.append(LinkRow(chunk, link, origin, document, not document and is_page(link)))
+        return rows
 
 
 def put_links(
@@ -198,15 +190,10 @@ def put_links(
     session.run(_FORGET_LINKS, keys)
     session.run_many(_AWAIT, ({"key": key, "is_new": int(key in changed)} for key in keys["keys"]))
     relink(session, {name for names in changed.values() for name in names})
-    _insert(
-        session,
-        (
-            (chunk, link, document.path)
-            for _, document, links in given
-            for chunk, held in links.items()
-            for link in held
-        ),
-    )
+    placed = []
+    for _, document, links in given:
+        placed += [(chunk, link, document.path) for chunk, held in links.items() for link in held]
+    _insert(session, placed)
 
 
 def fill_links(

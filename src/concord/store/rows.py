@@ -26,11 +26,8 @@ def source_values(source: Source) -> dict[str, Any]:
 
 def document_values(document: Document) -> dict[str, Any]:
     """Return the columns of a document; its source by id. Its tags are rows of another table."""
-    mappings = {
-        "details": details_column(document.details),
-        "fields": details_column(document.fields),
-    }
-    return {**asdict(document), **mappings}
+    details, fields = details_column(document.details), details_column(document.fields)
+    return {**asdict(document), "details": details, "fields": fields}
 
 
 def details_column(details: Mapping[str, Any]) -> str:
@@ -162,19 +159,14 @@ def chunk_of(row: Row) -> Chunk:
 
 def chunk_values(document: Document, position: int, piece: Piece | Chunk) -> dict[str, Any]:
     """Return the columns of a chunk, with those that are indexed for words."""
-    indexed = columns_of(document.title, document.tags, piece.heading, piece.text)
+    names = ("start_line", "end_line", "page", "last_page", "start_column", "end_column")
     return {
         "position": position,
         "start_offset": piece.start,
         "end_offset": piece.end,
-        "start_line": piece.start_line,
-        "end_line": piece.end_line,
-        "page": piece.page,
-        "last_page": piece.last_page,
-        "start_column": piece.start_column,
-        "end_column": piece.end_column,
+        **{name: getattr(piece, name) for name in names},
         "heading": stored_list(piece.heading),
-        **indexed._asdict(),
+        **columns_of(document.title, document.tags, piece.heading, piece.text)._asdict(),
     }
 
 

@@ -7,6 +7,7 @@ schema 5 vectors were kept twice, for searches and in a cache: tables that old a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from zlib import crc32
 
 from concord.store import schema
@@ -86,13 +87,11 @@ def set_aside(connection: Connection) -> None:
     connection.run(_JOURNAL if _there(connection, "kb_spaces") else _JOURNAL + _ONE_MODEL)
     for table, columns in _ADDED.items():
         known = {name for (name,) in connection.rows(_COLUMNS, {"table": table})}
-        for column in columns:
-            if column.split()[0] not in known:
-                connection.run(f"ALTER TABLE {table} ADD COLUMN {column}")
+        for column in (column for column in columns if column.split()[0] not in known):
+            connection.run(f"ALTER TABLE {table} ADD COLUMN {column}")
     connection.run(_STATES)
-    for table in _TABLES:
-        if _there(connection, table):
-            connection.run(f"ALTER TABLE {table} RENAME TO {table.replace('kb_', 'old_')}")
+    for table in filter(partial(_there, connection), _TABLES):
+        connection.run(f"ALTER TABLE {table} RENAME TO {table.replace('kb_', 'old_')}")
 
 
 def take_over(connection: Connection) -> None:
