@@ -16,7 +16,6 @@ from contextlib import AbstractContextManager, suppress
 
 import apsw
 from msgspec import DecodeError, Struct
-from msgspec.structs import replace
 
 from concord.core.errors import Action, BackendDown, BadValue, CorruptStore, Hint, KBError, StoreBusy
 from concord.core.values import check_org
@@ -44,24 +43,17 @@ def locate(url: str, org: str) -> Location:
     if not url.startswith(SCHEME) or not written.startswith("/") or "\0" in written:
         raise BadValue(f"{url!r} names no SQLite store", hint="write sqlite:///absolute/folder")
     check_org(org)
-    path = "/" + written.strip("/")  # sqlite:/// + /folder is as good as sqlite:// + /folder
+    path = "/" + written.strip("/")  # sqlite:///folder is as good as sqlite:////folder
     is_file = os.path.splitext(path)[1] == ".db"
-    file = path if is_file else os.path.join(path, f"{org}.db")
-    return _with_options(Location(file, org, is_one_of_many=not is_file), options)
-
-
-def _with_options(location: Location, options: str) -> Location:
+    known = {"busy_timeout_ms": str(BUSY_TIMEOUT_MS), "vfs": ""}
     for option in filter(None, options.split("&")):
         name, _, value = option.partition("=")
-        if name == "busy_timeout_ms" and value.isdecimal():
-            location = replace(location, busy_timeout_ms=int(value))
-        elif name == "vfs" and value:
-            location = replace(location, vfs=value)
-        else:
-            raise BadValue(
-                f"{option!r} is no option of a SQLite store", hint="known: busy_timeout_ms=N, vfs=NAME"
-            )
-    return location
+        if name not in known or not value or (name != "vfs" and not value.isdecimal()):
+            hint = "known: busy_timeout_ms=N, vfs=NAME"
+            raise BadValue(f"{option!r} is no option of a SQLite store", hint=hint)
+        known[name] = value
+    file = path if is_file else os.path.join(path, f"{org}.db")
+    return Location(file, org, int(known["busy_timeout_ms"]), known["vfs"] or None, not is_file)
 
 
 _MARK = "-begun"
@@ -84,26 +76,24 @@ def forget_begun(path: str) -> None:
 
 
 class OpenedFile:
-    """The file at a path, as it was when it was first met, or made ready since."""
+    """The file at a path, as it was when it was made ready last."""
 
     def __init__(self, path: str, make_ready: Callable[[], None] = lambda: None) -> None:
         self._path = path
-        self._make_ready = make_ready  # called for each file that takes the place of another
+        self._make_ready = (
+            make_ready  # called for the first file, and each in its place
+        )
         self._making_ready = threading.Lock()
         self._known: FileId | None = None
-        self._was_missing = False
 
     def is_missing(self) -> bool:
-        """Whether there is no file yet; one that comes later is made ready before it is used."""
-        if self._known is None:
-            try:
-                os.stat(self._path)
-            except FileNotFoundError:
-                self._was_missing = True
-                return True
-            except OSError:  # closed to us, perhaps: opening it says more
-                pass
-        return False
+        """Whether there is no file yet."""
+        try:
+            return self._known is None and os.stat(self._path) is None
+        except FileNotFoundError:
+            return True
+        except OSError:  # closed to us, perhaps: opening it says more
+            return False
 
     def current(self) -> FileId | None:
         """Return which file is there now; None only before one was made.
@@ -113,17 +103,18 @@ class OpenedFile:
             CorruptStore: it was cut off.
             KBError: what is in its place cannot be used.
         """
-        now = self._file_id()
-        if now == self._known:
+        if (now := self._file_id()) == self._known:
             return now
         with self._making_ready:
             now = self._file_id()
-            if self._known is not None and now != self._known:
-                self._check_not_gone(now)
+            if now != self._known:
+                # An empty file, too: somebody is about to fill it, and we would begin a store in it.
+                if self._known is not None and (now is None or not os.path.getsize(self._path)):
+                    message = f"{self._path} is gone: it was moved or deleted while it was open"
+                    how = "put it back, or restart this program and begin a new one with {add}"
+                    raise BackendDown(message, hint=Hint(Action.ADD, f"{how}: nothing is kept now"))
                 self._make_ready()
-            elif self._was_missing and now is not None:
-                self._make_ready()  # another process may still be making it
-            self._known = now
+                self._known = now
         return now
 
     def made(self) -> FileId | None:
@@ -133,13 +124,6 @@ class OpenedFile:
                 self._make_ready()
                 self._known = self._file_id()
         return self.current()
-
-    def _check_not_gone(self, now: FileId | None) -> None:
-        """Refuse an empty file, too: somebody is about to fill it, and we would begin a store in it."""
-        if now is None or not os.path.getsize(self._path):
-            how = "put it back, or restart this program and begin a new one with {add}: nothing is kept now"
-            message = f"{self._path} is gone: it was moved or deleted while it was open"
-            raise BackendDown(message, hint=Hint(Action.ADD, how))
 
     def _file_id(self) -> FileId | None:
         try:

@@ -85,13 +85,8 @@ class SQLiteStore(SqlStore):
         location, options = locate(url, org), options or {}
         is_off = options.get("vectors.index") == "off"
         store = cls(location, None if is_off else options.get("vectors.index_from", CODES_FROM))
-        if store._file.file.is_missing():
-            return store
-        try:
-            bring_up_to_date(location, store._file.readers)
-        except BaseException:
-            store.close()
-            raise
+        if not store._file.file.is_missing():
+            store._file.file.made()  # ready, that is
         return store
 
     @property
