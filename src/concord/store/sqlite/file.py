@@ -80,9 +80,7 @@ class OpenedFile:
 
     def __init__(self, path: str, make_ready: Callable[[], None] = lambda: None) -> None:
         self._path = path
-        self._make_ready = (
-            make_ready  # called for the first file, and each in its place
-        )
+        self._make_ready = make_ready  # called for the first file, and each in its place
         self._making_ready = threading.Lock()
         self._known: FileId | None = None
 
