@@ -34,12 +34,11 @@ from concord.search.judge import head_for, rejudged
 
 Array = npt.NDArray[np.float64]
 
-# Chosen leave-one-set-out on the development sets: few, and such that mean the same from one collection to
-# the next. The number of chunks helped on known sets and failed on strange ones.
-# `asked_reader` of the first hit is none of an answer's: with it, a left-out set answered .15 more of
-# the foreign questions.
-OF_HIT, OF_ANSWER = ("reader", "asked_reader"), ("reader", "best_reader", "best_asked_reader")
-FITTED: Mapping[Evidence, tuple[tuple[str, ...], tuple[str, ...]]] = {  # features of the hit and answer heads
+# Features of the hit and answer heads, chosen leave-one-set-out on the development sets: few, and such that
+# mean the same from one collection to the next. Tried, and no better on sets left out: the number of chunks;
+# beside the reader how many of the words a passage has (who asks what is not answered uses the text's words),
+# its log-odds of the first hit beside the best, and by how much its span beats that there is none.
+FITTED: Mapping[Evidence, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "hybrid": (
         ("document_cosine", "document_z", "coverage", "name"),
         ("cosine", "coverage", "fall", "unknown", "name"),
@@ -49,12 +48,21 @@ FITTED: Mapping[Evidence, tuple[tuple[str, ...], tuple[str, ...]]] = {  # featur
         ("coverage", "fall", "unknown", "name", "words", "rareness"),
     ),
     "hybrid+reader": (
-        ("document_cosine", "document_z", "coverage", "name", *OF_HIT),
-        ("cosine", "coverage", "fall", "unknown", "name", *OF_ANSWER),
+        ("document_cosine", "document_z", "name", "reader", "asked_reader"),
+        ("cosine", "fall", "unknown", "name", "best_reader", "best_asked_reader"),
     ),
     "words+reader": (
-        ("document_z", "document_coverage", "bm25_ratio", "name", "words", "rareness", *OF_HIT),
-        ("coverage", "fall", "unknown", "name", "words", "rareness", *OF_ANSWER),
+        (
+            "document_z",
+            "document_coverage",
+            "bm25_ratio",
+            "name",
+            "words",
+            "rareness",
+            "reader",
+            "asked_reader",
+        ),
+        ("fall", "unknown", "name", "words", "best_reader", "best_asked_reader"),
     ),
 }
 # Every other feature speaks for a hit: neither gets a weight of the other sign.
@@ -96,15 +104,13 @@ class JudgedSet(NamedTuple):
     def only(self, evidence: Evidence) -> JudgedSet:
         """Return the answers that there is one kind of evidence for; what was read can do without that."""
 
-        def judged_by(outcomes: Sequence[Outcome]) -> list[Outcome]:
+        def judged(outcomes: Sequence[Outcome]) -> list[Outcome]:
             found = [o for o in outcomes if READ not in evidence or "best_reader" in o.verdict.features]
             return [
                 o for o in found if evidence in (o.verdict.kinds[0], o.verdict.kinds[0].removesuffix(READ))
             ]
 
-        return self._replace(
-            own=judged_by(self.own), foreign=judged_by(self.foreign), near=judged_by(self.near)
-        )
+        return self._replace(own=judged(self.own), foreign=judged(self.foreign), near=judged(self.near))
 
     def kinds(self) -> Iterable[tuple[str, Sequence[Outcome]]]:
         """Yield the answers by kind, as shares name them."""
@@ -152,9 +158,10 @@ def _large_enough(sets: Sequence[JudgedSet]) -> list[JudgedSet]:
 
 def _fit_heads(sets: Sequence[JudgedSet], evidence: Evidence, prior: Heads | None) -> Heads:
     hit_names, answer_names = FITTED[evidence]
-    hit = fit_head(hit_cases(sets, hit_names), hit_names, prior.hit if prior else None)
-    asked = answer_cases(sets, SHARES, answer_names)
-    table = answer_cases(sets, TABLE_SHARES, answer_names).weight
+    hits = cases_of(sets, hit_names, HIT_SHARES, are_hits=True)
+    hit = fit_head(hits, hit_names, prior.hit if prior else None)
+    table = cases_of(sets, answer_names, TABLE_SHARES).weight
+    asked = cases_of(sets, answer_names, SHARES)
     answer = corrected(asked, answer_names, prior.answer if prior else None, table)
     return Heads(hit, answer, answerable_cut(sets, answer))
 
@@ -169,22 +176,26 @@ def revised(outcomes: Iterable[Outcome], calibration: Calibration) -> list[Outco
     ]
 
 
-def hit_cases(sets: Sequence[JudgedSet], names: Sequence[str]) -> Cases:
-    """Return every hit of every set: true when its document is relevant."""
-    return _cases(
-        ([hit.features[name] for name in names], true, weight, group)
-        for outcome, weight, group in _weighted(sets, HIT_SHARES)
-        for hit, true in zip(outcome.verdict.judged, outcome.relevant, strict=True)
-        if "reader" not in names or "reader" in hit.features
-    )
+def cases_of(
+    sets: Sequence[JudgedSet], names: Sequence[str], shares: Mapping[str, float], *, are_hits: bool = False
+) -> Cases:
+    """Return every answer of every set, true when one of its hits is relevant; or its hits themselves.
 
-
-def answer_cases(sets: Sequence[JudgedSet], shares: Mapping[str, float], names: Sequence[str]) -> Cases:
-    """Return every answer of every set: true when one of its hits is relevant."""
-    return _cases(
-        ([outcome.verdict.features[name] for name in names], any(outcome.relevant), weight, group)
-        for outcome, weight, group in _weighted(sets, shares)
-    )
+    Groups are collections, or fifths of one where they are few.
+    """
+    counts = Counter((held.name, kind) for held in sets for kind, asked in held.kinds() for _ in asked)
+    places = [*dict.fromkeys(held.name for held in sets)]
+    rows = []
+    for kind, outcomes, name in ((*pair, held.name) for held in sets for pair in held.kinds()):
+        place, weight = places.index(name), shares[kind] / max(1, counts[name, kind])
+        for at, outcome in enumerate(outcomes):
+            verdict, group = outcome.verdict, place if len(places) >= 3 else place * FOLDS + at % FOLDS
+            hits = zip((row.features for row in verdict.judged), outcome.relevant, strict=True)
+            for features, true in hits if are_hits else [(verdict.features, any(outcome.relevant))]:
+                if "reader" not in names or "reader" in features:
+                    rows.append(([features[name] for name in names], true, weight, group))
+    columns = [np.array(column, dtype=float) for column in zip(*rows, strict=True)]
+    return Cases(columns[0], columns[1], columns[2] / columns[2].sum(), columns[3].astype(int))
 
 
 def corrected(cases: Cases, names: Sequence[str], prior: Head | None, weight: Array) -> Head:
@@ -307,21 +318,3 @@ def answerable_cut(sets: Sequence[JudgedSet], answer: Head) -> float:
     steps = steps[refused <= max(1.0, refused.min())]
     answered = np.array([sum(np.mean(made >= cut) for made in others) for cut in steps])
     return round(float(steps[np.isclose(answered, answered.min())].mean()), 4)  # the middle of a gap
-
-
-def _weighted(sets: Sequence[JudgedSet], shares: Mapping[str, float]) -> Iterable[tuple[Outcome, float, int]]:
-    """Yield outcomes with their weights and groups: a collection, or a fifth of one where they are few."""
-    names = [*dict.fromkeys(held.name for held in sets)]
-    counts = Counter((held.name, kind) for held in sets for kind, asked in held.kinds() for _ in asked)
-    for held in sets:
-        at = names.index(held.name)
-        for kind, outcomes in held.kinds():
-            for place, outcome in enumerate(outcomes):
-                group = at if len(names) >= 3 else at * FOLDS + place % FOLDS
-                yield outcome, shares[kind] / counts[held.name, kind], group
-
-
-def _cases(rows: Iterable[tuple[list[float], bool, float, int]]) -> Cases:
-    features, true, weight, group = zip(*rows, strict=True)
-    weights = np.array(weight)
-    return Cases(np.array(features), np.array(true, dtype=float), weights / weights.sum(), np.array(group))
