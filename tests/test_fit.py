@@ -124,9 +124,17 @@ def test_who_weighs_little_in_the_table_has_places_in_it_and_hardly_moves_those_
     even = np.full(400, 1 / 400)
     rare = np.where(foreign, 1e-4, 1 / 300)
     points = dict(isotonic(promised, true, even, rare))
-    low = [after for before, after in points.items() if before < 0.24]
-    assert low == [0.0] * 5  # where the table begins, and four of its sixteen bins
+    assert [after for before, after in points.items() if before < 0.24] == [0.0, 0.0]  # and not above
     assert max(points.values()) == 1.0
+
+
+def test_a_table_has_no_level_on_which_all_answers_would_be_equally_sure():
+    promised = np.linspace(0.0, 1.0, 400)
+    true = (np.random.default_rng(1).random(400) < 0.5).astype(float)
+    points = isotonic(promised, true, np.ones(400))
+    afters = [after for _, after in points]
+    assert len(afters) > 2
+    assert sorted({*afters}) == afters
 
 
 def test_below_its_first_bin_a_table_still_promises_less_for_less():

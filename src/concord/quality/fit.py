@@ -70,7 +70,7 @@ AGAINST = frozenset({"unknown"})
 # What part of a set's weight its kinds of queries have, `few` being those asked of a few of its documents.
 # Among hits, half of what cannot be answered: most hits of own queries are wrong, too. In the isotonic table
 # it has hardly any: a probability is meant for own queries.
-SHARES = {"own": 0.5, "foreign": 0.125, "near": 0.125, "few own": 0.125, "few near": 0.125}
+SHARES = {"own": 0.5, "foreign": 0.125, "near": 0.125, "few own": 0.125, "few near": 0.25}
 HIT_SHARES = {"own": 0.5, "foreign": 0.1, "near": 0.06, "few own": 0.125, "few near": 0.06}
 TABLE_SHARES = {"own": 1.0, "foreign": 0.01, "near": 0.01, "few own": 1.0, "few near": 0.01}
 PENALTY = 1e-3  # on squared standardised coefficients: a tenth or ten times as much changes nothing
@@ -187,9 +187,10 @@ def cases_of(
     places = [*dict.fromkeys(held.name for held in sets)]
     rows = []
     for kind, outcomes, name in ((*pair, held.name) for held in sets for pair in held.kinds()):
-        place, weight = places.index(name), shares[kind] / max(1, counts[name, kind])
+        place = places.index(name)
         for at, outcome in enumerate(outcomes):
-            verdict, group = outcome.verdict, place if len(places) >= 3 else place * FOLDS + at % FOLDS
+            verdict, weight = outcome.verdict, shares[kind] / counts[name, kind]
+            group = place if len(places) >= 3 else place * FOLDS + at % FOLDS
             hits = zip((row.features for row in verdict.judged), outcome.relevant, strict=True)
             for features, true in hits if are_hits else [(verdict.features, any(outcome.relevant))]:
                 if "reader" not in names or "reader" in features:
@@ -248,9 +249,10 @@ def isotonic(
 ) -> tuple[tuple[float, float], ...]:
     """Return points (promised, came true), both rising, over bins of equal weight.
 
-    The first point is (0, 0), so that below the first bin less is promised for less. `weight` forms the bins;
-    `inside`, if given, weighs the cases within a bin: so a rare kind of query can fill bins of its own, and
-    count for little in those that it shares.
+    Bins in which the same share came true are one point, in their middle: were they a level, all answers on
+    it would be equally sure, and no cut could part them. The first point is (0, 0), so that below the first
+    bin less is promised for less. `weight` forms the bins; `inside`, if given, weighs the cases within a bin:
+    so a rare kind of query can fill bins of its own, and count for little in those that it shares.
     """
     points = min(POINTS, len(true) // CASES_A_POINT)
     if points < 2:
@@ -263,10 +265,10 @@ def isotonic(
     filled = held > 0
     x = np.bincount(at, (shared * promised)[order], points)[filled] / held[filled]
     y = np.bincount(at, (shared * true)[order], points)[filled] / held[filled]
-    level = isotonic_regression(y, weights=held[filled]).x
-    rising = np.flatnonzero(np.diff(x, prepend=-1.0) > 1e-9)  # equal promises cannot have two meanings
-    found = [(round(float(x[i]), 6), round(float(level[i]), 6)) for i in rising]
-    return tuple(found if found[0][0] == 0 else [(0.0, 0.0), *found])
+    levels, block = np.unique(isotonic_regression(y, weights=held[filled]).x, return_inverse=True)
+    middle = np.bincount(block, held[filled] * x) / np.bincount(block, held[filled])
+    rising = np.flatnonzero(np.diff(middle, prepend=0.0) > 1e-6)  # equal promises cannot have two meanings
+    return ((0.0, 0.0), *((round(float(middle[i]), 6), round(float(levels[i]), 6)) for i in rising))
 
 
 def usual(sets: Sequence[JudgedSet]) -> tuple[float, float] | None:
@@ -303,18 +305,18 @@ def answerable_cut(sets: Sequence[JudgedSet], answer: Head) -> float:
     which most of the others are refused, each set and kind weighing the same: near misses of a set whose
     documents are all alike cannot be told apart, and must not decide alone.
     """
-    own, others = list[tuple[Array, float]](), list[Array]()
-    for kind, outcomes in (pair for held in sets for pair in held.kinds()):
-        features = [o.verdict.features for o in outcomes if kind not in REFUSED or any(o.relevant)]
-        made = np.array([probability(answer, row) for row in features])
-        if kind in REFUSED and features:
-            own.append((made, REFUSED[kind]))
-        elif features:
-            others.append(made)
+    scores: dict[tuple[str, str], list[float]] = {}
+    for held in sets:
+        for kind, outcomes in held.kinds():
+            wanted = [o.verdict.features for o in outcomes if kind not in REFUSED or any(o.relevant)]
+            scores.setdefault((kind, held.name), []).extend(probability(answer, row) for row in wanted)
+    made = {key: np.array(given) for key, given in scores.items() if given}
+    own = [(given, REFUSED[kind]) for (kind, _), given in made.items() if kind in REFUSED]
+    others = [given for (kind, _), given in made.items() if kind not in REFUSED]
     if not own or not others:
         return DEFAULT_CUT
     steps = np.linspace(0.01, 0.99, 99)
-    refused = np.array([max(np.mean(made < cut) / most for made, most in own) for cut in steps])
+    refused = np.array([max(np.mean(given < cut) / most for given, most in own) for cut in steps])
     steps = steps[refused <= max(1.0, refused.min())]
-    answered = np.array([sum(np.mean(made >= cut) for made in others) for cut in steps])
+    answered = np.array([sum(np.mean(given >= cut) for given in others) for cut in steps])
     return round(float(steps[np.isclose(answered, answered.min())].mean()), 4)  # the middle of a gap
