@@ -74,16 +74,14 @@ class ManualExtractor(Extractor):
 
 
 def _title(names: Sequence[str], lines: Sequence[str]) -> str | None:
-    """Return `logrotate(8) - rotates logs`; the name is spelt as the page's first section does."""
+    """Return `logrotate(8) - rotates logs`: its name and section, and what its first section says of it."""
     name, section, *_ = [*names, "", ""]
     first = next((at for at, line in enumerate(lines) if line.startswith("#")), len(lines))
     found = _SUMMARY.match("".join(lines[first + 2 : first + 3])[:2_000])
-    called, summary = (found[1], found[2].strip()) if found else ("", "")
-    spellings = [part.strip() for part in called.split(",")]
-    same = next((part for part in spellings if part.casefold() == name.casefold()), None)
-    spelt = same or (name.lower() if name.isupper() else name) or spellings[0]
+    called, summary = found.groups() if found else ("", "")
+    spelt = (name.lower() if name.isupper() else name) or called.partition(",")[0]
     numbered = f"{spelt}({section.lower()})" if section and spelt else spelt
-    return " - ".join(filter(None, (numbered, summary)))[:MAX_TITLE].rstrip() or None
+    return " - ".join(filter(None, (numbered, summary.strip())))[:MAX_TITLE].rstrip() or None
 
 
 def shown(text: str) -> str:
@@ -148,19 +146,20 @@ class _Page:
 
     def take(self, request: str, rest: str) -> None:
         """Take a line of the file."""
+        arguments = _arguments(rest) if request else []
         if request in _WORDS:
-            words = _arguments(rest)
-            self._program = self._program or "".join(words[:1]) * (request == "Nm")
-            self.put(_written([request, *words], self._program))
-        elif request:
-            if request in _REQUESTS or request[0].isupper():
-                _REQUESTS.get(request, _Page.spaced)(self, _arguments(rest))
-        elif not rest.strip():
-            self.paragraph()
-        else:
+            self._program = self._program or "".join(arguments[:1]) * (request == "Nm")
+            self.put(_written([request, *arguments], self._program))
+        elif request in _REQUESTS:
+            _REQUESTS[request](self, arguments)
+        elif request[:1].isupper():  # a font, or a macro that is defined somewhere
+            self.put(" ".join(arguments))
+        elif not request and rest.strip():
             if rest[0] in " \t":
                 self.end_line()
             self.put(shown(rest))
+        elif not request:
+            self.paragraph()
 
     def put(self, text: str) -> None:
         """Take what a line shows, as a heading or a term where one is awaited."""
@@ -172,13 +171,6 @@ class _Page:
         elif text.strip():
             self._begun = self._begun if self._words else self.number
             self._words.append(text)
-
-    def spaced(self, arguments: Sequence[str]) -> None:
-        self.put(" ".join(arguments))
-
-    def close(self, arguments: Sequence[str]) -> None:
-        """Take arguments as parts of one word, in different fonts."""
-        self.put("".join(arguments))
 
     def end_line(self) -> None:
         line = _together(_DRAWN_BULLET.sub("- ", " ".join(self._words), count=1))
@@ -251,14 +243,11 @@ class _Page:
         del self._lists[-1:]
         self.plain([])
 
-    def display(self, arguments: Sequence[str]) -> None:
+    def begin_code(self, arguments: Sequence[str]) -> None:
         self.end_line()
-        if not {"-literal", "-unfilled"}.isdisjoint(arguments):
-            self.begin_code([])
-
-    def begin_code(self, _: Sequence[str]) -> None:
-        self.end_line()
-        self._code_from = len(self.lines) if self._code_from is None else self._code_from
+        is_filled = not {"-filled", "-ragged", "-centered"}.isdisjoint(arguments)
+        if self._code_from is None and not is_filled:
+            self._code_from = len(self.lines)
 
     def end_code(self, _: Sequence[str]) -> None:
         """Put fences around the lines since `begin_code`, and let no line be blank at the end."""
@@ -290,11 +279,10 @@ _REQUESTS: Mapping[str, Callable[[_Page, Sequence[str]], None]] = {
     **_each("TP TQ", _Page.tagged),
     **_each("IP", _Page.indented),
     **_each("RS", _Page.begin_body),
-    **_each("BI BR IB IR RB RI UE ME", _Page.close),
+    **_each("BI BR IB IR RB RI UE ME", lambda page, arguments: page.put("".join(arguments))),
     **_each("UR MT", lambda page, arguments: page.put(f"<{''.join(arguments[:1])}>")),
-    **_each("nf EX Vb DS TS", _Page.begin_code),
+    **_each("nf EX Vb DS TS Bd", _Page.begin_code),
     **_each("fi EE Ve DE TE Ed", _Page.end_code),
-    **_each("Bd", _Page.display),
     **_each("Bl", _Page.begin_list),
     **_each("It", _Page.item),
     **_each("El", _Page.end_list),
