@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from concord.core.overriding import override
@@ -23,7 +23,7 @@ from concord.text.clean import clean, without_encoded
 from concord.text.document import split_front_matter, status_of
 from concord.text.headings import heading_words, is_title, line_words
 from concord.text.plain import MARKED, headings_of
-from concord.types import Extracted, Json
+from concord.types import Extracted
 
 # What names a whole document apart from its headings.
 _NAMED = {
@@ -83,20 +83,16 @@ class MarkdownExtractor(Extractor):
         head = split_front_matter(readable(data))
         block = clean(head.block) if head.details else ""
         body = clean(head.text)
+        said = status_of(body)
+        status = {"status": said} if said and "status" not in map(str.casefold, head.details) else {}
         return Extracted(
             text=block + body[block.count("\n") :],
             type="markdown",
             title=head.title or first_heading(body),
             tags=head.tags,
-            details=_with_status(head.details, body),
+            details={**head.details, **status},
             body_start=len(block),
         )
-
-
-def _with_status(details: Mapping[str, Json], body: str) -> Mapping[str, Json]:
-    if any(key.casefold() == "status" for key in details) or (status := status_of(body)) is None:
-        return details
-    return {**details, "status": status}
 
 
 def first_heading(text: str) -> str | None:

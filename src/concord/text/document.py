@@ -4,9 +4,9 @@ Front matter, in YAML or TOML, that does not parse is content, never an error. I
 what grows out of proportion (a YAML alias bomb) is not read at all.
 
 It may say what has replaced a document (`superseded_by: 0007-queues.md`, `supersedes: [3]`), and so may the
-status of a decision record (`Superseded by [ADR-7](0007-queues.md)`). Others are named by path, link, title,
-or the name or number of a file. A name that fits no document, or several, counts for nothing: a document is
-hidden from searches only where it is clear which one holds instead.
+status of a decision record (`Superseded by ADR 7`). Others are named by path, link, title, or the name or
+number of a file. A name that fits no document, or several, counts for nothing: a document is hidden from
+searches only where it is clear which one holds instead.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import math
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, time
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
 from concord.text.tokens import pattern
@@ -42,27 +42,17 @@ _SEPARATOR = " > "
 _BY = ("superseded_by", "replaced_by")
 _OF = ("supersedes", "replaces")
 _LONGEST_CHAIN = 100  # of documents that replace one another; what goes on longer may as well be a circle
-_BEFORE_NAME = pattern(r".*?\bby[*_:]*\s+", re.IGNORECASE | re.DOTALL)
-_LINK = pattern(r"\[[^\]\n]{0,200}\]\(\s*<?([^)>\s]{1,300})|\[\[([^\]|#\n]{1,200})")
-_AROUND = " \"'`<>*_"
-# What may stand before the number of a record: 0007-queues.md is ADR-7, and 2024-01-05-standup.md is a day.
-_RECORD = r"(?:(?:adr|decision|kep|no|pep|record|rfc)[ _-]?)?0{0,9}(\d{1,6})"
-_REPLACED = pattern(
-    rf"\W{{0,9}}(?:status\W{{1,9}})?(?:super[sc]eded|replaced) by[*_:\s]{{1,9}}(?:\[|{_RECORD})",
-    re.IGNORECASE,
-)
-_NUMBERED = pattern(rf"(?!(?:19|20)\d\d-\d\d){_RECORD}(?=[_. -]|$)", re.IGNORECASE)
-_NUMBER = pattern(rf"{_RECORD}(?:[.:,;)(].*| \(.*)?", re.IGNORECASE)  # 7, ADR-0007, 7. Queues
-_HEADING = pattern(r"#{1,6}\s+(.*)")
+_LINK = pattern(r"\[[^\]\n]{0,200}\]\(\s*<?([^)>\s#]{1,300})[^)]*\)|\[\[([^\]|#\n]{1,200})[^\]\n]*\]\]")
+_STATUS = pattern(r"\W{0,9}(?:status\W{1,9})?super[sc]eded by[*_:\s]{1,9}([^\n]{1,200})", re.IGNORECASE)
+_NUMBERED = pattern(r"(?:(?:adr|decision|rfc)[ _-]?)?0{0,9}(\d{1,6})(?=[_. -]|$)", re.IGNORECASE)
 _SEARCHED_LINES = 100  # a status stands near the top
-_SEARCHED_WIDTH = 500
 
 
 class FrontMatter(NamedTuple):
     """What the head of a file says of it, and the file without that head."""
 
     text: str  # as many lines as before: those of the front matter are empty now
-    block: str = ""  # the lines that are empty now
+    block: str = ""
     title: str | None = None
     tags: tuple[str, ...] = ()
     details: Mapping[str, Json] = {}
@@ -85,7 +75,8 @@ def _read(block: re.Match[str]) -> dict[str, Json] | None:
     import tomllib  # late: few files have front matter
 
     try:
-        plain = _Plain().value(tomllib.loads(block[1]) if block[0][0] == "+" else _load_yaml(block[1]))
+        values = tomllib.loads(block[1]) if block[0][0] == "+" else _load_yaml(block[1])
+        plain = _plain(values, iter(range(_MAX_WEIGHT)))
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
         return None  # all that PyYAML's constructors are known to raise on values that only look like theirs
     return plain if isinstance(plain, dict) else None
@@ -104,25 +95,20 @@ def _load_yaml(text: str) -> Any:
         raise ValueError from fault
 
 
-class _Plain:
-    """Turns parsed values into what JSON can say, and stops when there are too many of them."""
-
-    def __init__(self) -> None:
-        self.weight = 0
-
-    def value(self, value: Any, depth: int = 0) -> Json:
-        self.weight += 1 + (len(value) if isinstance(value, str) else 0)
-        if self.weight > _MAX_WEIGHT or depth > _MAX_DEPTH:
-            raise ValueError("more values than front matter has")
-        if isinstance(value, Mapping):
-            return {str(key): self.value(item, depth + 1) for key, item in value.items()}
-        if isinstance(value, list | tuple | set | frozenset):
-            return [self.value(item, depth + 1) for item in value]
-        if isinstance(value, date | time):  # a datetime is a date
-            return value.isoformat()
-        if value is None or isinstance(value, bool | int | str | float):
-            return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-        raise ValueError(f"{type(value).__name__} has no place in front matter")
+def _plain(value: Any, weights: Iterator[int], depth: int = 0) -> Json:
+    """Return a parsed value as JSON can say it; `weights` end when there are too many values."""
+    size = 1 + (len(value) if isinstance(value, str) else 0)
+    if depth > _MAX_DEPTH or len([*islice(weights, size)]) < size:
+        raise ValueError("more values than front matter has")
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item, weights, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item, weights, depth + 1) for item in value]
+    if isinstance(value, date | time):  # a datetime is a date
+        return value.isoformat()
+    if value is None or isinstance(value, bool | int | str | float):
+        return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    raise ValueError(f"{type(value).__name__} has no place in front matter")
 
 
 def _line(value: Json) -> str:
@@ -131,9 +117,7 @@ def _line(value: Json) -> str:
 
 def _tags(value: Json) -> list[str]:
     """Return tags given as a list or as one line: commas part them, else spaces."""
-    if isinstance(value, str):
-        value = value.split("," if "," in value else None)
-    items = value if isinstance(value, list) else [value]
+    items = value.split("," if "," in value else None) if isinstance(value, str) else _listed(value)
     return [tag for item in items if (tag := _line(item).lstrip("#"))]
 
 
@@ -158,23 +142,19 @@ def header(title: str, heading: Sequence[str], text: str) -> str:
     for part in filter(None, (" ".join(part.split()) for part in (title, *unsaid))):
         if not path or part.casefold() != path[-1].casefold():
             path.append(part)
-    return _header(path)
-
-
-def embedded_tags(document: Document) -> tuple[str, ...]:
-    """Return the tags that are embedded with each text of a document: a note's own, and none of a file's."""
-    return document.tags if document.type == "note" else ()
-
-
-def _header(path: list[str]) -> str:
-    """Join a path within the limit: the title says what it is about and the last headings what in it."""
     if not path:
         return ""
+    # Within the limit the title says what it is about and the last headings what in it.
     title, *inner = _cut(path[0], _MAX_TITLE_BYTES), *path[1:]
     while _bytes(joined := _SEPARATOR.join((title, *inner))) > MAX_HEADER_BYTES:
         room = MAX_HEADER_BYTES - _bytes(title) - len(_SEPARATOR)
         inner = inner[1:] or [_cut(inner[0], room)]
     return joined
+
+
+def embedded_tags(document: Document) -> tuple[str, ...]:
+    """Return the tags that are embedded with each text of a document: a note's own, and none of a file's."""
+    return document.tags if document.type == "note" else ()
 
 
 def _cut(text: str, limit: int) -> str:
@@ -242,10 +222,10 @@ def status_of(text: str) -> str | None:
     """
     headings, is_status = 0, False
     for line in text.split("\n", _SEARCHED_LINES)[:_SEARCHED_LINES]:
-        if heading := _HEADING.match(line):
-            headings, is_status = headings + 1, heading[1].strip("# ").casefold() == "status"
-        elif (headings < 2 or is_status) and _REPLACED.match(line):
-            return line[:_SEARCHED_WIDTH].strip()
+        if line.startswith("#"):
+            headings, is_status = headings + 1, line.strip("# ").casefold() == "status"
+        elif (headings < 2 or is_status) and (found := _STATUS.match(line)):
+            return found[0].strip()
     return None
 
 
@@ -254,13 +234,34 @@ def successors(documents: Sequence[Document], root: str) -> dict[str, str]:
 
     In a circle of documents that replace each other none is replaced: none would be left.
     """
-    names = _Names(documents, root)
+    paths = {document.path: document.id for document in documents}
+    names: defaultdict[str, set[str]] = defaultdict(set)  # a name that several have is nobody's
+    for document in documents:
+        folder, file = posixpath.split(document.path)
+        number = _NUMBERED.match(file)
+        for name in (file, posixpath.splitext(file)[0], document.title):
+            names[name.casefold()].add(document.id)
+        names[f"{folder}/{int(number[1])}" if number else ""].add(document.id)
+
+    def meant(document: Document, keys: Sequence[str]) -> set[str]:
+        folder, known = posixpath.dirname(document.path), set[str]()
+        for name in _named(document.details, keys):
+            # A path is relative to the naming document, or to the source.
+            places = [posixpath.normpath(f"{start}/{name}") for start in (folder, root)]
+            at = next((path for place in places for path in (place, f"{place}.md") if path in paths), None)
+            number = _NUMBERED.fullmatch(name)
+            called = (
+                names.get(name.casefold()) or names.get(f"{folder}/{int(number[1])}" if number else "/") or ()
+            )
+            known |= {paths[at]} if at else set(called) if len(called) == 1 else set()
+        return known
+
     said: defaultdict[str, set[str]] = defaultdict(set)  # by documents of themselves
     claimed: defaultdict[str, set[str]] = defaultdict(set)  # by those that replace them
     for document in documents:
-        if new := names.meant(_named(document.details, _BY), document):
+        if new := meant(document, _BY):
             said[document.id] |= new
-        for old in names.meant(_named(document.details, _OF), document):
+        for old in meant(document, _OF):
             claimed[old].add(document.id)
     named = {**claimed, **said}.items()
     replaced = {old: new for old, (new, *others) in named if new != old and not others}
@@ -268,13 +269,14 @@ def successors(documents: Sequence[Document], root: str) -> dict[str, str]:
 
 
 def _named(details: Mapping[str, Json], keys: Sequence[str]) -> Iterator[str]:
-    """Yield the names that details have under such keys, and in a status what has replaced the document."""
+    """Yield the names that details have under such keys; of a link, what it points to."""
     values = {key.casefold().replace("-", "_").replace(" ", "_"): value for key, value in details.items()}
-    given = [value for key in keys if key in values for value in _listed(values[key])]
-    status = str(values.get("status", ""))
-    if keys is _BY and _REPLACED.match(status):
-        given.append(_BEFORE_NAME.sub("", status.partition("\n")[0], count=1))
-    yield from (str(name).strip() for name in given if isinstance(name, str | int) and name is not True)
+    status = _STATUS.match(str(values.get("status", ""))) if keys is _BY else None
+    for value in [*(value for key in keys for value in _listed(values.get(key))), status and status[1]]:
+        if isinstance(value, str | int) and value is not True:
+            name = str(value).strip()
+            link = _LINK.fullmatch(name)
+            yield (link[1] or link[2]).replace("%20", " ").strip() if link else name.rstrip(".")
 
 
 def _listed(value: Json) -> list[Json]:
@@ -288,37 +290,3 @@ def _ends(document: str | None, replaced: Mapping[str, str]) -> bool:
         if document is None:
             return True
     return False
-
-
-class _Names:
-    """By what a document can be named; a name that several have is nobody's."""
-
-    def __init__(self, documents: Iterable[Document], root: str) -> None:
-        self._root = root
-        self._by_path: dict[str, str] = {}
-        self._by_name: defaultdict[str | tuple[str, int], set[str]] = defaultdict(set)
-        for document in documents:
-            folder, name = posixpath.split(document.path)
-            stem = posixpath.splitext(name)[0]
-            self._by_path[document.path] = document.id
-            for known in (name, stem, document.title):
-                self._by_name[known.casefold()].add(document.id)
-            if number := _NUMBERED.match(stem):
-                self._by_name[folder, int(number[1])].add(document.id)
-
-    def meant(self, names: Iterable[str], document: Document) -> set[str]:
-        """Return the documents that another names so."""
-        return {known for name in names if (known := self._meant(name, posixpath.dirname(document.path)))}
-
-    def _meant(self, text: str, folder: str) -> str | None:
-        links = [(link[1] or link[2]).replace("%20", " ").strip() for link in _LINK.finditer(text)]
-        if len(links) > 1:
-            return None
-        name = links[0].partition("#")[0] if links else text.lstrip(_AROUND).rstrip(_AROUND + ".,;:")
-        for start in (folder, self._root):  # a path is relative to the naming document, or to the source
-            place = posixpath.normpath(f"{start}/{name}")
-            if known := self._by_path.get(place) or self._by_path.get(f"{place}.md"):
-                return known
-        number = _NUMBER.fullmatch(name)
-        called = self._by_name.get(name.casefold()) or number and self._by_name.get((folder, int(number[1])))
-        return next(iter(called)) if called and len(called) == 1 else None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from unicodedata import category
 
 from msgspec import Struct
@@ -21,7 +23,6 @@ _MAX_SHIFT = 40  # how far an edge may move to reach a space; in a longer word i
 _BEFORE = 5
 _MIDDLE = 2  # what answers is shown with as much before it as after it
 _FRONT_MATTER = pattern(r"(---|\+\+\+)[ \t]*\n[\w-]+[ \t]*[:=][^\0]*?\n\1[ \t]*(?:\n|\Z)")
-_UNCOUNTED: Mapping[str, float] = {}
 # The worth of a word whose frequency is unknown, such as the one meant by a mistyped word: a quarter hold it.
 _USUAL = 1.0
 _LEAST_BEGINNING = 4  # letters that a word must share with a searched one where none of those stands there
@@ -52,7 +53,7 @@ def snippet(
     text: str,
     words: Sequence[str],
     width: int,
-    worths: Mapping[str, float] = _UNCOUNTED,
+    worths: Mapping[str, float] = MappingProxyType({}),
     *,
     line: int | None = None,
     answer: tuple[int, int] | None = None,
@@ -70,67 +71,49 @@ def snippet(
         end = text.find("\n", line)
         whole = _Span(1, line, min(line + width, len(text) if end < 0 else end))
         return Snippet(_window(text, whole, width, 0), line)
-    found = sorted(_places(text, _targets(tuple(words))))
-    by_stem = _by_stem(tuple(worths.items()))
-    first = _body_start(text)
+    found = _places(text, words)
+    by_stem = {stem(form): worth for word, worth in worths.items() for form in folded(word)}
+    head = _FRONT_MATTER.match(text)
+    first = head.end() if head and text[head.end() :].strip() else 0
     below = [place for place in found if place.start >= first]
     span = _best_span(below, width, by_stem, first)
     if first and (above := _best_span(found, width, by_stem)).words > span.words:
         span, first = above, 0
-    at = _rarest(found, span) if found else None
-    return Snippet(_window(text, span, width, first if span.start >= first else 0), at)
-
-
-def _body_start(text: str) -> int:
-    """Return where a text begins below its front matter; 0 if it has none."""
-    match = _FRONT_MATTER.match(text)
-    return match.end() if match and text[match.end() :].strip() else 0
-
-
-def _rarest(found: Sequence[_Place], span: _Span) -> int:
-    """Return where in a stretch that word stands which occurs least often in the text."""
     often = Counter(place.target for place in found)
-    inside = [place for place in found if span.start <= place.start and place.end <= span.end]
-    return min(inside or found, key=lambda place: (often[place.target], place.start)).start
+    inside = [place for place in found if span.start <= place.start and place.end <= span.end] or found
+    rarest = min(inside, key=lambda place: (often[place.target], place.start), default=None)
+    shown = _window(text, span, width, first if span.start >= first else 0)
+    return Snippet(shown, rarest.start if rarest else None)
 
 
 @lru_cache(maxsize=64)
-def _by_stem(worths: Sequence[tuple[str, float]]) -> Mapping[str, float]:
-    return {stem(form): worth for word, worth in worths for form in folded(word)}
-
-
-class _Targets(Struct, frozen=True):
-    """What to show of a text."""
-
-    stems: frozenset[str]
-    anywhere: tuple[str, ...]  # found within tokens too: unspaced scripts
-
-
-@lru_cache(maxsize=64)
-def _targets(words: Sequence[str]) -> _Targets:
+def _targets(words: Sequence[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the stems to show, and the pairs of characters, which are found within tokens too."""
     tokens = [token for word in words for token in loose_words(word) if not has_unspaced(token)]
     stems = frozenset(stem(token) for run in tokens for token in folded(run))
     runs = [segment.text for word in words if has_unspaced(word) for segment in segments(narrowed(word))]
     anywhere = dict.fromkeys(
         run[at : at + 2] for run in runs if has_unspaced(run) for at in range(max(1, len(run) - 1))
     )
-    return _Targets(stems, tuple(anywhere))
+    return stems, tuple(anywhere)
 
 
-def _places(text: str, targets: _Targets) -> list[_Place]:
+def _places(text: str, words: Sequence[str]) -> list[_Place]:
     """Return where the words stand, or identifiers with them; without any, where words begin like them."""
-    tokens = tokens_at(text) if targets.stems else []
-    found = [_Place(*token) for token in tokens if token[2] in targets.stems]
-    missing = targets.stems.difference([place.target for place in found])
+    stems, anywhere = _targets(tuple(words))
+    tokens = tokens_at(text) if stems else []
+    found = [_Place(*token) for token in tokens if token[2] in stems]
+    missing = stems.difference([place.target for place in found])
     if missing and (inside := missing & further_set(text)):
         found += _inside(text, tokens, inside)
     if has_marks(text):  # of words with signs, tokens are only parts
-        found += [_Place(*place) for place in places(targets.stems, text)]
-    for pair in targets.anywhere:
-        found += [_Place(at, at + len(pair), pair) for at in _occurrences(pair, text)]
+        found += [_Place(*place) for place in places(stems, text)]
+    for pair in anywhere:
+        starts = (match.start() for match in re.finditer(f"(?={re.escape(pair)})", text))
+        found += [_Place(at, at + len(pair), pair) for at in starts]
     if found:
-        return found
-    begun = {root[:_LEAST_BEGINNING]: root for root in targets.stems if len(root) >= _LEAST_BEGINNING}
+        return sorted(found)
+    begun = {root[:_LEAST_BEGINNING]: root for root in stems if len(root) >= _LEAST_BEGINNING}
     return [
         _Place(start, end, begun[token[:_LEAST_BEGINNING]])
         for start, end, token in tokens
@@ -146,13 +129,6 @@ def _inside(text: str, tokens: Sequence[tuple[int, int, str]], stems: frozenset[
         parts = (*identifier_parts(word), *([spelt_out(word)] if has_undivided(word) else []))
         for root in stems.intersection([stem(part.lower()) for part in parts]):
             yield _Place(start, end, root)
-
-
-def _occurrences(part: str, text: str) -> Iterator[int]:
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + 1)
 
 
 def _best_span(found: Sequence[_Place], width: int, worths: Mapping[str, float], start: int = 0) -> _Span:
@@ -204,16 +180,16 @@ def _tidied(text: str) -> str:
 
 
 def _left_edge(text: str, left: int, start: int) -> int:
-    if left > 0 and _is_inside_word(text, left):
+    if _is_inside_word(text, left):
         nearest = range(left, min(start, left + _MAX_SHIFT))
         left = next((at + 1 for at in nearest if text[at].isspace()), left)
-    while 0 < left < start and _is_mark(text[left]):
+    while left < start and _is_mark(text[left]):
         left += 1
     return left
 
 
 def _right_edge(text: str, right: int, end: int) -> int:
-    if right < len(text) and _is_inside_word(text, right):
+    if _is_inside_word(text, right):
         nearest = range(right - 1, max(end, right - _MAX_SHIFT) - 1, -1)
         right = next((at for at in nearest if text[at].isspace()), right)
     while end < right < len(text) and _is_mark(text[right]):
@@ -222,8 +198,8 @@ def _right_edge(text: str, right: int, end: int) -> int:
 
 
 def _is_inside_word(text: str, at: int) -> bool:
-    around = text[at - 1 : at + 1]
-    return not any(map(str.isspace, around)) and not has_unspaced(around)
+    around = text[at - 1 : at + 1] if at else ""
+    return len(around) == 2 and not any(map(str.isspace, around)) and not has_unspaced(around)
 
 
 def _is_mark(character: str) -> bool:
