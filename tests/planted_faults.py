@@ -105,9 +105,9 @@ FAULTS = (
     Fault("similar words", "search/fallback.py", "SIMILAR_WORDS = 5", "SIMILAR_WORDS = 1"),
     Fault(
         "one edit",
-        "text/word_forms.py",
-        "ONE_EDIT_FROM, TWO_EDITS_FROM = 5, 8",
-        "ONE_EDIT_FROM, TWO_EDITS_FROM = 50, 80",
+        "text/similar.py",
+        "most = (len(word) >= 5) + (len(word) >= 8)",
+        "most = (len(word) >= 50) + (len(word) >= 80)",
     ),
     Fault(
         "nonsense",

@@ -80,7 +80,6 @@ def test_a_search_by_words_loads_no_model_runtime(tmp_path: Path):
         "pathlib",
         "json",
         "concord.core.protocols",
-        "concord.text.word_forms",
     }
     assert not loaded & {"inspect", "gettext", "locale", "platform", "textwrap", "typing_extensions"}
 

@@ -9,9 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.store.sqlite.store import SQLiteStore
-from concord.text.similar import distance, similar, typed, variants
+from concord.text.similar import (
+    LONGEST,
+    distance,
+    forms_of,
+    is_mistyped,
+    likeliest,
+    similar,
+    splits,
+    typed,
+    variants,
+)
 from concord.text.tokens import stem
-from concord.text.word_forms import LONGEST, forms_of, is_mistyped, likeliest, splits
 from contract.stored import put
 from support.small_library import library, titles
 

@@ -26,7 +26,7 @@ from concord.search.understand import MAX_UNKNOWN, unknown_words
 from concord.text.held import contains
 from concord.text.injection import warnings_about
 from concord.text.scripts import MARKS, characters, has_unspaced, is_form
-from concord.text.similar import MIN_LETTERS, MIN_PART, distance
+from concord.text.similar import MIN_LETTERS, MIN_PART, distance, is_mistyped
 from concord.text.terms import any_of, word_match, written
 from concord.text.terms import searched as searched_words
 from concord.text.tokens import folded, pattern, stem
@@ -187,9 +187,7 @@ def suggestions(
     like: Mapping[str, Sequence[str]] = {}
     found: list[str] = []
     if unknown_words(query):
-        from concord.text.word_forms import is_mistyped  # late: most queries have no unknown word
-
-        budget_ms = _budget_ms(answer.request, "partial", tools)
+            budget_ms = _budget_ms(answer.request, "partial", tools)
         like = run_within(lambda: _words_like(query, tools.store.words), budget_ms) or {}
         meant = {word: next((known for known in like[word] if is_mistyped(word, known)), "") for word in like}
         text = " ".join(query.text.split())

@@ -14,6 +14,7 @@ from concord.search.request import Options, filter_of
 from concord.search.scores import MAX_EF_SEARCH
 from concord.text.names import Asked, asked_names
 from concord.text.query_language import Parsed, dashed, parse, prune
+from concord.text.similar import forms_of
 from concord.text.terms import all_of, any_of, loose_words, word_match, written
 from concord.types import AllOf, AnyOf, Match, Query, Request, Source, Without, Word
 
@@ -81,9 +82,7 @@ def _counted(parsed: Parsed, tools: Tools) -> _Words:
     unknown = [word for word in parsed.words if not frequencies.get(word) and word not in quoted]
     changes: dict[str, tuple[str, ...]] = {}
     if chunks and unknown:
-        from concord.text.word_forms import forms_of  # late: most queries have no unknown word
-
-        is_word = model.is_word if model else lambda word: False
+            is_word = model.is_word if model else lambda word: False
         changes = forms_of(
             unknown, lambda words: index.frequencies(words)[1], index.similar_words, is_word, parsed.terms
         )

@@ -1,34 +1,44 @@
-"""Which words of an index are near a mistyped one? By edits, beginnings and parts.
+"""Which known words are meant by an unknown one? Other letters for umlauts, a hyphen, parts, a correction.
 
 An index holds stems, so a typed word is near a token when either the word or its stem is; what a person is
 shown is a word that really stands in a text. Numbers are never near each other: 404 is no misspelt 403.
+Forms are alternatives of a word that matches nothing, so no other query can change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from msgspec import Struct
 
 from concord.text.scripts import has_unspaced, is_form
+from concord.text.terms import identifier_parts, written
 from concord.text.tokens import folded, stem, tokenize
+from concord.text.word_lists import is_stop_word
 
 MIN_LETTERS = 3  # of a word, and of a token: shorter ones are near everything
-ONE_EDIT_FROM, TWO_EDITS_FROM = 4, 6  # letters a word must have to be one or two edits off
 MIN_PART = 4  # letters of a word that is looked for inside others
 BEGINS, CONTAINS = 2, 3  # what a longer token counts as, in edits: "kubern" is as far off as two slips
 UNSURE = 4  # a stem that only the words it stands for can show to be near: implmentaton, implement
 SPELLINGS = 5  # places to look at for the word that a token stands for
 ALIKE = 3  # first letters that words must share where not all can be compared
+LONGEST = 32  # letters of a word; longer ones are data
+SIMILAR = 5  # known words that a correction is chosen from
+MAX_WORDS = 4  # of a query that are given forms: who mistypes more has pasted something
+LEAST_PART = 4  # letters of a compound's part: shorter words stand in too many others by chance
+LEAST_STEM = 3  # letters of a part's stem: iing, of a mistyped settliing, has the stem i, which is everywhere
 _MOST_UNSURE = 10
 _SPARE = 2  # words that are looked at beyond those asked for: one may be nearer than its stem
 _LONGEST_ENDING = 7  # that stemming takes off: ization
-_LONGEST = 32  # longer words are data; nobody mistypes them
-
 _BLOCK = 64  # letters of other scripts stand in blocks of this many code points, small ones together
+_LINKS = ("", "s", "es", "n", "en", "e", "er")  # letters between two German words, which belong to neither
+_FIRST_PARTS, _LAST_PARTS = ("e", "co", "re", "pre", "non"), ("up", "in", "on", "off", "out")  # of hyphens
+_UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue"}
 
-
+Parts = tuple[str, ...]
+Frequencies = Callable[[Sequence[str]], Mapping[str, int]]
+Similar = Callable[[str, int], Sequence[tuple[str, int]]]
 # How far a token of an index is from what was typed, minus how many chunks hold it, and the token itself: so
 # that the nearest comes first, and then the most frequent.
 Near = tuple[int, int, str]
@@ -47,10 +57,10 @@ class Typed(Struct, frozen=True):
 def typed(word: str) -> Typed | None:
     """Return a word ready to be compared; None for what is too short, too long, several words or unspaced."""
     tokens = folded(word)
-    if len(tokens) != 1 or not MIN_LETTERS <= len(tokens[0]) <= _LONGEST or has_unspaced(tokens[0]):
+    if len(tokens) != 1 or not MIN_LETTERS <= len(tokens[0]) <= LONGEST or has_unspaced(tokens[0]):
         return None
     letters = len(tokens[0]) - is_form(tokens[0])
-    allowed = (letters >= ONE_EDIT_FROM) + (letters >= TWO_EDITS_FROM)
+    allowed = (letters >= 4) + (letters >= 6)
     one_off = frozenset(tokenize(" ".join(variants(tokens[0])))) if allowed else frozenset[str]()
     return Typed(tokens[0], stem(tokens[0]), allowed, one_off, frozenset(tokens[0]))
 
@@ -60,7 +70,9 @@ def variants(word: str) -> Iterator[str]:
 
     The first letter stays: hardly anybody mistypes it, and most other words differ in it.
     """
-    alphabet = _alphabet(word)
+    starts = {ord(letter) // _BLOCK * _BLOCK for letter in word if letter.isalpha() and not word.isascii()}
+    codes = (code for start in sorted(starts) for code in range(start, start + _BLOCK))
+    alphabet = [*filter(str.islower, map(chr, codes))] or list("abcdefghijklmnopqrstuvwxyz")
     yield word
     for at in range(1, len(word) + 1):
         before, after = word[:at], word[at:]
@@ -109,22 +121,8 @@ def distance(word: str, other: str, at_most: int) -> int | None:
     """Return how many letters must be added, left out, changed or swapped with the next; None when more."""
     if abs(len(word) - len(other)) > at_most:
         return None
-    row = _last_row(*_without_shared_start(word, other), at_most)
+    row = _last_row(word, other, at_most)
     return row[-1] if row and row[-1] <= at_most else None
-
-
-def _begins_nearly(asked: Typed, token: str) -> bool:
-    """Whether a token is near the beginning of the word, the rest of which may be an ending."""
-    word, most = asked.word, asked.allowed
-    if most < 2 or word[:ALIKE] != token[:ALIKE] or not 0 < len(word) - len(token) <= _LONGEST_ENDING:
-        return False
-    return min(_last_row(*_without_shared_start(token, word), most), default=most + 1) <= most
-
-
-def _without_shared_start(word: str, other: str) -> tuple[str, str]:
-    pairs = enumerate(zip(word, other, strict=False))
-    shared = next((at for at, (a, b) in pairs if a != b), min(len(word), len(other)))
-    return word[shared:], other[shared:]
 
 
 def _last_row(word: str, other: str, at_most: int) -> list[int]:
@@ -147,18 +145,19 @@ def _edits_to(asked: Typed, token: str) -> int | None:
     """Return how far a token is from the word, if it is near; the cheap questions come first."""
     if token in asked.one_off:
         return int(token != asked.root)
-    most = asked.allowed
-    is_as_long = len(asked.root) - most <= len(token) <= len(asked.word) + most
+    word, most = asked.word, asked.allowed
+    is_as_long = len(asked.root) - most <= len(token) <= len(word) + most
     # Each edit changes two letters of the set at most: this spares nearly all of the comparisons.
     if is_as_long and len(asked.letters.symmetric_difference(token)) <= 2 * most:
-        apart = (distance(form, token, most) for form in {asked.word, asked.root})
+        apart = (distance(form, token, most) for form in {word, asked.root})
         if known := [edits for edits in apart if edits is not None]:
             return min(known)
     # Stemming takes off a final e: database holds base, though databas does not.
-    if asked.word in f"{token}e":
-        is_long = len(asked.word) >= MIN_PART
-        return BEGINS if token.startswith(asked.word) else CONTAINS if is_long else None
-    return UNSURE if _begins_nearly(asked, token) else None
+    if word in f"{token}e":
+        return BEGINS if token.startswith(word) else CONTAINS if len(word) >= MIN_PART else None
+    # A token may be near the beginning of the word, the rest of which may be an ending.
+    may_end = most > 1 and 0 < len(word) - len(token) <= _LONGEST_ENDING and word[:ALIKE] == token[:ALIKE]
+    return UNSURE if may_end and min(_last_row(token, word, most), default=most + 1) <= most else None
 
 
 def _is_comparable(word: str, token: str) -> bool:
@@ -171,10 +170,101 @@ def _is_comparable(word: str, token: str) -> bool:
     )
 
 
-def _alphabet(word: str) -> list[str]:
-    if word.isascii():
-        return list("abcdefghijklmnopqrstuvwxyz")
-    starts = {ord(letter) // _BLOCK * _BLOCK for letter in word if letter.isalpha()}
-    return [
-        chr(code) for start in sorted(starts) for code in range(start, start + _BLOCK) if chr(code).islower()
-    ]
+def forms_of(
+    words: Iterable[str],
+    frequencies: Frequencies,
+    similar: Similar,
+    is_word: Callable[[str], bool],
+    terms: Iterable[str] = (),
+) -> dict[str, Parts]:
+    """Return for each unknown word the known ones that it is searched by; none for what has no form.
+
+    `is_word` says what is a word of the model's language: bread is no mistyped read. `terms` are the words
+    as typed: a part of e-mail may be searched by email.
+    """
+    chosen = sorted((word for word in words if not has_unspaced(word)), key=len)[-MAX_WORDS:]
+    joined = {max(term.split("-"), key=len): term.replace("-", "").lower() for term in terms if "-" in term}
+    ways = {word: [*_respelt(word), *_apart(word)] for word in chosen}
+    for word in ways.keys() & joined.keys():
+        ways[word].append((joined[word],))
+    wanted = {part for parts in ways.values() for way in parts for part in way}
+    held = {part for part, count in frequencies([*wanted]).items() if count} if wanted else set()
+    forms = {word: _known_parts(word, parts, held) for word, parts in ways.items()}
+    for word, parts in forms.items():
+        is_compound = len(parts) == 2 and word.isalpha()
+        if is_compound and not all(_is_written(part, similar, is_word) for part in parts):
+            forms[word] = parts = ()
+        if not parts and not is_word(word.casefold()):
+            forms[word] = _correction(written(word), similar(word, SIMILAR))
+    return {word: form for word, form in forms.items() if form}
+
+
+def _is_written(part: str, similar: Similar, is_word: Callable[[str], bool]) -> bool:
+    """Whether a part is itself a known word: texts with "relied" hold the stem reli, which is none."""
+    spellings = ("".join(folded(known)) for known, _ in similar(part, SIMILAR))
+    return is_word(part) or any(map(part.startswith, spellings))
+
+
+def _respelt(word: str) -> Iterator[Parts]:
+    """Yield Mueller for Müller, or else the reverse; e-mail for email."""
+    spelt = typed = word.lower()
+    for umlaut, letters in _UMLAUTS.items():
+        spelt = spelt.replace(umlaut, letters)
+    for letters in _UMLAUTS.values() if spelt == typed else ():
+        spelt = spelt.replace(letters, letters[0])
+    if spelt != typed:
+        yield (spelt,)
+    yield from ((f"{part}-{typed[len(part) :]}",) for part in _FIRST_PARTS if typed.startswith(part))
+    yield from ((f"{typed[: -len(part)]}-{part}",) for part in _LAST_PARTS if typed.endswith(part))
+
+
+def _apart(word: str) -> list[Parts]:
+    """Return the ways to take a word apart: FY2022 at the digits, timezone in two."""
+    glued = tuple(part.lower() for part in identifier_parts(word))
+    return [glued] if len(glued) > 1 else [*splits(word)]
+
+
+def splits(word: str) -> Iterator[Parts]:
+    """Yield the pairs that a word may be made of, folded; nothing for what is not one word of letters."""
+    token, *others = folded(word) or [""]
+    if others or len(token) > LONGEST or not token.isalpha() or has_unspaced(word):
+        return
+    for end in range(LEAST_PART, len(token) - LEAST_PART + 1):
+        for begin in (end + len(link) for link in _LINKS if token.startswith(link, end)):
+            parts = token[:end], token[begin:]
+            if all(len(part) >= LEAST_PART and len(stem(part)) >= LEAST_STEM for part in parts):
+                yield parts
+
+
+def _known_parts(word: str, ways: Sequence[Parts], held: set[str]) -> Parts:
+    """Return the known parts; of a glued token the number counts and the letters may be missing."""
+    if any(map(str.isdigit, word)):
+        known = tuple(part for part in (*ways, ())[0] if part in held)
+        return known if any(part.isdigit() for part in known) else ()
+    return likeliest([way for way in ways if len(way) <= 2], held)
+
+
+def likeliest(ways: Iterable[Parts], known: set[str]) -> Parts:
+    """Return the known words with the fewest letters left out, and of those the most even ones."""
+    whole = (parts for parts in ways if known.issuperset(parts))
+    return max(whole, key=lambda parts: (sum(map(len, parts)), min(map(len, parts))), default=())
+
+
+def _correction(word: str, similar: Sequence[tuple[str, int]]) -> Parts:
+    """Return the nearest known word, if it is near enough to be meant."""
+    apart = {known: edits for known, _ in similar if (edits := _edits(word, known)) is not None}
+    return (min(apart, key=lambda known: apart[known]),) if apart else ()
+
+
+def is_mistyped(word: str, known: str) -> bool:
+    """Whether one word is another, mistyped: its first letter is right, and it is few edits off."""
+    return _edits(word, known) is not None
+
+
+def _edits(word: str, known: str) -> int | None:
+    """Return how far a known word is from what was typed; None if it is another word."""
+    word, known = "".join(folded(word)), "".join(folded(known))
+    most = (len(word) >= 5) + (len(word) >= 8)
+    if not most or word[:1] != known[:1] or is_stop_word(known) or any(map(str.isdigit, word)):
+        return None
+    return distance(word, known, most)
