@@ -44,33 +44,25 @@ def further_set(text: str) -> frozenset[str]:
     return frozenset(_further_line(text).split())
 
 
-@lru_cache(maxsize=512)
-def _single_token(word: str) -> str:
-    """Return the token of a word; empty if it has several forms or tokens."""
-    match = _match_of(word)
-    return _run_of(match).strip() if isinstance(match, Word) and not match.prefix else ""
-
-
 @lru_cache(maxsize=16)
 def _with_tokens(pairs: tuple[tuple[str, str], ...]) -> list[tuple[tuple[str, str], str, str]]:
     """Return pairs of words, each with the first token of either word."""
-
-    def token(word: str) -> str:
-        return "".join(tokenize(word)[:1])
-
-    return [((first, second), token(first), token(second)) for first, second in pairs]
+    tokens = {word: "".join(tokenize(word)[:1]) for pair in pairs for word in pair}
+    return [(pair, tokens[pair[0]], tokens[pair[1]]) for pair in pairs]
 
 
 def _are_close(line: str, first: str, second: str) -> bool:
     if f" {first} {second} " in line:
         return True
-    at = line.find(f" {first} ")
-    while at >= 0:
-        between = line.find(" ", at + len(first) + 2)
-        if between >= 0 and line.startswith(f"{second} ", between + 1):
-            return True
-        at = line.find(f" {first} ", at + 1)
-    return False
+    between = line.split(f" {first} ")[1:]
+    return any(part.partition(" ")[2].startswith(f"{second} ") for part in between)
+
+
+@lru_cache(maxsize=512)
+def _single_token(word: str) -> str:
+    """Return the token of a word; empty if it has several forms or tokens."""
+    match = _match_of(word)
+    return _run_of(match).strip() if isinstance(match, Word) and not match.prefix else ""
 
 
 @lru_cache(maxsize=256)

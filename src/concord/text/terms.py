@@ -14,7 +14,6 @@ from functools import cache, lru_cache
 from itertools import islice
 
 from concord.text.scripts import (
-    Segment,
     characters,
     has_marks,
     has_unspaced,
@@ -163,7 +162,8 @@ def _word_match(word: str, prefix: bool) -> Match | None:
     if not _has_letter(runs):
         return None
     forms = [_completed(runs) if prefix else _adjacent(runs)]
-    if (apart := _taken_apart(runs)) != list(map(str.lower, runs)):
+    apart = [part.lower() for run in runs for part in identifier_parts(run) or (run,)]
+    if apart != list(map(str.lower, runs)):
         forms.append(_adjacent(apart))
     if has_undivided(usual):
         forms += filter(None, [_word_match(spelt_out(usual), prefix)])
@@ -193,16 +193,15 @@ def _loose_words(word: str) -> list[str]:
         return [word]
     word = spelt_out(narrowed(word))
     if has_unspaced(word):
-        return [token for segment in islice(segments(word), MAX_TOKENS) for token in _loose_tokens(segment)]
+        divided = ((_unspaced_tokens if s.is_unspaced else loose_words)(s.text) for s in segments(word))
+        return [token for tokens in islice(divided, MAX_TOKENS) for token in tokens]
     runs = [run for run in separated(version_number(word) or word) if _has_letter(run)]
     tokens = [token for run in runs for token in (run, *map(str.lower, identifier_parts(run)))]
     return [*tokens, name] if (name := _SYMBOL_NAMES.get(word.lower())) else tokens
 
 
-def _loose_tokens(segment: Segment) -> list[str]:
-    if not segment.is_unspaced:
-        return loose_words(segment.text)
-    parts = characters(segment.text)
+def _unspaced_tokens(run: str) -> list[str]:
+    parts = characters(run)
     return pairs(parts) or parts
 
 
@@ -234,10 +233,10 @@ def _segments_match(text: str, prefix: bool = False) -> Match | None:
 
 
 def _unspaced_match(run: str) -> Match | None:
+    tokens = _unspaced_tokens(run)
     if not _has_letter(run):
         return None
-    parts = characters(run)
-    return _adjacent(pairs(parts)) if len(parts) > 1 else Word(parts[0], prefix=True)
+    return loose_match(tokens[0]) if len(tokens) == 1 else _adjacent(tokens)
 
 
 def _has_letter(runs: Sequence[str]) -> bool:
@@ -248,25 +247,17 @@ def _adjacent(tokens: Sequence[str]) -> Match:
     return Word(tokens[0]) if len(tokens) == 1 else Phrase(" ".join(tokens[:MAX_TOKENS]))
 
 
-def _taken_apart(runs: Sequence[str]) -> list[str]:
-    """Return the tokens of a word, identifiers split into their parts."""
-    return [part.lower() for run in runs for part in identifier_parts(run) or (run,)]
-
-
 def _completed(runs: Sequence[str]) -> Match:
     """Return a match of every word that begins with the last of these runs; the others are whole words."""
-    forms = [*_continuations(runs[-1]), *map(Word, _completions(runs[-1]))]
-    last: Match = AnyOf(tuple(forms)) if len(forms) > 1 else forms[0]
-    return AllOf((*map(Word, runs[:-1][:MAX_TOKENS]), last)) if len(runs) > 1 else last
-
-
-def _continuations(begun: str) -> list[Word]:
-    """Return prefixes that stemming does not shorten: news*, which it would make new*, as news, newsa* …"""
+    *whole, begun = runs
     start = "".join(folded(begun))
-    if stem(start).startswith(start):
-        return [Word(begun, prefix=True)]
-    longer = [start + letter for letter in "abcdefghijklmnopqrstuvwxyz0123456789"]
-    return [Word(begun), *(Word(word, prefix=True) for word in longer if stem(word).startswith(start))]
+    forms = [Word(begun, prefix=True)]
+    if not stem(start).startswith(start):  # news*, which stemming would make new*, as news, newsa* …
+        longer = [start + letter for letter in "abcdefghijklmnopqrstuvwxyz0123456789"]
+        forms = [Word(begun), *(Word(word, prefix=True) for word in longer if stem(word).startswith(start))]
+    forms += map(Word, _completions(begun))
+    last: Match = AnyOf(tuple(forms)) if len(forms) > 1 else forms[0]
+    return AllOf((*map(Word, whole[:MAX_TOKENS]), last)) if whole else last
 
 
 @lru_cache(maxsize=256)
