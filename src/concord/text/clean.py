@@ -12,10 +12,9 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from concord.text.tokens import pattern
-from concord.text.word_lists import listed
+from concord.text.word_lists import word_list
 
 # Control characters but tab and newline, byte order marks and halves of surrogate pairs.
 _ODD = pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
@@ -46,11 +45,6 @@ _WORD = pattern(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _DIVIDED = pattern(r"((?:[^\W\d_]+-)*[^\W\d_]+)[-\u2010\xad]$")
 _LONGEST_DIVIDED = 100  # characters: longer is no word, and would be read again from each of its letters
 _FIRST_WORD = pattern(r"[^\W\d_]+")
-# Words that keep their hyphen when nothing in the document says otherwise.
-_HYPHENATING = listed(
-    "self non well ill ex all cross high low long short half full so one two three four five ten first "
-    "second third multi semi quasi much many more most less least open closed real time co vice post"
-)
 # The page of an entry in a table of contents ends it, too.
 _SENTENCE_END = pattern(r"[.!?…:;。！？][\"'”’»)\]]*$|… [ivxlc\d]+$")
 _PARAGRAPH_END = pattern(r"[.!?…。！？][\"'”’»)\]]*$")
@@ -71,6 +65,7 @@ _MASK = "\0"  # no clean text has one
 _PAGE_NUMBER = pattern(r"(?:page |seite |p\. ?)\0(?: (?:of|von) \0| ?/ ?\0)?|[-–—] ?\0 ?[-–—]")
 
 Vocabulary = Counter[str]  # the words that a document writes within its lines, in lower case
+_EdgeLine = tuple[int, int, tuple[int, ...]]  # a line at an edge: which page, which line of it, its numbers
 
 
 def clean(text: str, *, paged: bool = False) -> str:
@@ -112,9 +107,8 @@ def without_encoded(text: str) -> str:
 
 def _left_out(run: re.Match[str]) -> str:
     """Return what stands for a run; one without a mix of letters and digits, as a gene, stays."""
-    if len(run[0]) < MIN_CHARACTERS or not _MIXED.match(run[0]):
-        return run[0]
-    return LEFT_OUT + "\n" * run[0].count("\n")
+    is_data = len(run[0]) >= MIN_CHARACTERS and _MIXED.match(run[0])
+    return LEFT_OUT + "\n" * run[0].count("\n") if is_data else run[0]
 
 
 def clean_pages(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
@@ -123,7 +117,7 @@ def clean_pages(pages: Sequence[str]) -> tuple[str, tuple[int, ...]]:
     Headers, footers and page numbers go (the first of each header and footer stays), words that were divided
     at a line's end and sentences that were broken into lines are whole again.
     """
-    lines = _without_furniture([_page_lines(page) for page in pages])
+    lines = _without_furniture([*map(_page_lines, pages)])
     vocabulary = Counter(word for page in lines for line in page for word in _WORD.findall(line.lower()))
     parts: list[str] = []
     starts: list[int] = []
@@ -166,15 +160,11 @@ def _seam(line: str, below: str, width: int, vocabulary: Vocabulary) -> tuple[st
         return line, "\n"
     if len(line) >= _LONG * width and _goes_on(line, below):
         return line, " "
-    return line, "\n" if width < _WIDE_PAGE else _seam_on_wide_page(line, below, width)
-
-
-def _seam_on_wide_page(line: str, below: str, width: int) -> str:
-    if len(line) < _SHORT * width and _PARAGRAPH_END.search(line) and not below[0].islower():
-        return "\n\n"
-    if len(line) >= _FULL * width and below[0].isalpha() and _ENDS_IN_LOWER_CASE.search(line):
-        return " "  # a name begins the next line
-    return "\n"
+    if width >= _WIDE_PAGE and len(line) < _SHORT * width and _PARAGRAPH_END.search(line):
+        return line, "\n" if below[0].islower() else "\n\n"
+    is_full = width >= _WIDE_PAGE and len(line) >= _FULL * width
+    begins_name = is_full and below[0].isalpha() and _ENDS_IN_LOWER_CASE.search(line)
+    return line, " " if begins_name else "\n"
 
 
 def _goes_on(line: str, below: str) -> bool:
@@ -192,16 +182,8 @@ def _is_one_word(left: str, right: str, vocabulary: Vocabulary) -> bool:
     whole, hyphenated = (vocabulary[f"{left}{mark}{right}".lower()] for mark in ("", "-"))
     if whole != hyphenated:
         return whole > hyphenated
-    is_compound = "-" in left or left.lower() in _HYPHENATING
+    is_compound = "-" in left or left.lower() in word_list("hyphenating")
     return not is_compound and len(left) > 1 and len(right) > 1
-
-
-class _EdgeLine(NamedTuple):
-    """A line at an edge: which page, which line of it, the numbers in it."""
-
-    page: int
-    line: int
-    numbers: tuple[int, ...]
 
 
 def _without_furniture(pages: Sequence[list[str]]) -> list[list[str]]:
@@ -212,27 +194,18 @@ def _without_furniture(pages: Sequence[list[str]]) -> list[list[str]]:
     """
     dropped: set[tuple[int, int]] = set()
     for edge in (slice(_EDGE), slice(-_EDGE, None)):
-        for mask, seen in _edge_lines(pages, edge).items():
-            dropped.update((page, line) for page, line, _ in _furniture(mask, seen, len(pages)))
+        lines: defaultdict[str, list[_EdgeLine]] = defaultdict(list)  # by their text with the numbers masked
+        for number, page in enumerate(pages):
+            for index in [index for index, line in enumerate(page) if line.strip()][edge]:
+                text = " ".join(page[index].split()).casefold()
+                numbers = tuple(int(digits[-9:]) for digits in _DIGITS.findall(text))
+                lines[_DIGITS.sub(_MASK, text)].append((number, index, numbers))
+        for mask, seen in lines.items():
+            dropped.update((page, index) for page, index, _ in _furniture(mask, seen, len(pages)))
     return [
         [line for index, line in enumerate(page) if (number, index) not in dropped]
         for number, page in enumerate(pages)
     ]
-
-
-def _edge_lines(pages: Sequence[list[str]], edge: slice) -> dict[str, list[_EdgeLine]]:
-    """Group the lines at one edge of all pages by their text with the numbers masked."""
-    lines: defaultdict[str, list[_EdgeLine]] = defaultdict(list)
-    for number, page in enumerate(pages):
-        for index in [index for index, line in enumerate(page) if line.strip()][edge]:
-            mask, numbers = _masked(page[index])
-            lines[mask].append(_EdgeLine(number, index, numbers))
-    return lines
-
-
-def _masked(line: str) -> tuple[str, tuple[int, ...]]:
-    text = " ".join(line.split()).casefold()
-    return _DIGITS.sub(_MASK, text), tuple(int(digits[-9:]) for digits in _DIGITS.findall(text))
 
 
 def _furniture(mask: str, seen: Sequence[_EdgeLine], pages: int) -> Sequence[_EdgeLine]:
@@ -240,26 +213,26 @@ def _furniture(mask: str, seen: Sequence[_EdgeLine], pages: int) -> Sequence[_Ed
     if _PAGE_NUMBER.fullmatch(mask):
         return seen
     if mask == _MASK:  # numbers alone that count along with the pages, from wherever they start
-        offsets = Counter(entry.numbers[0] - entry.page for entry in seen)
+        offsets = Counter(numbers[0] - page for page, _, numbers in seen)
         least = min(_LEAST_PAGES, max(2, pages))
-        return [entry for entry in seen if offsets[entry.numbers[0] - entry.page] >= least]
-    if not _is_running({entry.page for entry in seen}, pages) or not _numbers_fit(seen):
+        return [line for line in seen if offsets[line[2][0] - line[0]] >= least]
+    on = {page for page, _, _ in seen}
+    groups = [
+        group
+        for group in (range(pages), range(0, pages, 2), range(1, pages, 2))
+        if len(group) >= _LEAST_PAGES
+    ]
+    is_running = any(len(on.intersection(group)) >= _SHARE * len(group) for group in groups)
+    if len(on) < _LEAST_PAGES or not is_running or not _numbers_fit(seen):
         return ()
     return seen[1:] if any(map(str.isalpha, mask)) else seen
 
 
-def _is_running(on: set[int], pages: int) -> bool:
-    groups = (range(pages), range(0, pages, 2), range(1, pages, 2))
-    return len(on) >= _LEAST_PAGES and any(
-        len(group) >= _LEAST_PAGES and len(on.intersection(group)) >= _SHARE * len(group) for group in groups
-    )
-
-
 def _numbers_fit(seen: Sequence[_EdgeLine]) -> bool:
     """Whether each number of a line is the same on most pages, or counts along with them."""
-    for values in zip(*(entry.numbers for entry in seen), strict=True):
+    for values in zip(*(numbers for _, _, numbers in seen), strict=True):
         same = Counter(values).most_common(1)[0][1]
-        offsets = Counter(value - entry.page for value, entry in zip(values, seen, strict=True))
+        offsets = Counter(value - line[0] for value, line in zip(values, seen, strict=True))
         if max(same, offsets.most_common(1)[0][1]) < _IN_STEP * len(seen):
             return False
     return True

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from concord.text.cuts import line_start
 from concord.text.plain import read_unknown_code
-from concord.text.word_lists import listed
+from concord.text.word_lists import listed, word_list
 from concord.types import Block, Heading, Section
 
 if TYPE_CHECKING:
@@ -39,29 +39,6 @@ MAX_BYTES = 512 * 1024
 _MAX_DEPTH = 8  # of definitions within definitions
 _MAX_NAME = 80  # characters
 
-# The grammars name their nodes alike: a name that several of them have means the same in all.
-_CONTAINERS = listed(
-    "class_definition class_declaration abstract_class_declaration class module singleton_class "
-    "interface_declaration enum_declaration record_declaration struct_declaration trait_declaration "
-    "namespace_declaration namespace_definition internal_module trait_item impl_item mod_item "
-    "class_specifier struct_specifier"
-)
-_LEAVES = listed(
-    "function_definition function_declaration generator_function_declaration function_signature "
-    "function_item method_definition method_declaration constructor_declaration "
-    "compact_constructor_declaration destructor_declaration operator_declaration method "
-    "singleton_method local_function_statement delegate_declaration type_declaration "
-    "type_alias_declaration type_definition type_item alias_declaration struct_item enum_item "
-    "union_item macro_definition enum_specifier union_specifier preproc_function_def"
-)
-_TRANSPARENT = listed(
-    "ERROR preproc_ifdef preproc_if preproc_else preproc_elif linkage_specification declaration_list "
-    "if_statement elif_clause else_clause try_statement except_clause finally_clause block"
-)
-_WRAPPERS = listed(
-    "decorated_definition export_statement template_declaration ambient_declaration "
-    "expression_statement lexical_declaration variable_declaration"
-)
 _FUNCTION_VALUES = listed("arrow_function function_expression generator_function class")
 _LEADING = listed("comment line_comment block_comment attribute_item decorator")
 
@@ -113,7 +90,7 @@ def _leaves(spans: Sequence[Span], text: str) -> Iterator[Span]:
         start = max(position, line_start(text, span.start))
         while around and around[-1].end <= start:
             inner = around.pop()
-            end = min(start, max(position, _line_end(text, inner.end)))
+            end = min(start, max(position, text.find("\n", inner.end) + 1 or len(text)))
             if position < end:
                 yield Span(position, end, inner.path)
             position = max(position, end)
@@ -121,11 +98,6 @@ def _leaves(spans: Sequence[Span], text: str) -> Iterator[Span]:
             yield Span(position, start, around[-1].path)
         position = start
         around.append(span)
-
-
-def _line_end(text: str, offset: int) -> int:
-    end = text.find("\n", offset)
-    return len(text) if end < 0 else end + 1
 
 
 @cache
@@ -142,36 +114,35 @@ def _grammar(language: str) -> Language | None:
 
 
 def _walk(parent: Node, path: Heading, data: bytes, depth: int) -> Iterator[Span]:
-    """Yield the definitions below a node, in bytes."""
+    """Yield the definitions below a node, in bytes.
+
+    The grammars name their nodes alike: a name that several of them have means the same in all.
+    """
     siblings = parent.children
     for index, node in enumerate(siblings):
-        if node.type in _TRANSPARENT and depth:
+        if node.type in word_list("code_transparent") and depth:
             yield from _walk(node, path, data, depth - 1)
         elif definition := _unwrapped(node):
-            name = _name(definition, data)
-            own = (*path, *name)
-            if name:
-                yield Span(_with_comments(siblings, index, data).start_byte, node.end_byte, own)
-            body = definition.child_by_field_name("body") if definition.type in _CONTAINERS else None
-            if body and depth:
+            own = (*path, *_name(definition, data))
+            if own != path:
+                first = index
+                while first and siblings[first - 1].type in _LEADING and _leads(siblings, first - 1, data):
+                    first -= 1
+                yield Span(siblings[first].start_byte, node.end_byte, own)
+            is_container = definition.type in word_list("code_container")
+            if depth and is_container and (body := definition.child_by_field_name("body")):
                 yield from _walk(body, own, data, depth - 1)
 
 
 def _unwrapped(node: Node) -> Node | None:
     """Return the definition that a node is, or holds behind `export`, decorators, `const f =` …"""
-    while node.type in _WRAPPERS and node.named_children:  # a crafted file has thousands inside each other
+    # A loop, because a crafted file has thousands inside each other.
+    while node.type in word_list("code_wrapper") and node.named_children:
         node = node.named_children[-1]
         if node.type in ("variable_declarator", "assignment_expression"):
             value = node.child_by_field_name("value") or node.child_by_field_name("right")
             return node if value and value.type in _FUNCTION_VALUES else None
-    return node if node.type in _CONTAINERS or node.type in _LEAVES else None
-
-
-def _with_comments(siblings: Sequence[Node], index: int, data: bytes) -> Node:
-    """Return the first of the comments and decorators that stand right above a definition, or itself."""
-    while index and siblings[index - 1].type in _LEADING and _leads(siblings, index - 1, data):
-        index -= 1
-    return siblings[index]
+    return node if node.type in word_list("code_container") | word_list("code_leaf") else None
 
 
 def _leads(siblings: Sequence[Node], index: int, data: bytes) -> bool:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from concord.text.tokens import pattern
-from concord.text.word_lists import listed
+from concord.text.word_lists import word_list
 from concord.types import Block, BlockKind, Heading, Section
 
 Range = tuple[int, int]
@@ -54,15 +54,6 @@ _LABELS = pattern(
 _LONGEST_LABEL = 400  # characters
 _LAST_WORD = re.compile(r"(?:^|(?<=[\s(\[\"'“‘]))[^\s(\[\"'“‘]*\Z")
 _LONGEST_ABBREVIATION = 10
-# English and German; an abbreviation that is missing costs one clumsy cut, no more.
-_ABBREVIATIONS = listed(
-    "mr mrs ms dr prof rev hon st sr jr gen col sgt capt lt mt vs etc e.g i.e cf viz al approx dept univ inc "
-    "ltd co corp bros eds trans jan feb apr jun jul aug sep sept oct nov dec mon tue wed thu fri a.m p.m u.s "
-    "u.k ph.d z.b d.h u.a bzw usw ca vgl hrsg bspw ggf evtl inkl zzgl"
-)
-_BEFORE_NUMBERS = listed(
-    "no nos fig figs eq eqs sec ch chap vol vols p pp tab app art par ref refs nr bd abb s"
-)
 
 
 def append_block(section: Section, start: int, end: int, kind: BlockKind, reluctance: float = 0.0) -> None:
@@ -90,8 +81,8 @@ def open_section(sections: list[Section], heading: Heading, text: str) -> None:
 
 
 def _is_label(text: str, block: Block) -> bool:
-    is_short = block.end - block.start <= _LONGEST_LABEL
-    return block.kind == "prose" and is_short and _LABELS.fullmatch(text, block.start, block.end) is not None
+    is_short = block.kind == "prose" and block.end - block.start <= _LONGEST_LABEL
+    return is_short and _LABELS.fullmatch(text, block.start, block.end) is not None
 
 
 class ChunkSize(Struct, frozen=True):
@@ -237,9 +228,9 @@ def _choose(cuts: Iterator[_Cut], reach: Range, tokens: Tokens, size: ChunkSize)
         if last < first and first:  # nothing fits behind the overlap, so the piece goes without
             begin, begin_at = window.cuts[first - 1].offset, window.at[first - 1]
             last = window.last_within(begin_at + size.maximum, first)
-        is_rest = window.is_end and last == len(window.cuts) - 1
-        left = end_at - begin_at
-        chosen = last if is_rest else _cheapest(window, range(first, last + 1), begin_at, left, size)
+        chosen = last
+        if not window.is_end or last < len(window.cuts) - 1:
+            chosen = _cheapest(window, range(first, last + 1), begin_at, end_at - begin_at, size)
         yield begin, window.cuts[chosen].offset
         begin = window.cuts[_overlapped(window, first, chosen, size)].offset
         begin_at, first = tokens.before(begin), 1
@@ -287,6 +278,6 @@ def _is_abbreviated(text: str, start: int, mark: int, following: str) -> bool:
     word = last[0].lower()
     if word.isdigit():
         return last.start() == start or text[last.start() - 1] == "\n"
-    if word in _BEFORE_NUMBERS and following.isdigit():
+    if word in word_list("before_number") and following.isdigit():
         return True
-    return word in _ABBREVIATIONS or (len(word) == 1 and text[mark - 1].isupper())
+    return word in word_list("abbreviation_ending") or (len(word) == 1 and text[mark - 1].isupper())

@@ -30,14 +30,9 @@ from concord.text.scripts import (
     with_marks,
 )
 from concord.text.tokens import beyond_ascii, folded, has_undivided, pattern, separated, spelt_out, stem
+from concord.text.word_lists import word_list
 from concord.types import AllOf, AnyOf, Match, Phrase, Without, Word
 
-# The ends that stemming takes off: a prefix that stops inside one is longer than the stem it should find.
-_ENDINGS = """
-    able ably al ally ance ancy ate ated ates ating ation ational ations ative ator ed ement ence ency ent
-    ents er ers es ful fully ible ic ical ically icate iciti ies ing ion ional ions ism ity ive iveness ivity
-    ization ize ized izer izing ly ment ments ness ous ously
-"""
 MAX_TOKENS = 64  # of one word or phrase; the rest of a longer one could hardly tell two chunks apart
 _MIN_COMPLETED_STEM = 4  # shorter stems are other words: commi* would find com
 # More parts than this, and shorter on average than that: a hash or a key, not an identifier.
@@ -265,7 +260,7 @@ def _completions(begun: str) -> tuple[str, ...]:
     """Return words that begin so, though their stems do not: authentication (authent) for authenticat."""
     start = "".join(folded(begun))
     words: dict[str, str] = {}  # by stem
-    for ending in _ENDINGS.split():
+    for ending in sorted(word_list("english_ending")):
         for taken in range(1, len(ending)):
             if start.endswith(ending[:taken]):
                 word = start + ending[taken:]

@@ -37,7 +37,7 @@ def paired(table: str) -> dict[str, str]:
 
 @cache
 def word_list(name: str) -> frozenset[str]:
-    """Return a list of `data/words.json`, in lower case."""
+    """Return a list of `data/words.json`."""
     return listed(_lists()[name])
 
 
