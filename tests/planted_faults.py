@@ -97,8 +97,8 @@ FAULTS = (
     Fault(
         "phrases are their first word",
         "text/query_language.py",
-        "return phrase_match(token.text)",
-        "return word_match(token.text.split()[0])",
+        "return phrase_match(self.text)",
+        "return word_match(self.text.split()[0])",
     ),
     Fault("filter by tags", "store/rows.py", "if filter.tags:", "if len(filter.tags) > 1:"),
     Fault("content words of a name", "text/names.py", "FEW_WORDS = 4", "FEW_WORDS = 40"),

@@ -187,7 +187,7 @@ def suggestions(
     like: Mapping[str, Sequence[str]] = {}
     found: list[str] = []
     if unknown_words(query):
-            budget_ms = _budget_ms(answer.request, "partial", tools)
+        budget_ms = _budget_ms(answer.request, "partial", tools)
         like = run_within(lambda: _words_like(query, tools.store.words), budget_ms) or {}
         meant = {word: next((known for known in like[word] if is_mistyped(word, known)), "") for word in like}
         text = " ".join(query.text.split())

@@ -54,7 +54,8 @@ class Citation(Struct, frozen=True):
     @property
     def extent(self) -> tuple[Position, Position]:
         """Where it begins and ends; without lines, at the ends of the document."""
-        return _extent(*(self.lines or (1, sys.maxsize)), *(self.columns or (None, None)))
+        (first, last), (start, end) = self.lines or (1, sys.maxsize), self.columns or (None, None)
+        return (first, start or 1), (last, end or sys.maxsize)
 
     @property
     def is_reversed(self) -> bool:
@@ -100,18 +101,15 @@ def citation_of(
 
 def extent(chunk: Chunk) -> tuple[Position, Position]:
     """Return where a chunk begins and ends: line and column; a line without columns is there whole."""
-    return _extent(chunk.start_line, chunk.end_line, chunk.start_column, chunk.end_column)
-
-
-def _extent(first: int, last: int, start: int | None, end: int | None) -> tuple[Position, Position]:
-    return (first, start or 1), (last, end or sys.maxsize)
+    return (chunk.start_line, chunk.start_column or 1), (chunk.end_line, chunk.end_column or sys.maxsize)
 
 
 def parse_citation(text: str) -> Citation:
     """Take a citation apart; text that names neither lines nor a page is a path."""
     text = text.strip()
     if match := _COLUMNS.fullmatch(text):
-        return _of_columns(match)
+        columns = int(match["column"]), int(match["last_column"])
+        return Citation(match["path"], lines=_span(match), columns=columns)
     if match := _PAGES.fullmatch(text):
         return Citation(match["path"], pages=_span(match))
     if match := _LINES.fullmatch(text):
@@ -154,8 +152,8 @@ def places_in(text: str) -> list[Citation]:
 def _joined(words: Sequence[str]) -> Iterator[Citation]:
     """Yield places that are one word: client.py:311."""
     for word in (word.replace("\\", "/") for word in words if len(word) <= LONGEST):
-        if match := _COLUMNS.fullmatch(word):
-            place = _of_columns(match)
+        if _COLUMNS.fullmatch(word):
+            place = parse_citation(word)
         elif match := _PLACE.fullmatch(word):
             first, last = _span(match)
             place = Citation(match["path"], lines=(first, max(first, last)))
@@ -175,11 +173,6 @@ def _apart(words: Sequence[str]) -> Iterator[Citation]:
         path = before if _is_file(before) else after if words[at + 2 : at + 3] in (["of"], ["in"]) else ""
         if _is_file(path):
             yield Citation(path.replace("\\", "/"), lines=(int(number), int(number)))
-
-
-def _of_columns(match: re.Match[str]) -> Citation:
-    columns = int(match["column"]), int(match["last_column"])
-    return Citation(match["path"], lines=_span(match), columns=columns)
 
 
 def _span(match: re.Match[str]) -> tuple[int, int]:

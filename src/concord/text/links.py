@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -99,7 +99,7 @@ def links_in(extracted: Extracted) -> list[Placed]:
     elif extracted.language == "org":
         found = (Placed(m.start(), Link("link", m[1], m[2] or m[1])) for m in _ORG.finditer(text))
     elif extracted.type in MARKDOWN_TYPES:
-        found = _in_markdown(_without_code(text))
+        found = _in_markdown(text)
     else:
         return []
     links = (placed for placed in found if not _ELSEWHERE.match(placed.link.target))
@@ -128,14 +128,9 @@ def relations(details: Mapping[str, Json]) -> Iterator[Link]:
             yield from (Link("relation", link, field) for link in links if not _ELSEWHERE.match(link))
 
 
-def _without_code(text: str) -> str:
-    """Return a text with spaces in place of listings, where brackets are no links."""
-    for listing in (_FENCED, _CODE) if "`" in text or "~~~" in text else ():
-        text = listing.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
-    return text
-
-
 def _in_markdown(text: str) -> Iterator[Placed]:
+    for listing in (_FENCED, _CODE) if "`" in text or "~~~" in text else ():  # there brackets are no links
+        text = listing.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
     for m in _MARKDOWN.finditer(text):
         yield Placed(m.start(), Link("link", m[2], heading_words(m[1])))
     for m in _WIKI.finditer(text):
@@ -150,7 +145,6 @@ def _in_markdown(text: str) -> Iterator[Placed]:
 
 
 def _at_their_words(text: str, links: Sequence[tuple[str, str]]) -> Iterator[Placed]:
-    """Yield links whose addresses the text has lost, where it has their words."""
     at = 0
     for target, words in links:
         at = max(at, text.find(words, at))
@@ -179,23 +173,11 @@ def _python(m: re.Match[str]) -> Iterator[str]:
     yield from (posixpath.join(module, name) for name in _MODULES.findall(m[2] or m[3]))
 
 
-def _dotted(m: re.Match[str]) -> Iterator[str]:
-    yield "/" + m[1].replace("::", "/").replace(".", "/").lstrip("/")
-
-
 def _rust(m: re.Match[str]) -> Iterator[str]:
     path = (m[1] or m[2]).replace("::", "/").lstrip("/")
     yield f"./{path}" if m[2] else f"/{path}"
     if "/" in path:
         yield "/" + posixpath.dirname(path)
-
-
-def _quoted(m: re.Match[str]) -> Iterator[str]:
-    yield m[1] if m[1].startswith(".") else f"/{m[1]}"
-
-
-def _beside(m: re.Match[str]) -> Iterator[str]:
-    yield f"./{m[1]}"
 
 
 def _go(m: re.Match[str]) -> Iterator[str]:
@@ -206,32 +188,30 @@ def _go(m: re.Match[str]) -> Iterator[str]:
 
 
 _QUOTED = pattern(r'"([^"\n]{1,300})"')
+_Paths = Callable[[re.Match[str]], Iterable[str]]
 _MODULES = pattern(r"(?<!as )\b(?!as\b)[\w.]+")  # and not what they are called here
-_Paths = Callable[[re.Match[str]], Iterator[str]]
-_JAVASCRIPT = pattern(r"""(?:\bfrom|\bimport|\brequire\()\s*["']([^"'\n]{1,300})["']"""), _quoted
-_JAVA = pattern(r"^[ \t]*import\s+(?:static\s+)?([\w.]{1,300})", re.MULTILINE), _dotted
-_C = pattern(r'^[ \t]*#[ \t]*include\s+"([^"\n]{1,300})"', re.MULTILINE), _beside
+_PYTHON = pattern(
+    r"^[ \t]*(?:from[ \t]+([.\w]{1,200})[ \t]+import[ \t]*(?:\(([^()]{1,2000})\)|([\w \t,]{1,500}))"
+    r"|import[ \t]+([\w., \t]{1,500}))",
+    re.MULTILINE,
+)
+_JAVASCRIPT = pattern(r"""(?:\bfrom|\bimport|\brequire\()\s*["']([^"'\n]{1,300})["']""")
+_JAVA = pattern(r"^[ \t]*import\s+(?:static\s+)?([\w.]{1,300})", re.MULTILINE)
+_GO = pattern(r'^import[ \t]*(?:\([^()]{1,5000}\)|(?:[\w.]+[ \t]+)?"[^"\n]{1,300}")', re.MULTILINE)
+_RUST = pattern(r"^[ \t]*(?:pub\s+)?(?:use\s+crate((?:::\w+){1,20})|mod\s+(\w+);)", re.MULTILINE)
+_BESIDE = pattern(
+    r"^[ \t]*(?:#[ \t]*include\s+\"|require_relative\s+[\"'])([^\"'\n]{1,300})[\"']", re.MULTILINE
+)
 _IMPORTS: Mapping[str, tuple[re.Pattern[str], _Paths]] = {
-    "python": (
-        pattern(
-            r"^[ \t]*(?:from[ \t]+([.\w]{1,200})[ \t]+import[ \t]*(?:\(([^()]{1,2000})\)|([\w \t,]{1,500}))"
-            r"|import[ \t]+([\w., \t]{1,500}))",
-            re.MULTILINE,
-        ),
-        _python,
+    "python": (_PYTHON, _python),
+    "rust": (_RUST, _rust),
+    **dict.fromkeys(
+        ("javascript", "typescript", "tsx"),
+        (_JAVASCRIPT, lambda m: [m[1] if m[1].startswith(".") else f"/{m[1]}"]),
     ),
-    **dict.fromkeys(("javascript", "typescript", "tsx"), _JAVASCRIPT),
-    **dict.fromkeys(("java", "kotlin", "scala"), _JAVA),
-    **dict.fromkeys(("c", "cpp"), _C),
-    "go": (
-        pattern(r'^import[ \t]*(?:\([^()]{1,5000}\)|(?:[\w.]+[ \t]+)?"[^"\n]{1,300}")', re.MULTILINE),
-        _go,
-    ),
-    "rust": (
-        pattern(r"^[ \t]*(?:pub\s+)?(?:use\s+crate((?:::\w+){1,20})|mod\s+(\w+);)", re.MULTILINE),
-        _rust,
-    ),
-    "ruby": (pattern(r"^[ \t]*require_relative\s+[\"']([^\"'\n]{1,300})", re.MULTILINE), _beside),
+    **dict.fromkeys(("java", "kotlin", "scala"), (_JAVA, lambda m: ["/" + m[1].replace(".", "/")])),
+    **dict.fromkeys(("c", "cpp", "ruby"), (_BESIDE, lambda m: [f"./{m[1]}"])),
+    "go": (_GO, _go),
 }
 
 
@@ -254,7 +234,10 @@ def meant(link: Link, path: str) -> Meant | None:
     """Return what a link in the document at a path means; None if it stays there or leads elsewhere."""
     if link.kind == "mention":
         return Meant(link.target)
-    target = _ESCAPED.sub(_unescaped, _place(link.target)).strip().replace("\\", "/")
+    written = _ESCAPED.sub(
+        lambda code: bytes.fromhex(code[0].replace("%", "")).decode("utf-8", "replace"), _place(link.target)
+    )
+    target = written.strip().replace("\\", "/")
     if not target or _ELSEWHERE.match(target):
         return None
     is_name = link.kind in ("wiki", "relation") and not target.startswith((".", "/"))
@@ -305,10 +288,6 @@ def is_page(link: Link) -> bool:
 def _place(target: str) -> str:
     """Return a target without the part of the document that it names."""
     return target.partition("#")[0].partition("?")[0]
-
-
-def _unescaped(escaped: re.Match[str]) -> str:
-    return bytes.fromhex(escaped[0].replace("%", "")).decode("utf-8", "replace")
 
 
 def _stem(path: str) -> str:

@@ -88,7 +88,7 @@ def names_of(type: DocumentType, path: str, title: str, heading: Sequence[str], 
     numbers = chain.from_iterable(map(_numbers, (title, *heading, *headings) if has_headings(type) else ()))
     tokens = _tokens([*names, *numbers])[:MOST_NAMES]
     if tokens:  # most prose names nothing
-        classes = [*chain.from_iterable(map(_written_owners, names))]
+        classes = [owner for name in names for owner in _with_owners(name)[:-1]]
         above = [words for words in headings if words[:1] != "-"]  # an option is no owner of itself
         if has_headings(type):
             owners = _owners(path, classes, [*single, *above, *heading[-1:]])
@@ -107,7 +107,9 @@ def asked_names(text: str) -> Asked:
     is_defined = len(others) < len(content)
     is_short = len(content) <= FEW_WORDS
     firm = [name for word in words for name in _release_or_option(word)] if len(content) <= MANY_WORDS else []
-    firm += _typed_codes(typed) if is_short else []
+    if is_short:  # a longer one mentions codes: of claims about genes (IL-4), titles with the code are wrong
+        codes = filter(None, map(_TYPED_CODE.fullmatch, words))
+        firm += [*_codes(" ".join(typed)), *(f"{code[1]}-{code[2]}".lower() for code in codes)]
     loose = [_bare(word) for word in typed if _is_identifier(word)] if is_short else []
     is_alone = len(others) == 1 and (len(words) == 1 or _asks_for_definition(words, others[0]))
     ordinary = others if is_alone and not (firm or loose or _is_file(others[0])) else []
@@ -140,7 +142,7 @@ def line_of(name: str, type: DocumentType, text: str) -> int | None:
 
 def _tokens(names: Iterable[str]) -> list[str]:
     """Return each name without its owners, in lower case and, if that is something else, as it is written."""
-    own = [name for name in map(_without_owners, names) if _is_name(name)]
+    own = [name for name in (_with_owners(name)[-1] for name in names) if _is_name(name)]
     forms = ((name.lower(), f"={name}") if name != name.lower() else (name,) for name in own)
     return list(dict.fromkeys(chain.from_iterable(forms)))
 
@@ -149,13 +151,9 @@ def _is_name(text: str) -> bool:
     return 1 < len(text) <= LONGEST and _CHARACTERS.fullmatch(text) is not None
 
 
-def _without_owners(name: str) -> str:
-    """Return copy_with of URL.copy_with; options and releases have no owners in them."""
-    return name if name[:1] == "-" or name[:1].isdigit() else _JOINTS.split(name)[-1]
-
-
-def _written_owners(name: str) -> list[str]:
-    return [] if name[:1] == "-" or name[:1].isdigit() else _JOINTS.split(name)[:-1]
+def _with_owners(name: str) -> list[str]:
+    """Return URL and copy_with of URL.copy_with; options and releases have no owners in them."""
+    return [name] if name[:1] == "-" or name[:1].isdigit() else _JOINTS.split(name)
 
 
 def _owners(path: str, classes: Iterable[str], inner: Iterable[str]) -> list[str]:
@@ -177,9 +175,10 @@ def _words(texts: Iterable[str]) -> Iterator[str]:
 
 def _asked_owners(named: Sequence[str], others: Iterable[str]) -> list[str]:
     """Return what names may belong to: URL where it says URL.copy_with, the other words, and their parts."""
-    words = [word for word in others if word not in named and not _is_numbered(word)][:_MOST_ASKED]
+    rest = [word for word in others if word not in named and not _TYPED_CODE.fullmatch(word)]
+    words = [word for word in rest if not any(_release_or_option(word))][:_MOST_ASKED]
     parts = chain.from_iterable((word, *_HYPHENS.split(word)) for word in words)
-    written = [part for name in named for part in _written_owners(name) if _is_name(part)]
+    written = [part for name in named for part in _with_owners(name)[:-1] if _is_name(part)]
     owners = [*(f".{part}" for part in written), *written, *filter(_is_name, parts)]
     return list(dict.fromkeys(owner.lower() for owner in owners))
 
@@ -203,27 +202,12 @@ def _codes(text: str) -> Iterator[str]:
         yield (whole or f"{letters}-{number}").lower()
 
 
-def _typed_codes(typed: Sequence[str]) -> list[str]:
-    """Return the codes of a short query.
-
-    A longer one mentions them beside other things: of claims about genes (IL-4, PD-1) titles with the code
-    are mostly wrong.
-    """
-    words = [_bare(word) for word in typed]
-    codes = [f"{code[1]}-{code[2]}".lower() for word in words if (code := _TYPED_CODE.fullmatch(word))]
-    return [*_codes(" ".join(typed)), *codes]
-
-
 def _release_or_option(word: str) -> Iterator[str]:
     """Yield a word of a query if it is an option or a release, in the form that chunks have it."""
     if option := OPTION.match(word):
         yield option[0]
     elif version := _VERSION.fullmatch(word):
         yield version[1]
-
-
-def _is_numbered(word: str) -> bool:
-    return any(_release_or_option(word)) or _TYPED_CODE.fullmatch(word) is not None
 
 
 def _bare(word: str) -> str:

@@ -70,6 +70,14 @@ class _Token(Struct, frozen=True):
     is_prefix: bool = False
     is_stop_word: bool = False  # left out unless nothing else is there
 
+    def match(self, *, is_negative: bool = False) -> Match | None:
+        """Return what a word or phrase looks for."""
+        if self.kind == "phrase":
+            return phrase_match(self.text)
+        if is_negative and not self.is_prefix:
+            return exclusion_match(self.text)
+        return word_match(self.text, prefix=self.is_prefix)
+
 
 class _Node(Struct, frozen=True):
     """An expression, read."""
@@ -145,7 +153,7 @@ def _literals(tokens: Sequence[_Token]) -> _Node | None:
     phrases = list(dict.fromkeys(token.text for token in tokens if token.kind == "phrase"))[:MAX_TERMS]
     asked = [_Token("word", term) for term in _limited(significant(words))]
     asked += [_Token("phrase", text) for text in phrases]
-    matches = {token: match for token in asked if (match := _match_of(token))}
+    matches = {token: match for token in asked if (match := token.match())}
     match = all_of([*matches.values()])
     return _Node(match, tuple(matches)) if match else None
 
@@ -157,13 +165,15 @@ def _parsed(node: _Node | None) -> Parsed:
     begun = {token.text for token in node.asked if token.is_prefix}
     terms = _limited(significant([token.text for token in node.asked if token.kind == "word"]))
     spoken = [word for word in significant(" ".join(phrases).split()) if not is_stop_word(word)]
-    words = _loose_words([*(term for term in terms if term not in begun), *spoken])
+    asked = [*(term for term in terms if term not in begun), *spoken]
+    tokens = dict.fromkeys(token for word in asked for token in loose_words(word))
+    words = tuple(significant([*tokens]))[:MAX_TERMS]
     # The numbers of 8.32 say little apart.
-    whole = [
-        token for token in node.asked if token.kind == "phrase" or token.is_prefix or is_version(token.text)
-    ]
-    kept = [match for token in whole if (match := _match_of(token))]
-    kept += _names(term for term in terms if term not in begun)
+    whole = [t for t in node.asked if t.kind == "phrase" or t.is_prefix or is_version(t.text)]
+    # Identifiers count as a whole, too: many texts have the words of wait_for, but apart.
+    names = dict.fromkeys(name for term in terms if term not in begun for name in joined_names(term))
+    kept = [match for token in whole if (match := token.match())]
+    kept += filter(None, map(phrase_match, [*names][:MAX_NAMES]))
     return Parsed(
         terms=tuple(terms),
         phrases=tuple(phrases),
@@ -174,17 +184,6 @@ def _parsed(node: _Node | None) -> Parsed:
         kept=tuple(kept),
         dropped=node.dropped,
     )
-
-
-def _names(terms: Iterable[str]) -> list[Match]:
-    """Return matches of identifiers as a whole: many texts have the words of wait_for, but apart."""
-    names = dict.fromkeys(name for term in terms for name in joined_names(term))
-    return [match for name in list(names)[:MAX_NAMES] if (match := phrase_match(name))]
-
-
-def _loose_words(words: Iterable[str]) -> tuple[str, ...]:
-    tokens = dict.fromkeys(token for word in words for token in loose_words(word))
-    return tuple(significant(list(tokens)))[:MAX_TERMS]
 
 
 def _limited(words: Iterable[str]) -> list[str]:
@@ -238,24 +237,12 @@ def _tokens_of_piece(piece: str) -> list[_Token]:
 
 def _word(body: str) -> _Token:
     bare = body.strip(_AROUND)
-    is_excluded = bare[:1] == "-" and bare[1:2] != "-" and not _is_option_or_number(bare[1:])
+    is_excluded = bare[:1] == "-" and bare[1:2] != "-" and not bare[1:2].isdigit()
+    if bare.isascii() and len(bare.rstrip(".")) == 2:  # nobody excludes an option: `git commit -m`
+        is_excluded = False
     bare = bare[is_excluded:].lstrip("*")
     is_prefix = bare.endswith("*") and bare.count("*") == 1 and bare[-2:-1].isalnum()
     return _Token("word", bare.rstrip(".*"), is_excluded, is_prefix)
-
-
-def _is_option_or_number(dashed: str) -> bool:
-    """Whether nobody would exclude it: `git commit -m`, `exit code -1`."""
-    return dashed[:1].isdigit() or (dashed.isascii() and len(dashed.rstrip(".")) == 1)
-
-
-def _match_of(token: _Token, *, is_negative: bool = False) -> Match | None:
-    """Return what a word or phrase looks for."""
-    if token.kind == "phrase":
-        return phrase_match(token.text)
-    if is_negative and not token.is_prefix:
-        return exclusion_match(token.text)
-    return word_match(token.text, prefix=token.is_prefix)
 
 
 class _Parser:
@@ -289,7 +276,13 @@ class _Parser:
         branches = [self._conjunction()]
         while self._takes("OR"):
             branches.append(self._conjunction())
-        return _either(branches) if len(branches) > 1 else branches[0]
+        if len(branches) == 1:
+            return branches[0]
+        return _Node(  # a word that one of them excludes is not excluded from the others
+            AnyOf(tuple(branch.match for branch in branches)),
+            tuple(token for branch in branches for token in branch.asked),
+            texts=_texts(branches) if all(branch.texts for branch in branches) else (),
+        )
 
     def _conjunction(self) -> _Node:
         wanted: list[_Node] = []
@@ -311,20 +304,11 @@ class _Parser:
                 raise _DoesNotParse
             return node
         token = self._tokens[self._at] if self._kind() in ("word", "phrase") else None
-        match = _match_of(token, is_negative=is_negative) if token else None
+        match = token.match(is_negative=is_negative) if token else None
         if token is None or match is None:
             raise _DoesNotParse
         self._at += 1
         return _Node(match, (token,), texts=(token.text + "*" * token.is_prefix,))
-
-
-def _either(branches: Sequence[_Node]) -> _Node:
-    """Join alternatives by OR; a word that one of them excludes is not excluded from the others."""
-    return _Node(
-        AnyOf(tuple(branch.match for branch in branches)),
-        tuple(token for branch in branches for token in branch.asked),
-        texts=_texts(branches) if all(branch.texts for branch in branches) else (),
-    )
 
 
 def _all(wanted: Sequence[_Node], unwanted: Sequence[_Node]) -> _Node:

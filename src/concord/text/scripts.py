@@ -85,7 +85,9 @@ def characters(run: str) -> list[str]:
 
 def with_marks(token: str) -> str:
     """Return a token with its vowel signs and tone marks as people write them."""
-    return token if is_near(token) else token.translate(_public_marks())
+    if is_near(token):
+        return token
+    return token.translate({private: code for code, private in reversed(_private_marks().items())})
 
 
 def pairs(parts: Sequence[str]) -> list[str]:
@@ -104,10 +106,9 @@ def unspaced_terms(run: str, alone: bool) -> list[str]:
     return [*pairs(parts), parts[-1]]
 
 
-def is_glued(text: str, segment: Segment) -> bool:
+def is_glued(text: str, start: int, end: int) -> bool:
     """Whether FTS5 would see the characters on either side as part of the same token."""
-    around = text[max(0, segment.start - 1) : segment.start] + text[segment.end : segment.end + 1]
-    return any(map(is_token_character, around))
+    return any(map(is_token_character, text[max(0, start - 1) : start] + text[end : end + 1]))
 
 
 @cache
@@ -119,11 +120,6 @@ def _pattern(source: str) -> re.Pattern[str]:
 def _private_marks() -> dict[int, int]:
     codes = map(ord, _pattern(f"[{_MARKED_SCRIPTS}]").findall("".join(map(chr, range(0x0E00, 0xAA80)))))
     return {code: 0xE000 | code & 0xFFF for code in codes if not is_token_character(chr(code))}
-
-
-@cache
-def _public_marks() -> dict[int, int]:
-    return {private: code for code, private in reversed(_private_marks().items())}
 
 
 _FIRST = "\u0591"  # of all characters that matter here
@@ -190,8 +186,7 @@ def whole_words(text: str) -> Iterator[str]:
             if (is_pointed or tables.signed.search(word)) and (form := _form(word)):
                 yield form
     for other in tables.beside.finditer(text):
-        start, end = other.span()
-        if any(map(is_token_character, text[max(0, start - 1) : start] + text[end : end + 1])):
+        if is_glued(text, *other.span()):
             yield other[0]
 
 
@@ -235,17 +230,14 @@ def letters_of(token: str) -> str:
 @lru_cache(maxsize=1 << 13)
 def _tells(character: str) -> bool:
     """Whether a character shows that a text has such words."""
+
+    def is_in(ranges: str) -> bool:
+        return any(first <= character <= last for first, last in zip(ranges[::3], ranges[2::3], strict=True))
+
     if character < _FIRST:
         return False
-    return character in (_LEAD, _STRETCHER) or _is_between(_SIGNED, character) or _is_point(character)
-
-
-def _is_point(character: str) -> bool:
-    return _is_between(_POINTED, character) and category(character)[0] == "M"
-
-
-def _is_between(ranges: str, character: str) -> bool:
-    return any(first <= character <= last for first, last in zip(ranges[::3], ranges[2::3], strict=True))
+    is_point = is_in(_POINTED) and category(character)[0] == "M"
+    return is_point or character in (_LEAD, _STRETCHER) or is_in(_SIGNED)
 
 
 def _form(word: str) -> str:
@@ -259,7 +251,7 @@ def _form(word: str) -> str:
 @cache
 def _tables() -> _Tables:
     signs = [c for c in _characters(_SIGNED) if category(c)[0] == "M" and not is_token_character(c)]
-    points = [*filter(_is_point, _characters(_POINTED)), _STRETCHER]
+    points = [*(c for c in _characters(_POINTED) if category(c)[0] == "M"), _STRETCHER]
     letters = filter(str.isalnum, _characters(_SIGNED + _POINTED))
     joined = f"(?<=[{_SIGNED}])[{_JOINERS}]+(?=[{_SIGNED}])"
     ours = _SIGNED + _POINTED

@@ -70,7 +70,7 @@ def index_terms(text: str) -> str:
 def _terms_by_segment(text: str) -> Iterator[str]:
     for segment in segments(text):
         run = narrowed(segment.text)
-        alone = run == segment.text and not is_glued(text, segment)
+        alone = run == segment.text and not is_glued(text, segment.start, segment.end)
         if segment.is_unspaced:
             yield from unspaced_terms(run, alone)
         else:
