@@ -54,8 +54,13 @@ def _with_tokens(pairs: tuple[tuple[str, str], ...]) -> list[tuple[tuple[str, st
 def _are_close(line: str, first: str, second: str) -> bool:
     if f" {first} {second} " in line:
         return True
-    between = line.split(f" {first} ")[1:]
-    return any(part.partition(" ")[2].startswith(f"{second} ") for part in between)
+    at = line.find(f" {first} ")
+    while at >= 0:
+        between = line.find(" ", at + len(first) + 2)
+        if between >= 0 and line.startswith(f"{second} ", between + 1):
+            return True
+        at = line.find(f" {first} ", at + 1)
+    return False
 
 
 @lru_cache(maxsize=512)
