@@ -52,7 +52,7 @@ function numbers(stats) {
 }
 
 function good(report, note) {
-  if (!report) return [h("p.soft", note)];
+  if (!report?.calibration) return [h("p.soft", note ?? "Another version measured it: kb eval measures anew.")];
   const { calibration: { score, hit_labels: labels }, measures, mode_latency_ms: modes = {}, kinds = {} } = report;
   const asked = report.queries ?? Object.values(kinds).reduce((sum, n) => sum + n, 0); // of one's own documents
   return [

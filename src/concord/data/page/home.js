@@ -13,7 +13,7 @@ export async function home(place, signal) {
 
 const welcome = (documents) => [
   h("p.lead", `Search ${plural(documents, "document")}`),
-  h("p.soft", h("kbd", "/"), " searches, ", h("kbd", "↑ ↓"), " choose, ", h("kbd", "Enter"), " opens, ", h("kbd", "Esc"), " goes back"),
+  h("p.soft", "/ searches, ↑ ↓ choose, Enter opens, Esc goes back."),
 ];
 
 const beginning = () => [
