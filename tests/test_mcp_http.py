@@ -14,7 +14,6 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import urlopen
 
 import anyio
 import httpx2
@@ -472,12 +471,10 @@ def test_a_program_learns_the_address_from_one_line_of_json(tmp_path: Path):
         assert process.stdout.read() == ""
 
 
-def test_ctrl_c_ends_the_server_well(tmp_path: Path):
+def test_ctrl_c_ends_the_server_well_as_soon_as_it_has_said_its_address(tmp_path: Path):
     process = kb_process.start("serve", "--port", "0", "--json", env=environment(tmp_path / "home"))
     assert process.stdout is not None
-    url = json.loads(process.stdout.readline())["url"]
-    with urlopen(url.removesuffix("/mcp") + "/health", timeout=60) as reply:  # it handles signals by now
-        assert reply.status == 200
+    assert json.loads(process.stdout.readline())["url"]
     process.send_signal(signal.SIGINT)
     status, _, err = kb_process.finish(process)
     assert (status, err.splitlines()[-1]) == (0, "stopped serving")
