@@ -220,16 +220,6 @@ def test_print_shows_what_to_write_and_writes_nothing(machine: Path, name: str):
     assert list(machine.iterdir()) == []
 
 
-def test_a_broken_file_is_left_alone_and_named(machine: Path):
-    path = machine / ".gemini" / "settings.json"
-    path.parent.mkdir()
-    path.write_text('{"mcpServers": ', encoding="utf-8")
-    result = run("gemini")
-    assert isinstance(result.exception, BadValue)
-    assert "settings.json" in result.exception.message
-    assert path.read_text(encoding="utf-8") == '{"mcpServers": '
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -262,6 +252,11 @@ def test_a_comment_that_would_go_with_our_table_is_for_its_owner_to_keep(tmp_pat
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
+        (
+            "cursor",
+            '{"mcpServers": ',
+            "it has comments, or is not JSON (Expecting value: line 1 column 16 (char 15))",
+        ),
         ("cursor", "null", "it does not hold a JSON object"),
         ("cursor", "[]", "it does not hold a JSON object"),
         ("cursor", "0", "it does not hold a JSON object"),
@@ -279,7 +274,7 @@ def test_a_file_of_another_shape_gets_the_same_sentence_from_both_works(
     for work in (uninstall, lambda client, file: install(client, file, entry_for(client, LAUNCH))):
         with pytest.raises(BadValue) as fault:
             work(CLIENTS[name], path)
-        assert fault.value.message == f"cannot change {path}: {told}"
+        assert fault.value.message.startswith(f"cannot change {path}: {told}")
     assert path.read_text(encoding="utf-8") == text
 
 
