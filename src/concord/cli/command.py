@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from concord.core.protocols import Progress
     from concord.knowledge import KnowledgeBase
     from concord.operations import Operation
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 NOTHING_FOUND = 1  # exit statuses, beside 0 and 2 for an error
 SOME_FAILED = 3
@@ -115,7 +117,12 @@ def _take_json(ctx: click.Context, parameter: click.Parameter, is_wanted: bool) 
     ctx.ensure_object(Flags).as_json |= is_wanted
 
 
-def tags_option(purpose: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def together(*decorators: Decorator) -> Decorator:
+    """Return several decorators as one, as if they stood above a function one by one."""
+    return lambda function: reduce(lambda made, decorator: decorator(made), reversed(decorators), function)
+
+
+def tags_option(purpose: str) -> Decorator:
     """Return the option `--tags a,b`, which may also be given several times."""
     return click.option("--tags", metavar="A,B", multiple=True, callback=_split, help=purpose)
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from functools import reduce
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from concord.cli import output
-from concord.cli.command import SOME_FAILED, Flags, command, group, opened, refuse, run, run_on
+from concord.cli.command import (
+    SOME_FAILED,
+    Decorator,
+    Flags,
+    command,
+    group,
+    opened,
+    refuse,
+    run,
+    run_on,
+    together,
+)
 from concord.core.arguments import OWN_PAIRS, Calibrate, Evaluate, Nothing
 from concord.ops.reports import report_to_json
 from concord.text.json_safe import JsonObject, json_object
@@ -108,9 +118,9 @@ _file = click.Path(path_type=Path)
 _count = click.IntRange(min=1)
 
 
-def _on_a_collection(unanswerable: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _on_a_collection(unanswerable: str) -> Decorator:
     """Give a command a judged collection, and which part of it is asked."""
-    parameters = (
+    return together(
         click.argument("folder", metavar="[DIR]", type=click.Path(), required=False),
         click.option("--unanswerable", metavar="OTHER", type=click.Path(), multiple=True, help=unanswerable),
         click.option(
@@ -118,7 +128,6 @@ def _on_a_collection(unanswerable: str) -> Callable[[Callable[..., None]], Calla
         ),
         click.option("--limit", metavar="N", type=_count, help="Ask no more queries than this."),
     )
-    return lambda function: reduce(lambda made, parameter: parameter(made), reversed(parameters), function)
 
 
 @command(

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from concord.cli import output
-from concord.cli.command import NOTHING_FOUND, Flags, command, refuse, run, tags_option
+from concord.cli.command import NOTHING_FOUND, Flags, command, refuse, run, tags_option, together
 from concord.cli.words import WORDS, in_words
 from concord.core.arguments import Explain, Search
 from concord.operations import JsonObject
 from concord.text.visible import one_line
 from concord.types import DOCUMENT_TYPES, FUSION_NAMES, GROUPS, MODES, Answer, Mode
 
-_REQUEST_OPTIONS = (
+# The flags that a search and its explanation share: all that decide what is found, and how.
+_request_options = together(
     click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how."),
     click.option("--fts-only", is_flag=True, help="Words only (mode fts5): no model is loaded."),
     click.option("--vec-only", is_flag=True, help="Meaning only (mode semantic)."),
@@ -43,13 +44,6 @@ _REQUEST_OPTIONS = (
     click.option("--rerank", is_flag=True, help="Let the reader reorder the first ten; takes longer."),
     click.option("--include-superseded", is_flag=True, help="Also what a newer document has replaced."),
 )
-
-
-def _request_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags that a search and its explanation share: all that decide what is found, and how."""
-    for option in reversed(_REQUEST_OPTIONS):  # as if they stood above the function one by one
-        function = option(function)
-    return function
 
 
 @command(
