@@ -520,7 +520,7 @@ class KnowledgeBase:
         from concord.ops.recover import RecoverTools, recover
 
         def reopened() -> NoteTools:
-            self.parts.close_store()
+            self.parts.forget_others("store", "")  # the next use opens what is in its place then
             return self._note_tools()
 
         return recover(RecoverTools(lambda: self.store, self.parts.salvage, reopened))

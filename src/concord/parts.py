@@ -15,7 +15,7 @@ from concord.core import plugins
 from concord.core.config import Settings
 from concord.core.errors import Action, BadValue, Hint, NotFound, Unavailable, UsageError
 from concord.core.values import check_org
-from concord.types import Home, Identity, Model
+from concord.types import Home, Model
 
 if TYPE_CHECKING:
     from concord.core.protocols import Embedder, PageReader, PictureReader
@@ -111,10 +111,6 @@ class Parts:
             store = self._outside_kind(outside)(store, outside, self.org, self.settings)
         return store
 
-    def close_store(self) -> None:
-        """Free the store; the next use opens what is in its place then."""
-        self.forget_others("store", "")
-
     def salvage(self) -> Salvage:
         """Return what can be read of a damaged store; UnknownName if its kind cannot be read like that."""
         url = self.settings.store_url
@@ -170,11 +166,6 @@ class Parts:
     def tokenizer(self) -> Embedder:
         """Return the embedder whose tokens chunks are measured in; words, if no model is configured."""
         return self.embedder or self._made("hashing", {})
-
-    @property
-    def model_identity(self) -> Identity:
-        """The identity of `tokenizer`: of the model, or of what stands in for it."""
-        return self.tokenizer().identity
 
     @property
     def is_warm(self) -> bool:

@@ -167,7 +167,7 @@ class Measuring:
         collection = None if folder is None else read_collection(Path(folder), split).sampled(limit)
         others = foreign_queries(unanswerable, limit, collection)
         near = [text for path in near_misses for text in queries_of(Path(path))]
-        identity, own = self._parts.model_identity, self._own_tools()
+        identity, own = self._parts.tokenizer().identity, self._own_tools()
         judged = feedback_outcomes(own, progress)
         with self.indexed_apart(collection, progress) if collection else nullcontext(own) as tools:
             fitted = refit(collection, tools, identity, others, progress, judged, near)
@@ -188,7 +188,7 @@ class Measuring:
         """Index a collection apart from the knowledge base, and yield what it is searched with."""
         from concord.quality.collection import index_collection, settings_apart
 
-        identity, recipe = self._parts.model_identity, self._parts.recipe()
+        identity, recipe = self._parts.tokenizer().identity, self._parts.recipe()
         apart = settings_apart(collection, self._parts.settings, identity, recipe)
 
         def fill(other: Parts) -> None:
