@@ -155,17 +155,13 @@ class Recovery(Struct, frozen=True):
 
 # What `kb doctor` looks at, and what it may find wrong. A check that fails with an error is a finding, too.
 CheckName = Literal["open", "storage", "sources", "files", "vectors", "provider", "machine"]
-FaultName = (
-    CheckName
-    | Literal["store", "ghosts", "embedding", "model", "disk", "outside"]  # around the store
-    | Literal["integrity", "metric", "texts", "words", "counter", "types", "index"]  # damage
-    | Literal["space"]  # free space in the file
-    | Literal["notes"]  # those that are kept a second time
-    | Literal[
-        "chunks", "vectors", "lost-vectors", "damaged-vectors", "pending", "superseded"
-    ]  # rows that belong to nothing
-    | Literal["policies"]  # what keeps organisations apart
-)
+FaultName = CheckName | Literal[
+    "store", "ghosts", "embedding", "model", "disk", "outside",  # around the store
+    "integrity", "metric", "texts", "words", "counter", "types", "index",  # damage
+    "space", "notes",  # free space in the file; notes that are kept a second time
+    "chunks", "lost-vectors", "damaged-vectors", "pending", "superseded",  # rows that belong to nothing
+    "policies",  # what keeps organisations apart
+]  # fmt: skip
 
 
 class Finding(Struct, frozen=True):
