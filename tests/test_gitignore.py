@@ -137,3 +137,9 @@ def test_a_crafted_pattern_costs_no_more_than_its_length():
     long = "/".join(["a" * 100] * 40)
     assert rules.verdict("a" * 100, long, False) is None
     assert rules.verdict_above("a/" * 500 + "a", False) is None
+
+
+def test_what_is_in_a_folder_does_not_stand_for_the_folder():
+    rules = Rules(parse_all(["a/*", "b/**"]))
+    assert [rules.verdict(name, name, True) for name in "ab"] == [None, None]
+    assert [rules.verdict("c", f"{name}/c", True) for name in "ab"] == [True, True]

@@ -74,6 +74,8 @@ def _part_regex(part: str) -> str:
     Raises:
         ValueError: it makes no sense.
     """
+    if not part.strip("*"):
+        return "[^/]+"
     pieces = [""]  # between the stars
     for token in _TOKEN.finditer(part):
         negation, inside, character = token.groups()
