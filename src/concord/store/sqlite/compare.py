@@ -108,6 +108,7 @@ _WORD_BITS = 64
 _BITS = np.arange(4, dtype=np.uint8)[:, np.newaxis]  # of a number of the query
 _LARGEST = 15
 _BLOCK = 32_768  # codes at a time: the sums of a block stay in the processor's cache
+_ROWS = 2048  # at a time: a few megabytes
 _NEAREST = 10
 
 
@@ -159,9 +160,9 @@ class Codes:
         as from a broken model, have neighbours hardly nearer than anything else: one bit cannot tell.
         """
         near = np.empty((len(rows), len(queries)), np.float32)
-        for start in range(0, len(rows), _BLOCK):
-            block = rows[start : start + _BLOCK].astype(np.float32)
-            near[start : start + _BLOCK] = block @ queries.T / np.linalg.norm(block, axis=1, keepdims=True)
+        for start in range(0, len(rows), _ROWS):
+            block = rows[start : start + _ROWS].astype(np.float32)
+            near[start : start + _ROWS] = block @ queries.T / np.linalg.norm(block, axis=1, keepdims=True)
         pairs = (
             (largest(near[:, at], _NEAREST), self.propose(queries[at], count)) for at in range(len(queries))
         )
