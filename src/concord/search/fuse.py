@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -30,7 +31,7 @@ LEADING, FOLLOWING = 0.7, 0.3  # the stronger signal leads, the weaker one boost
 FALLBACK_FLOOR = 0.0001  # where a fallback step has found something
 
 
-class Candidates(Struct, frozen=True):
+class Candidates(Struct, frozen=True, dict=True):  # a dictionary holds what is worked out once
     """All candidates of a search, and what a fusion may know besides."""
 
     rows: Sequence[Candidate]  # in order of chunk id
@@ -38,7 +39,7 @@ class Candidates(Struct, frozen=True):
     lists: Sequence[RankedList] = ()
     degraded: tuple[Degraded, ...] = ()
 
-    @property
+    @cached_property
     def best_bm25(self) -> float:
         """The best score of what words have found."""
         return max((row.bm25 or 0.0 for row in self.rows if row.lexical_rank), default=0.0)
@@ -53,13 +54,11 @@ def fuse(name: str, candidates: Candidates) -> list[Ranked]:
     rows, context = candidates.rows, candidates.context
     blended, pool = blend(rows, context), pool_of(rows)
     given = blended if name == "blend" else FUSIONS[name].contributions(rows, context)
-    return ordered(
-        Ranked(row, given[row.chunk_id].score, z_of(row, blended[row.chunk_id], pool, context))
-        for row in rows
-    )
+    z = {row.chunk_id: z_of(row, blended[row.chunk_id], pool, context) for row in rows}
+    return ordered([Ranked(row, given[row.chunk_id].score, z[row.chunk_id]) for row in rows])
 
 
-def ordered(ranked: Iterable[Ranked]) -> list[Ranked]:
+def ordered(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Return the best first; ties go to what more strategies found, then to the lower chunk id."""
     return sorted(ranked, key=lambda row: (-row.score, -len(row.candidate.ranks), row.chunk_id))
 
