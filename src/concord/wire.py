@@ -314,16 +314,13 @@ def _fitted(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> JsonObjec
 
 def taken_apart(results: Sequence[JsonObject]) -> list[list[JsonObject]]:
     """Take away what comes under results, and return as much of it as is worth telling."""
-    scores = [score for hit in results for score in (hit["passage_score"], *_scores(hit))]
-    least = 0.0 if not scores else min(SLIGHT, SLIGHT_SHARE * max(scores))
+    scores = [hit["passage_score"] for hit in results]
+    scores += [other["score"] for hit in results for other in hit["more"] or ()]
+    least = min(SLIGHT, SLIGHT_SHARE * max(scores, default=0.0))
     under = [[other for other in hit["more"] or () if other["score"] >= least] for hit in results]
     for hit in results:
         hit["more"] = None if hit["more"] is None else []
     return under
-
-
-def _scores(hit: JsonObject) -> list[float]:
-    return [other["score"] for other in hit["more"] or ()]
 
 
 def put_under(results: Sequence[JsonObject], under: Sequence[Sequence[JsonObject]], packed: Packed) -> None:

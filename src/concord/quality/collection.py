@@ -36,6 +36,7 @@ _CODE = {
     "ruby": re.compile(r"\s*(?:module |require )"),
     "php": re.compile(r"\s*<\?php"),
 }
+_WHOLE = re.compile(r"[+-]?[0-9]+(?:\.0*)?")  # a table of numbers has 1.0
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
 
 
@@ -231,24 +232,15 @@ def _qrels(path: Path) -> dict[str, dict[str, int]]:
         columns = line.split("\t") if "\t" in line else line.split()
         if len(columns) == 4 and columns[1] in ("0", "Q0"):
             del columns[1]  # which TREC has between query and document, and nobody uses
-        relevance = _relevance(columns[-1])
-        if relevance is not None and len(columns) == 3:
-            qrels.setdefault(columns[0], {})[columns[1]] = relevance
-        elif number > 1 or relevance is not None:  # else it is the header
+        is_whole = _WHOLE.fullmatch(columns[-1].strip()) is not None
+        if is_whole and len(columns) == 3:
+            qrels.setdefault(columns[0], {})[columns[1]] = int(float(columns[2]))
+        elif number > 1 or is_whole:  # else it is the header
             raise BadValue(
                 f"line {number} of {path} is no judgement",
                 hint="query, document and relevance, a whole number, parted by tabs",
             )
     return qrels
-
-
-def _relevance(text: str) -> int | None:
-    """Return a whole number, also where a table has made 1.0 of it."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return int(number) if number.is_integer() else None
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -80,7 +80,10 @@ def _page(located: Located, offset: int, max_bytes: int) -> Page:
     text = _cut(rest, max_bytes - len(seam)) if end == located.first else rest
     if len(text) < len(rest):
         return Page(_shown(read, offset, text), _cursor(located, located.first, offset + len(text)))
-    following = _cursor(located, end + 1, _overlap(located, end + 1)) if end < located.last else None
+    if end == located.last:
+        return Page(_shown(read, offset, text), None)
+    reached = max(chunk.end for chunk in located.chunks[: end + 1])  # the next begins within what was read
+    following = _cursor(located, end + 1, max(0, reached - located.chunks[end + 1].start))
     return Page(_shown(read, offset, text + seam), following)
 
 
@@ -128,11 +131,6 @@ def _cut(text: str, max_bytes: int) -> str:
     half = len(cut) // 2
     end = cut.rfind("\n", half) + 1 or cut.rfind(" ", half) + 1
     return cut[:end] or cut
-
-
-def _overlap(located: Located, index: int) -> int:
-    reached = max(chunk.end for chunk in located.chunks[:index])
-    return max(0, reached - located.chunks[index].start)
 
 
 def _last_that_fits(located: Located, offset: int, max_bytes: int) -> int:

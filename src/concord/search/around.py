@@ -105,24 +105,17 @@ def related_to(document: Document, store: Store, limit: int) -> list[Near]:
     """Return the nearest documents: by the means of their vectors, and by links."""
     out = _kinds((row.document_id, row.link.kind) for row in store.links.outgoing(document.id))
     back = _kinds((row.origin, row.link.kind) for row in store.links.incoming(document.id))
-    cosines = _cosines(document, {*out, *back}, store)
-    wanted = [*{*cosines, *out, *back} - {document.id}]
-    near = [
-        Near(
-            known,
-            _score(cosines.get(known.id), len(out.get(known.id, ())) + len(back.get(known.id, ()))),
-            cosines.get(known.id),
-            out.get(known.id, ()),
-            back.get(known.id, ()),
-        )
-        for known in store.catalog.documents(Select(ids=wanted))
-        if known.superseded_by is None
-    ]
+    cosines: dict[str, float] = {}
+    if active := store.catalog.snapshot().active:
+        linked, index = sorted({*out, *back})[:_COMPARED], store.models.index(active.identity)
+        cosines = nearest_documents(document.id, linked, store.catalog, index)
+    near = []
+    for known in store.catalog.documents(Select(ids=[*{*cosines, *out, *back} - {document.id}])):
+        if known.superseded_by is None:
+            ours, theirs = out.get(known.id, ()), back.get(known.id, ())
+            score = cosines.get(known.id, 0.0) + _LINKED * (1 - 0.5 ** (len(ours) + len(theirs)))
+            near.append(Near(known, score, cosines.get(known.id), ours, theirs))
     return sorted(near, key=lambda row: (-row.score, row.document.path))[:limit]
-
-
-def _score(cosine: float | None, links: int) -> float:
-    return (cosine or 0.0) + _LINKED * (1 - 0.5**links)
 
 
 def _kinds(pairs: Iterable[tuple[str | None, LinkKind]]) -> dict[str, tuple[LinkKind, ...]]:
@@ -131,12 +124,3 @@ def _kinds(pairs: Iterable[tuple[str | None, LinkKind]]) -> dict[str, tuple[Link
         if id:
             kinds.setdefault(id, {})[kind] = None
     return {id: tuple(held) for id, held in kinds.items()}
-
-
-def _cosines(document: Document, linked: set[str], store: Store) -> dict[str, float]:
-    """Return how like others are to a document: those with the nearest chunks, and those that are linked."""
-    active = store.catalog.snapshot().active
-    if active is None:
-        return {}
-    index = store.models.index(active.identity)
-    return nearest_documents(document.id, sorted(linked)[:_COMPARED], store.catalog, index)
