@@ -138,11 +138,6 @@ def find_calibration(identity: Identity | None, paths: Paths) -> Calibration:
     return for_words(_load(os.path.join(SHIPPED, SHIPPED_WORDS)) or UNFITTED)
 
 
-def shipped_calibration(identity: Identity) -> Calibration | None:
-    """Return the calibration that ships for a model, if one does."""
-    return _find(SHIPPED, identity)
-
-
 def for_words(calibration: Calibration) -> Calibration:
     """Return what of a calibration holds without its embedding model."""
     if "words" not in calibration.heads:
@@ -180,6 +175,11 @@ def file_name(identity: Identity) -> str:
     """Return the name of the file that holds a model's calibration."""
     safe = "".join(c if c.isalnum() or c in "-." else "_" for c in model_key(identity))
     return f"calibration-{safe}.json"
+
+
+def shipped_calibration(identity: Identity) -> Calibration | None:
+    """Return the calibration that ships for a model, if one does."""
+    return _find(SHIPPED, identity)
 
 
 def _find(folder: str, identity: Identity) -> Calibration | None:

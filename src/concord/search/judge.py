@@ -43,7 +43,6 @@ PRELIMINARY: Label = "fts_only"  # words have answered, meaning has not yet: out
 LOWEST_CAPPED: Label = "low"
 DEPTH = 10  # the hit that the first is compared with: as many results are shown by default
 
-READ_FEATURES = ("reader", "asked_reader")  # of a passage; of an answer the best of each as well
 DOCUMENT_FEATURES = ("cosine", "z", "coverage")  # of which the best in the document counts as well
 
 _PLACE = {label: place for place, label in enumerate(LABELS)}
@@ -82,10 +81,6 @@ TABLE: Mapping[str, Label] = {
     "nothing": "no_results",
     "beginnings of words, or a lower floor": "low",
     "parts of words": "speculative",
-}
-_BY_STEP: Mapping[Step, str] = {
-    "prefix": "beginnings of words, or a lower floor",
-    "partial": "parts of words",
 }
 
 
@@ -141,7 +136,7 @@ def judge(
         score, clues = stand_in(passage.ranked.candidate, context), _clues(passage, context, query, step)
         judged.append(Judged(passage, score, score, LABELS[-1], clues, row))
     answer = {**(features[0] if features else dict.fromkeys(FEATURES, 0.0)), **_of_search(candidates)}
-    for name in READ_FEATURES:
+    for name in ("reader", "asked_reader"):
         if read := [row[name] for row in features if name in row]:
             answer[f"best_{name}"] = max(read)
     first = passages[0].ranked.candidate if passages else None
@@ -153,9 +148,11 @@ def rejudged(verdict: Verdict, calibration: Calibration) -> Verdict:
     """Return the verdict that a calibration makes of the same evidence; scores stay where none fits."""
     cuts, head, rows = calibration.cuts, head_for(verdict.kinds, calibration), verdict.judged
     if head:
-        features = [row.features for row in rows]
+        features = [dict(row.features) for row in rows]
         scores = hit_scores(features, head, calibration.heads)
-        alone = hit_scores([*map(_alone, features)], head, calibration.heads)
+        of_documents = {f"document_{name}": name for name in DOCUMENT_FEATURES}
+        bare = [row | {of: row[name] for of, name in of_documents.items()} for row in features]
+        alone = hit_scores(bare, head, calibration.heads)  # as if its document had no other passage
         sure = probability(calibration.heads[head].answer, verdict.features) if rows else 0.0
     else:
         scores, alone = [row.score for row in rows], [row.passage_score for row in rows]
@@ -225,7 +222,7 @@ def head_for(kinds: Iterable[Evidence], calibration: Calibration) -> Evidence | 
 def row_of(clues: Clues) -> str:
     """Return which row of the table fits; a fallback step has rows of its own."""
     if clues.step:
-        return _BY_STEP[clues.step]
+        return "parts of words" if clues.step == "partial" else "beginnings of words, or a lower floor"
     if clues.semantic:
         return _row_of_meaning(clues)
     if not (clues.exact or clues.relaxed):
@@ -321,18 +318,13 @@ def hit_scores(
     was not read must not overtake what was refused.
     """
     plain = heads.get(head.removesuffix(READ), heads[head])
-    was_read = [READ not in head or READ_FEATURES[0] in row for row in features]
+    was_read = [READ not in head or "reader" in row for row in features]
     scores = [
         probability((heads[head] if read else plain).hit, row)
         for row, read in zip(features, was_read, strict=True)
     ]
     least = min((score for score, read in zip(scores, was_read, strict=True) if read), default=1.0)
     return [score if read else min(score, least) for score, read in zip(scores, was_read, strict=True)]
-
-
-def _alone(features: Mapping[str, float]) -> dict[str, float]:
-    """Return the features of a hit as if there were no other passage of its document."""
-    return {**features, **{f"document_{name}": features[name] for name in DOCUMENT_FEATURES}}
 
 
 def stand_in(row: Candidate, context: Context) -> float:

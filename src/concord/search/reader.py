@@ -25,7 +25,7 @@ from concord.types import Degraded, Passage, Query, Reading
 
 if TYPE_CHECKING:
     from concord.search.judge import Judged, Verdict
-    from concord.search.reader_model import ReaderModel, Text
+    from concord.search.reader_model import ReaderModel
 
 NAME = "reader"  # as a strategy that had no part in an answer
 LATIN = 0.5  # share of a question's letters, from which on it may be English
@@ -47,61 +47,55 @@ def read_answers(
         return left, []
     if model is None:
         return left, [tools.unread] if tools.unread else []
-    readings, late_ms = list[Reading](), deadline.ms
+    usual: int = tools.settings["reader.passages"]
+    most = max(FIRST, usual) if reranks else usual
+    patience = max(1.0, deadline.ms / tools.settings["search.deadline_ms"])  # who has more waits longer
+    budget_ms = tools.settings["reader.budget_ms"] * patience * most / usual
+    settled = math.inf if reranks else tools.calibration.reader.settled
+    readings = list[Reading]()
     try:
         is_read = latin_share(query.text) >= LATIN and run_within(
             lambda: _is_english(query.meaning, model), deadline.left_ms()
         )
+        budget_ms = min(deadline.left_ms(), budget_ms)
         if is_read:
-            readings, late_ms = _readings(model, passages, query, tools, deadline, reranks=reranks)
+            readings = _readings(model, query.meaning, passages[:most], Deadline(budget_ms), settled)
     except Exception as error:  # whatever a model's runtime raises is reported in the answer
         return left, [Degraded(NAME, reason_of(error))]
     if is_read is False:  # of keywords and names nothing is missing then
         return left, [FOREIGN] if is_question(query.text) else []
     if not readings:
-        return left, [Degraded(NAME, f"no answer within {late_ms:.0f} ms")]
+        return left, [
+            Degraded(NAME, f"no answer within {deadline.ms if is_read is None else budget_ms:.0f} ms")
+        ]
     read = [replace(passage, reading=reading) for passage, reading in zip(passages, readings, strict=False)]
     return [*read, *passages[len(read) :]], []
 
 
 def _readings(
-    model: ReaderModel,
-    passages: Sequence[Passage],
-    query: Query,
-    tools: Tools,
-    deadline: Deadline,
-    *,
-    reranks: bool,
-) -> tuple[list[Reading], float]:
-    """Return what was read in time, and how long that was; who has more patience than usual waits longer."""
-    usual: int = tools.settings["reader.passages"]
-    most = max(FIRST, usual) if reranks else usual
-    patience = max(1.0, deadline.ms / tools.settings["search.deadline_ms"])
-    budget = Deadline(
-        min(deadline.left_ms(), tools.settings["reader.budget_ms"] * patience * most / usual),
-    )
-    settled = None if reranks else tools.calibration.reader.settled
-    texts, found = [_text(passage) for passage in passages[:most]], list[Reading]()
+    model: ReaderModel, question: str, passages: Sequence[Passage], budget: Deadline, settled: float | None
+) -> list[Reading]:
+    """Return what was read in time."""
+    from concord.search.reader_model import Text  # late, as the model's runtime is
+
+    texts = [
+        Text(header(passage.document.title, passage.chunk.heading, passage.chunk.text), passage.chunk.text)
+        for passage in passages
+    ]
+    found = list[Reading]()
 
     def read_in_turn() -> None:
         before = budget.left_ms()
-        found.extend(model.read(query.meaning, texts[:1]))
+        found.extend(model.read(question, texts[:1]))
         if settled is not None and found[0].logit >= settled:
             return
         left = budget.left_ms()
         room = int(left / max(before - left, 1e-3))  # for so many like the first there is still time
         if rest := texts[1 : 1 + room]:
-            found.extend(model.read(query.meaning, rest))
+            found.extend(model.read(question, rest))
 
     Task(read_in_turn).result(budget.left_ms())
-    return [*found], budget.ms  # what is there by now
-
-
-def _text(passage: Passage) -> Text:
-    from concord.search.reader_model import Text  # late, as the model's runtime is
-
-    chunk = passage.chunk
-    return Text(header(passage.document.title, chunk.heading, chunk.text), chunk.text)
+    return [*found]
 
 
 def _is_english(question: str, model: ReaderModel) -> bool:
