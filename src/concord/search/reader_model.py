@@ -43,9 +43,7 @@ class Text(NamedTuple):
     body: str
 
 
-class _Pair(NamedTuple):
-    """A question and a window of a passage as the network reads them."""
-
+class _Pair(NamedTuple):  # a question and a window of a passage, as the network reads them
     ids: list[int]
     first: int  # where the passage begins, header included
     body: int  # where its own text begins
@@ -103,12 +101,18 @@ class ReaderModel:
             return sum(len(_encoded(tokenizer, word).ids) == 1 for word in telling) / len(telling)
 
     def _model(self) -> tuple[Tokenizer, Session]:
+        from tokenizers import Tokenizer
+
         with self._loading:
             if self._loaded is None:
                 network = DATA / "reader-int8.onnx"
                 # What three long passages take, 33 MB, is half of what its weights take.
                 session = Session("reader", network, self._threads, _unavailable, gives_back=True)
-                self._loaded = _tokenizer(), session
+                tokenizer = Tokenizer.from_buffer((DATA / "tokenizer.json").read_bytes())
+                tokenizer.no_padding()
+                tokenizer.no_truncation()
+                tokenizer.encode_special_tokens = True  # text that spells a special token is read as text
+                self._loaded = tokenizer, session
             return self._loaded
 
 
@@ -121,19 +125,6 @@ def shared_model(threads: int) -> ReaderModel:
 def is_installed() -> bool:
     """Whether the model's files are there: who packs the program anew may leave them out."""
     return (DATA / "reader-int8.onnx").is_file() and (DATA / "tokenizer.json").is_file()
-
-
-def _tokenizer() -> Tokenizer:
-    from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_buffer((DATA / "tokenizer.json").read_bytes())
-    except (OSError, ValueError) as fault:
-        raise _unavailable(str(fault)) from fault
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    tokenizer.encode_special_tokens = True  # text that spells a special token is read as text
-    return tokenizer
 
 
 def _unavailable(reason: str) -> Unavailable:
