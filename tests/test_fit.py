@@ -192,6 +192,11 @@ def test_several_sets_weigh_the_same_however_long_they_are(judged: JudgedSet):
         assert twice_fitted.heads[evidence].hit.coef == pytest.approx(heads.hit.coef, abs=1e-3)
 
 
+def test_few_documents_of_a_set_are_asked_no_foreign_queries(judged: JudgedSet):
+    few = judged._replace(foreign=(), near=judged.foreign, few=True)
+    assert fit([judged, few], "m", ReaderCuts()).heads.keys() == fit([judged], "m", ReaderCuts()).heads.keys()
+
+
 def _turned(outcome: Outcome) -> Outcome:
     return outcome._replace(relevant=tuple(not relevant for relevant in outcome.relevant))
 
