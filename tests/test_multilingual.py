@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from concord.core.errors import EmbedderDown, MissingExtra
-from concord.embed import e5_pack
+from concord.embed import multilingual as e5_pack
 from concord.embed.bundled import SENTENCES
 from concord.embed.multilingual import MultilingualEmbedder
 from support import small_library

@@ -33,18 +33,18 @@ print("done")
 
 HUNG = """
 import threading
-from concord.embed import native
+from concord.embed import runtime
 from concord.search import deadline
 
 begun = threading.Event()
 
 def hang():
-    with native.native_code():
+    with runtime.native_code():
         pass
     begun.set()
     threading.Event().wait()
 
-native.LONGEST_WAIT_S = threading.TIMEOUT_MAX
+runtime.LONGEST_WAIT_S = threading.TIMEOUT_MAX
 deadline.Task(hang)
 begun.wait()
 print("done")

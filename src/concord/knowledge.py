@@ -480,11 +480,17 @@ class KnowledgeBase:
             StoreError: the copy is not the same, because something changed meanwhile.
         """
         from concord.ops.migrate import migrate
+        from concord.ops.vector_move import VectorMoveTools, move_vectors
 
         check_lasting(to, vectors or "")
-        elsewhere = self.settings.replaced(store__url=to, vectors__url=vectors or "", org=org or self.org)
+        elsewhere = self.settings.replaced(store__url=to, vectors__url="", org=org or self.org)
         with KnowledgeBase(elsewhere) as other:
-            return migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
+            done = migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
+        if vectors:
+            with KnowledgeBase(elsewhere.replaced(vectors__url=vectors)) as other:
+                tools = VectorMoveTools(other.parts.outside, other.parts.clear_vectors)
+                move_vectors(other.store, tools, None, progress)
+        return done
 
     def backup(self, path: str | os.PathLike[str], *, progress: Progress = silent) -> Backup:
         """Copy everything to one file, while others may use it; an older copy there is replaced.
@@ -494,7 +500,7 @@ class KnowledgeBase:
             CorruptStore: the store is damaged; an older copy stays.
             BackendDown: the file cannot be written.
         """
-        from concord.ops.backup import back_up
+        from concord.ops.migrate import back_up
 
         return back_up(self.store, path, progress)
 

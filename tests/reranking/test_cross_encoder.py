@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from concord.core.errors import BadValue, KBError, Unavailable
-from concord.embed.runtime import read_window
+from concord.embed.onnx import read_window
 from concord.search.rerank import CrossEncoder
 from reranking.tiny_model import DOUBT, FUSED, QUERY, TEXTS, make_model, options, ranking, sigmoid, spoilt
 from support.folders import NOWHERE

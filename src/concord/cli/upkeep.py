@@ -119,8 +119,8 @@ def migrate(flags: Flags, to: str | None, to_org: str | None, vectors: str | Non
     """Move everything to another store; without --to, only the vectors, to where `vectors.url` says.
 
     Vectors that are known are not made again. With --to the old store is only read, and stays as it is: set
-    `store.url` once you are content with the copy. If a run is interrupted, the next one goes on from there.
-    At the end every document, chunk and vector is compared.
+    `store.url` once you are content with the copy. A run that is interrupted leaves nothing there. At the end
+    every document, chunk and vector is compared.
     """
     if to is None and vectors is not None:
         refuse("--vectors goes with --to; without it, set vectors.url")

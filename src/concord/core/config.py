@@ -37,15 +37,11 @@ class Resolved(Struct, frozen=True):
 
 
 class Paths(Struct, frozen=True):
-    """The directories that belong to us, and one that does not.
-
-    As text: pathlib is 5 ms, which a search need not pay.
-    """
+    """The directories that belong to us, as text: pathlib is 5 ms, which a search need not pay."""
 
     data: str
     cache: str
     config: str
-    hub: str = ""  # where Hugging Face's programs keep the models that they have downloaded
     user_cache: str = ""  # a cache that all knowledge bases of a user share; empty: `cache` is it
 
     @property
@@ -131,7 +127,6 @@ def fingerprint(settings: Settings, environment: Mapping[str, str] | None = None
 
 def find_paths(environment: Mapping[str, str]) -> Paths:
     """Return our directories: under KB_HOME when it is set, else where the platform wants them."""
-    hub = _hub(environment)
     if _HAS_XDG:
         names = (
             ("XDG_DATA_HOME", ".local/share"),
@@ -145,23 +140,15 @@ def find_paths(environment: Mapping[str, str]) -> Paths:
         data, cache, config = dirs.user_data_dir(APP), dirs.user_cache_dir(APP), dirs.user_config_dir(APP)
     if home := environment.get("KB_HOME"):
         root = os.path.abspath(os.path.expanduser(home))
-        return Paths(os.path.join(root, "data"), os.path.join(root, "cache"), root, hub, cache)
-    return Paths(data, cache, config, hub)
+        return Paths(os.path.join(root, "data"), os.path.join(root, "cache"), root, cache)
+    return Paths(data, cache, config)
 
 
-def _xdg(environment: Mapping[str, str], name: str, otherwise: str, part: str = APP) -> str:
+def _xdg(environment: Mapping[str, str], name: str, otherwise: str) -> str:
     """Return our part of a base directory; the specification has relative ones ignored."""
     given = environment.get(name, "")
     base = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), otherwise)
-    return os.path.join(base, part)
-
-
-def _hub(environment: Mapping[str, str]) -> str:
-    """Return where Hugging Face's own programs keep models, by the variables that those obey."""
-    if given := environment.get("HF_HUB_CACHE"):
-        return os.path.expanduser(given)
-    home = environment.get("HF_HOME") or _xdg(environment, "XDG_CACHE_HOME", ".cache", "huggingface")
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.join(base, APP)
 
 
 def read_file(path: str) -> dict[str, Any]:

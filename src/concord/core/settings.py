@@ -166,9 +166,8 @@ SETTINGS: tuple[Setting, ...] = (
         why="up to 0.5 cosine moved nDCG@10 by less than 0.01, at 1 it cost up to 0.06; an evaluation tells "
             "what another model does"),
     Setting("rerank.model", "",
-        doc="the cross-encoder: a directory with model.onnx and tokenizer.json, or the name (ORG/MODEL) of "
-            "one in the data directory's `models` or in Hugging Face's cache; it implies rerank.provider "
-            "cross_encoder",
+        doc="the cross-encoder: a directory with model.onnx and tokenizer.json, or the name of one in the "
+            "data directory's `models`; it implies rerank.provider cross_encoder",
         why="none comes with the program, and none is ever downloaded"),
     Setting("reader.enabled", True,
         doc="whether a small model reads the best passages with the question, and says whether they answer "

@@ -1,9 +1,10 @@
 """Sentence encoders in ONNX form, among them any model of the user's own.
 
-Such a model is a directory with `model.onnx` and `tokenizer.json`, or its name. What the directory says about
-itself is believed: pooling (`1_Pooling/config.json`), the window (`sentence_bert_config.json`,
-`tokenizer_config.json`, `config.json`) and the text put before queries and documents
-(`config_sentence_transformers.json`). A `concord.json` beside them overrides any of it:
+Such a model is a directory with `model.onnx` and `tokenizer.json`, given as such or by its name in our own
+`models`; nothing is ever downloaded. What the directory says about itself is believed: pooling
+(`1_Pooling/config.json`), the window (`sentence_bert_config.json`, `tokenizer_config.json`, `config.json`),
+and what is put before texts (`config_sentence_transformers.json`). A `concord.json` beside them
+overrides any of it:
 
     {"pooling": "cls", "window": 512, "dimension": 384, "query_prefix": "query: ", "document_prefix": ""}
 """
@@ -11,6 +12,7 @@ itself is believed: pooling (`1_Pooling/config.json`), the window (`sentence_ber
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,11 +24,10 @@ from concord.core.config import Paths
 from concord.core.errors import Action, BadValue, EmbedderDown, Hint
 from concord.core.overriding import override
 from concord.core.protocols import Embedder
-from concord.embed.native import native_code
 from concord.embed.prefixes import Prefixes
-from concord.embed.runtime import INPUTS, Session, find_model, read_json, read_window
+from concord.embed.runtime import INPUTS, Session, native_code
 from concord.embed.tokenizer import ModelTokenizer
-from concord.types import Identity, Vector
+from concord.types import FLOAT_BYTES, Identity, Vector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +44,9 @@ BATCH_TOKENS = 1024
 _OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")  # in order of preference
 _POOLINGS: tuple[Pooling, ...] = ("cls", "mean")
 _FINGERPRINT_BYTES = 1 << 16  # of each end of a file: enough to tell models apart without reading all of them
-_FLOAT_BYTES = 4
+_MODEL_FILES = ("model.onnx", "onnx/model.onnx")
+_DEFAULT_WINDOW = 512  # of nearly every published encoder
+_LARGEST_WINDOW = 1 << 20  # a tokenizer without a limit names one of thirty digits
 
 
 class Card(NamedTuple):
@@ -150,7 +153,7 @@ class OnnxEmbedder(Encoder):
     @cached_property
     def identity(self) -> Identity:
         """Who made the vectors; a model whose directory does not say its dimension is asked for a vector."""
-        dimension = self._card.dimension or len(super()._embed([""])[0]) // _FLOAT_BYTES
+        dimension = self._card.dimension or len(super()._embed([""])[0]) // FLOAT_BYTES
         version = Prefixes(self._card.query_prefix, self._card.document_prefix).version
         return Identity("onnx", f"{self._card.name}-{self._fingerprint()}", dimension, version)
 
@@ -161,7 +164,7 @@ class OnnxEmbedder(Encoder):
 
     def _embed(self, texts: Sequence[str], session: Session | None = None) -> list[Vector]:
         vectors = super()._embed(texts, session)
-        for dimension in {len(vector) // _FLOAT_BYTES for vector in vectors} - {self.identity.dimension}:
+        for dimension in {len(vector) // FLOAT_BYTES for vector in vectors} - {self.identity.dimension}:
             raise EmbedderDown(
                 f"the model {self._card.name} returns {dimension} dimensions, not {self.identity.dimension}",
                 hint=f'say so in {self._home / "concord.json"}: {{"dimension": {dimension}}}',
@@ -223,11 +226,58 @@ def does_not_run(name: str) -> Callable[[str], EmbedderDown]:
     )
 
 
+def find_model(name: str, paths: Paths, setting: str) -> tuple[Path, Path]:
+    """Return the directory of a model, and the network in it."""
+    given = Path(os.path.expanduser(name))  # pathlib's own raises for a stranger's ~
+    homes = [home for home in (given.absolute(), Path(paths.models, name)) if name and home.is_dir()]
+    if not homes:
+        raise BadValue(
+            f"{setting} names no model on this machine, {name!r}: looked in {given} and {paths.models}",
+            hint=f"set {setting} to a directory with model.onnx and tokenizer.json; none is downloaded",
+        )
+    home = homes[0]
+    places = [home / name for name in _MODEL_FILES]
+    model = next((place for place in places if place.is_file()), places[0])
+    for needed in (model, home / "tokenizer.json"):
+        if not needed.is_file():
+            raise BadValue(
+                f"the model directory {home} has no {needed.name}",
+                hint="export the model to ONNX (as with optimum-cli) together with its fast tokenizer",
+            )
+    return home, model
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """Return what one of a model's files says; a file that is not there says nothing."""
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as fault:
+        raise BadValue(f"{path} cannot be read: {fault}", hint="mend or remove the file") from fault
+    return content if isinstance(content, dict) else {}
+
+
+def read_window(directory: Path) -> int:
+    """Return how many tokens a model reads: the smallest number that its files name."""
+    config = _read_json(directory / "config.json")
+    positions = config.get("max_position_embeddings")
+    if isinstance(positions, int) and "roberta" in str(config.get("model_type", "")):
+        positions -= 1 + int(config.get("pad_token_id", 1))  # they begin after the one for padding
+    named = (
+        positions,
+        _read_json(directory / "tokenizer_config.json").get("model_max_length"),
+        _read_json(directory / "sentence_bert_config.json").get("max_seq_length"),
+    )
+    numbers = (int(limit) for limit in named if isinstance(limit, int | float))
+    return min((number for number in numbers if 0 < number < _LARGEST_WINDOW), default=_DEFAULT_WINDOW)
+
+
 def read_card(home: Path, name: str) -> Card:
     """Gather what a model directory says about itself."""
-    ours = read_json(home / "concord.json")
-    prompts = read_json(home / "config_sentence_transformers.json").get("prompts") or {}
-    theirs = read_json(home / "1_Pooling/config.json")
+    ours = _read_json(home / "concord.json")
+    prompts = _read_json(home / "config_sentence_transformers.json").get("prompts") or {}
+    theirs = _read_json(home / "1_Pooling/config.json")
     dimension = ours.get("dimension") or theirs.get("word_embedding_dimension")
     return Card(
         name,

@@ -1,29 +1,24 @@
-"""What all models in ONNX form have in common, whatever they compute: their directory, and their session.
+"""What all models in ONNX form have in common, whatever they compute: their session, and the end of Python.
 
-A directory is given as such, or by the name of a model that is on this machine. Nothing is ever downloaded.
+When Python ends, a daemon thread that comes back from native code is ended where it stands, and within the
+C++ of a model's runtime that aborts the process. So the end waits for native code that is under way. A thread
+that waits for a network is ended without harm, and nobody waits for it.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from concord.core.config import Paths
 from concord.core.errors import BadValue, KBError
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # what is made from text alone
-_PADDING_NAMES = ("<pad>", "[PAD]")
-_MODEL_FILES = ("model.onnx", "onnx/model.onnx")
-_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)?")  # of a model, as it is published: MODEL or ORG/MODEL
-_DEFAULT_WINDOW = 512  # of nearly every published encoder
-_LARGEST_WINDOW = 1 << 20  # a tokenizer without a limit names one of thirty digits
 _TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 _SILENT = "ORT_DISABLE_TELEMETRY"  # onnxruntime's own variable, heeded only while it is loaded
 _ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are not for users
@@ -32,89 +27,11 @@ _ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are not for users
 # slower.
 _SPIN_US = "20"
 
+LONGEST_WAIT_S = (
+    10.0  # for native code at the end: a model loads in one, and its weights are written in another
+)
+
 Error = Callable[[str], KBError]
-
-
-def find_model(name: str, paths: Paths, setting: str) -> tuple[Path, Path]:
-    """Return the directory of a model, given as such or by a name, and the model in it.
-
-    Names are looked for under our own `models` and in Hugging Face's cache.
-
-    Raises:
-        BadValue: there is none, or something is missing that it cannot do without.
-    """
-    given = Path(os.path.expanduser(name))  # pathlib's own raises for a stranger's ~
-    looked = [given.absolute()] if name else []
-    if _NAME.fullmatch(name) and not given.is_dir():
-        hub = Path(paths.hub, f"models--{name.replace('/', '--')}")
-        looked += [Path(paths.models, name), *(_snapshots(hub) or [hub])]
-    known = [(home, *_model_file(home)) for home in looked if home.is_dir()]
-    for home, model, missing in sorted(known, key=lambda row: bool(row[2])):  # a whole one first
-        if missing:
-            raise BadValue(
-                f"the model directory {home} has no {missing}",
-                hint="export the model to ONNX (as with optimum-cli) together with its fast tokenizer",
-            )
-        return home, model
-    places = ", ".join(map(str, looked)) or "no folder"
-    raise BadValue(
-        f"{setting} names no model on this machine, {name!r}: looked in {places}",
-        hint=f"set {setting} to a directory with model.onnx and tokenizer.json; none is downloaded",
-    )
-
-
-def _snapshots(repository: Path) -> list[Path]:
-    """Return the versions of a model that Hugging Face's programs have downloaded, the current one first."""
-    try:
-        current = (repository / "refs/main").read_text("ascii").strip()
-    except (OSError, ValueError):
-        current = ""
-    return sorted((repository / "snapshots").glob("*"), key=lambda home: (home.name != current, home.name))
-
-
-def _model_file(directory: Path) -> tuple[Path, str]:
-    """Return where a directory's model is, and the name of what it cannot do without and has not."""
-    places = [directory / name for name in _MODEL_FILES]
-    model = next((place for place in places if place.is_file()), places[0])
-    needed = (model, directory / "tokenizer.json")
-    return model, next((path.name for path in needed if not path.is_file()), "")
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return what one of a model's files says; a file that is not there says nothing."""
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as fault:
-        raise BadValue(f"{path} cannot be read: {fault}", hint="mend or remove the file") from fault
-    return content if isinstance(content, dict) else {}
-
-
-def read_window(directory: Path) -> int:
-    """Return how many tokens a model reads: the smallest number that its files name."""
-    named = (
-        _positions(read_json(directory / "config.json")),
-        read_json(directory / "tokenizer_config.json").get("model_max_length"),
-        read_json(directory / "sentence_bert_config.json").get("max_seq_length"),
-    )
-    numbers = (int(limit) for limit in named if isinstance(limit, int | float))
-    return min((number for number in numbers if 0 < number < _LARGEST_WINDOW), default=_DEFAULT_WINDOW)
-
-
-def padding_id(tokenizer: Any) -> int:
-    """Return the token that fills rows up, which few tokenizers name and most have."""
-    if tokenizer.padding:
-        return int(tokenizer.padding["pad_id"])
-    known = (tokenizer.token_to_id(name) for name in _PADDING_NAMES)
-    return next((number for number in known if number is not None), 0)
-
-
-def _positions(config: Mapping[str, Any]) -> Any:
-    positions = config.get("max_position_embeddings")
-    if isinstance(positions, int) and "roberta" in str(config.get("model_type", "")):
-        return positions - 1 - int(config.get("pad_token_id", 1))  # they begin after the one for padding
-    return positions
 
 
 def runtime() -> Any:
@@ -232,3 +149,50 @@ def physical_cores() -> int:
         return len({Path(_TOPOLOGY.format(cpu)).read_text("ascii") for cpu in allowed})
     except OSError:
         return len(allowed)
+
+
+class _UnderWay:
+    """How many threads are in native code, and whether any more may go there."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.count = 0
+        self.is_over = False
+
+
+_state = _UnderWay()
+
+
+@contextmanager
+def native_code() -> Iterator[None]:
+    """Have the end of Python wait for what is done within; once it has come, no daemon begins any more."""
+    state = _state
+    with state.changed:
+        if state.is_over and threading.current_thread().daemon:
+            raise SystemExit  # ends this thread, without a word
+        state.count += 1
+    try:
+        yield
+    finally:
+        with state.changed:
+            state.count -= 1
+            state.changed.notify_all()
+
+
+def _wait() -> None:
+    with _state.changed:
+        _state.is_over = True
+        _state.changed.wait_for(lambda: not _state.count, LONGEST_WAIT_S)
+
+
+def _start_anew() -> None:
+    """Forget the threads of the process that this one was forked from: they are not here."""
+    global _state
+    _state = _UnderWay()
+
+
+if hasattr(os, "register_at_fork"):  # elsewhere nothing forks
+    os.register_at_fork(after_in_child=_start_anew)
+# Not `atexit`, whose functions `kb` runs before it leaves by `os._exit`: that does no harm to native code.
+with suppress(RuntimeError):  # Python is ending already
+    threading._register_atexit(_wait)  # type: ignore[attr-defined]

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from tokenizers import Tokenizer
 
 from concord.core.errors import EmbedderDown
-from concord.embed.runtime import padding_id
 from concord.text.clean import encodable
 
 # Characters that are tokenised at once: `tokenizers` takes 200 bytes for each. No token crosses the end of a
 # word, so the starts are those of the whole text.
 _STRETCH = 1 << 16
 _WORD_END = re.compile(r"\S(?=[ \n])")
+_PADDING_NAMES = ("<pad>", "[PAD]")
 _PROBE = "a"  # one plain letter: what a model adds around it, it adds around any text
 
 
@@ -109,3 +109,11 @@ def _around(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     full = tokenizer.encode(_PROBE).ids
     first = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
     return full[:first], full[first + len(bare) :]
+
+
+def padding_id(tokenizer: Tokenizer) -> int:
+    """Return the token that fills rows up, which few tokenizers name and most have."""
+    if tokenizer.padding:
+        return int(tokenizer.padding["pad_id"])
+    numbers = map(tokenizer.token_to_id, _PADDING_NAMES)
+    return next((number for number in numbers if number is not None), 0)

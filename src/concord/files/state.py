@@ -36,7 +36,6 @@ UNSETTLED_NS = 1
 # Files may claim to be of any year. Stores keep 64 bits of nanoseconds: September 1677 to April 2262.
 _EARLIEST_NS, _LATEST_NS = -(2**63), 2**63 - 1
 _GONE = (FileNotFoundError, NotADirectoryError)
-_UNFINISHED = "unfinished copy"  # the key of a mark; the value is a generation
 
 
 class Files:
@@ -185,11 +184,6 @@ def read_memo(written: str) -> Memo:
 def write_memo(memo: Memo) -> str:
     """Return a memo as a store keeps it."""
     return msgspec.json.encode(memo).decode()
-
-
-def unfinished_copy(generation: int) -> str:
-    """Return the memo of an unfinished copy of this generation: any other change would raise that number."""
-    return msgspec.json.encode({_UNFINISHED: generation}).decode()
 
 
 class Textless:

@@ -71,9 +71,10 @@ def _broken_links(tools: DoctorTools) -> int:
 
 def examine(tools: DoctorTools) -> tuple[Finding, ...]:
     """Run every check; of a store that does not open or is damaged, only those that do not rely on it."""
-    unopened = _open(tools)
-    if unopened is not None:
-        return (unopened, *_machine(tools))
+    try:
+        tools.store().catalog.snapshot()
+    except KBError as fault:
+        return (Finding("store", fault.message, fault.hint or ""), *_machine(tools))
     found = tuple(_checked("storage", tools))
     if any(finding.fault == "integrity" for finding in found):
         return (*found, *_machine(tools))
@@ -86,11 +87,11 @@ def treat(findings: Sequence[Finding], tools: DoctorTools, progress: Progress) -
     store = tools.store()
     faults = {finding.fault for finding in findings}
     store.repair(findings)
+    sources = {source.id: source for source, _ in _ghosts(store)}
     if _SPOILED & faults:
         tools.restore()
-    is_spoiled = bool(_SPOILED & faults)
-    sources = store.catalog.snapshot().sources if is_spoiled else [source for source, _ in _ghosts(store)]
-    for source in {source.id: source for source in sources if source.path}.values():
+        sources = {source.id: source for source in store.catalog.snapshot().sources if source.path}
+    for source in sources.values():
         with suppress(KBError):  # what it does not forget, or read again, is found again
             tools.sync(source)
     counts = store.catalog.count()
@@ -99,25 +100,12 @@ def treat(findings: Sequence[Finding], tools: DoctorTools, progress: Progress) -
     store.maintain(progress)
 
 
-def _open(tools: DoctorTools) -> Finding | None:
-    """Whether the store opens at all."""
-    try:
-        tools.store().catalog.snapshot()
-    except KBError as fault:
-        return Finding("store", fault.message, fault.hint or "")
-    return None
-
-
 def _checked(name: CheckName, tools: DoctorTools) -> Iterator[Finding]:
     """Run a check; an error that stops it is a finding, too."""
     try:
         yield from CHECKS[name](tools)
     except KBError as fault:
         yield Finding(name, fault.message, fault.hint or "")
-
-
-def _storage(tools: DoctorTools) -> Iterator[Finding]:
-    yield from tools.store().check()
 
 
 def _sources(tools: DoctorTools) -> Iterator[Finding]:
@@ -144,12 +132,10 @@ def _closed(source: Source, max_bytes: int) -> Iterator[str]:
         if isinstance(entry, Skipped):
             if entry.failed:
                 yield f"{entry.relative} ({entry.reason})"
-        elif _is_closed(os.path.join(entry.root, entry.relative)):
+            continue
+        path = os.path.join(entry.root, entry.relative)
+        if not os.access(path, os.R_OK) and os.path.lexists(path):  # nor was it deleted meanwhile
             yield f"{entry.relative} (permission denied)"
-
-
-def _is_closed(path: str) -> bool:
-    return not os.access(path, os.R_OK) and os.path.lexists(path)  # nor was it deleted meanwhile
 
 
 def _some(names: Sequence[str]) -> str:
@@ -165,15 +151,11 @@ def _files(tools: DoctorTools) -> Iterator[Finding]:
 
 
 def _ghosts(store: Store) -> Iterator[tuple[Source, Document]]:
-    sources = store.catalog.snapshot().sources
-    for source in sources:
+    for source in store.catalog.snapshot().sources:
         if source.path is not None:
             files = Files([source], store.catalog.sync_state)
-            yield from (
-                (source, d)
-                for d in store.catalog.documents(Select(source_id=source.id))
-                if files.is_deleted(d)
-            )
+            documents = store.catalog.documents(Select(source_id=source.id))
+            yield from ((source, document) for document in documents if files.is_deleted(document))
 
 
 def _vectors(tools: DoctorTools) -> Iterator[Finding]:
@@ -236,7 +218,7 @@ def _file(tools: DoctorTools) -> Path | None:
 
 
 CHECKS: dict[CheckName, Callable[[DoctorTools], Iterator[Finding]]] = {
-    "storage": _storage,
+    "storage": lambda tools: iter(tools.store().check()),
     "sources": _sources,
     "files": _files,
     "vectors": _vectors,

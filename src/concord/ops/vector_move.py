@@ -62,7 +62,7 @@ def move_vectors(
         )
     _change_home(store, tools.new)
     for model in store.catalog.snapshot().models:
-        if not model.is_active:
+        if embedder is None or not model.is_active:
             _refill(model.identity, store)
     done = embed_pending(store, embedder, progress)
     store.maintain(progress)
@@ -95,7 +95,12 @@ def _clear(store: Store, tools: VectorMoveTools) -> Iterator[LeftBehind]:
     left = store.outbox.left()
     missing = _missing(store, tools.new) if left else None
     for home in left:
-        why = missing or (_ANOTHERS if home.is_anothers else _why_not_cleared(home, tools))
+        why = missing or (_ANOTHERS if home.is_anothers else None)
+        if why is None:
+            try:
+                tools.clear(home)
+            except KBError as fault:  # whatever it is, the vectors have moved
+                why = fault.message
         if why:
             yield LeftBehind(home, why)
         if why in (None, _ANOTHERS):  # another store's are reported once: they may still be needed
@@ -108,11 +113,3 @@ def _missing(store: Store, new: OutsideVectors | None) -> str | None:
     if any(store.models.index(model.identity).count_pending() for model in models):
         return _UNFINISHED
     return next((finding.message for finding in (new.check_vectors() if new else ())), None)
-
-
-def _why_not_cleared(home: Home, tools: VectorMoveTools) -> str | None:
-    try:
-        tools.clear(home)
-    except KBError as fault:  # whatever it is, the vectors have moved
-        return fault.message
-    return None

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from concord.core.errors import Action, Hint, Unavailable
-from concord.embed.native import native_code
-from concord.embed.runtime import INPUTS, Session, physical_cores, runtime
+from concord.embed.runtime import INPUTS, Session, native_code, physical_cores, runtime
 from concord.text.clean import encodable
 from concord.text.tokens import pattern
 from concord.types import Reading

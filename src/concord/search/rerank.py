@@ -110,7 +110,7 @@ class CrossEncoder:
 
     def rerank(self, query: str, ranked: Sequence[Ranked], texts: Mapping[ChunkId, str]) -> list[Ranked]:
         """Return the chunks in the order of the model's and the fused score together."""
-        from concord.embed.native import native_code
+        from concord.embed.runtime import native_code
 
         known = [row.chunk_id for row in ranked if row.chunk_id in texts]
         scores: dict[ChunkId, float] = {}
@@ -152,7 +152,9 @@ class CrossEncoder:
     def _load(self) -> tuple[Tokenizer, Session]:
         from tokenizers import Tokenizer
 
-        from concord.embed.runtime import Session, find_model, padding_id, read_window
+        from concord.embed.onnx import find_model, read_window
+        from concord.embed.runtime import Session
+        from concord.embed.tokenizer import padding_id
 
         if not self._home:
             raise BadValue("rerank.model does not say where the cross-encoder is", hint=_HINT)

@@ -14,8 +14,9 @@ from msgspec import Struct
 from msgspec.structs import asdict, astuple
 
 from concord.core.batches import batched
+from concord.core.protocols import Progress
 from concord.store.changes import KEEP_CHUNK, PUT_SOURCE, PUT_SYNC_STATE, write_documents
-from concord.store.contract import TextHash
+from concord.store.contract import Store, TextHash
 from concord.store.embeddings import EMBEDDED, KNOWN, link, new_embeddings, pending_of, text_hash
 from concord.store.links import fill_links
 from concord.store.models import Model, find_model, forget_if_empty, new_model, use
@@ -163,6 +164,56 @@ def fill(
             session.run(dialect.number_after.format(table=table), {"last": last})
     if contents.home:
         session.run(dialect.watch)  # not before: nothing has changed
+
+
+def copy_into(
+    session: Session,
+    origin: Store,
+    tables: VectorTables,
+    words: WordTables,
+    dialect: Dialect,
+    progress: Progress,
+) -> None:
+    """Write all that another store holds into the tables of one that holds nothing; read it bit by bit.
+
+    Vectors come into the store itself, and mentions of titles are left to be found again.
+    """
+    snapshot, catalog, usage = origin.catalog.snapshot(), origin.catalog, origin.cache.usage()
+    documents = [*catalog.documents()]
+    ids = [document.id for document in documents]
+    accesses = [origin.journal.accesses(few) for few in batched(ids, _AT_ONCE)]
+    known = _fill_documents(
+        session,
+        Contents(
+            sources=[*snapshot.sources],
+            memos={source.id: catalog.sync_state(source.id) for source in snapshot.sources},
+            documents=documents,
+            accesses={id: access for few in accesses for id, access in few.items()},
+            feedback=origin.journal.feedback(),
+        ),
+    )
+    chunk_ids = list[ChunkId]()
+    for few in batched((chunk for id in ids for chunk in catalog.chunks(id)), _AT_ONCE):
+        _fill_chunks(session, words, few, known)
+        chunk_ids += [chunk.id for chunk in few]
+        progress("copy", ids.index(few[-1].document_id) + 1, len(ids))
+    rows = [row for id in ids for row in origin.links.outgoing(id) if row.link.kind != "mention"]
+    fill_links(session, [(row.chunk_id, row.link) for row in rows], {}, dict.fromkeys(ids, 1))
+    models = [
+        _fill_model(session, tables, it.identity, Held(it.recipe, it.was_active), is_active=it.is_active)
+        for it in snapshot.models
+    ]
+    _fill_cache(session, tables, origin.cache.entries())
+    for model in models:
+        index = origin.models.index(model.identity)
+        for at, some in enumerate(batched(chunk_ids, _AT_ONCE)):
+            _link(session, tables, model, index.fetch(some))
+            progress("moving", at * _AT_ONCE + len(some), len(chunk_ids))
+    values = (snapshot.generation, usage.hits, usage.misses)
+    numbers = ({"key": name, "value": value} for name, value in zip(_NUMBERS, values, strict=True) if value)
+    session.run_many(_SET.format(table="kb_meta"), numbers)
+    if chunk_ids:
+        session.run(dialect.number_after.format(table="kb_chunks"), {"last": max(chunk_ids)})
 
 
 def _fill_documents(session: Session, contents: Contents) -> dict[str, tuple[int, Document]]:

@@ -339,6 +339,10 @@ class Store(Protocol):
     # Returns the state of the index of the active model's vectors; None if this store builds none.
     def vector_index_state(self) -> VectorIndexState | None: ...
 
+    # Takes over all that another store holds, in one transaction, vectors into the store itself. Raises
+    # BadValue where it holds something already, StoreError where the other one changes meanwhile.
+    def copy(self, origin: Store, progress: Progress) -> None: ...
+
     # Copies what is stored now to a file, in place of an older copy that may be there. Raises UsageError if
     # this store is no file, NotFound if nothing was ever kept here, BadValue if something else is there,
     # StoreError if the store is damaged or the disk refuses: the older copy stays.

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
+from concord.core.errors import BadValue, StoreError
 from concord.store.catalog import SqlCatalog
-from concord.store.contract import Backend, Catalog, EmbeddingCache, Journal, Links, Models, Outbox
+from concord.store.contract import Backend, Catalog, EmbeddingCache, Journal, Links, Models, Outbox, Store
 from concord.store.embeddings import SqlCache
 from concord.store.links import SqlLinks
 from concord.store.models import SqlModels, SqlOutbox
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from concord.core.protocols import Progress
     from concord.core.reports import Finding, VectorIndexState
 
+_OF_USERS = ("kb_sources", "kb_models", "kb_feedback")
 _RECORD_ACCESS = """
 INSERT INTO kb_accesses (document, count, last_at)
 SELECT key, 1, :at FROM kb_documents WHERE id IN (:ids...)
@@ -47,6 +49,8 @@ class SqlStore(Backend):
 
     def __init__(self, database: Database, words: WordTables, tables: VectorTables) -> None:
         self._database = database
+        self._word_tables = words
+        self._vector_tables = tables
         self.catalog: Catalog = SqlCatalog(database, words)
         self.models: Models = SqlModels(database, tables)
         self.cache: EmbeddingCache = SqlCache(database, tables)
@@ -57,6 +61,24 @@ class SqlStore(Backend):
     @override
     def lock(self, name: str, doing: str, *, wait_s: float) -> AbstractContextManager[None]:
         return self._database.lock(name, doing, wait_s)
+
+    @override
+    def copy(self, origin: Store, progress: Progress) -> None:
+        from concord.store.contents import copy_into  # late: no search needs it
+
+        with self._database.transaction() as session:
+            if any(session.value(f"SELECT count(*) FROM {table}") for table in _OF_USERS):
+                raise BadValue(
+                    "the target holds a knowledge base of its own",
+                    hint="choose an empty store: another folder, file or database",
+                )
+            before, dialect = origin.catalog.snapshot().generation, self._database.dialect
+            copy_into(session, origin, self._vector_tables, self._word_tables, dialect, progress)
+            if origin.catalog.snapshot().generation != before:
+                raise StoreError(
+                    "something changed while it was copied; nothing of the copy was kept",
+                    hint="run the same command again",
+                )
 
     @override
     def check(self) -> list[Finding]:

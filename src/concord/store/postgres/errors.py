@@ -23,7 +23,7 @@ from concord.core.errors import (
     StoreError,
     joined,
 )
-from concord.store.sql import Explanations, explained, says
+from concord.store.sql import Explanations, Kinds, explained, says
 
 _CONNECTING = "connection failed: "  # as psycopg begins: a connection that is cut off later was let in
 _SERVER_WORDS = re.compile(r"\bFATAL:\s*([^\n]+)")  # in most languages; libpq's own errors have no such word
@@ -102,62 +102,56 @@ def _refused(error: Exception, server: str) -> KBError:
     return says(StoreError, "PostgreSQL at {place} does not allow it: {fault}", hint)(error, server)
 
 
-_EXPLANATIONS: Explanations[str] = (
-    (errors.TooManyConnections, CROWDED),
+_ALTERED_HINT = Hint(
+    Action.NOTE_EXPORT,
+    "restore them from a backup, or try {note_export}, then drop the kb_ tables and run {add} again: all but"
+    " notes is built from your files",
+)
+_AT = "PostgreSQL at {place}"
+# What is raised; the error that it becomes, what is said, and what to do. The first row that fits decides.
+_MEANINGS: tuple[tuple[Kinds, type[KBError], str, str], ...] = (
     (
         (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure),
-        says(
-            StoreBusy,
-            "another process keeps what is to be changed locked",
-            "wait for it to finish, then try again",
-        ),
+        StoreBusy,
+        "another process keeps what is to be changed locked",
+        "wait for it to finish, then try again",
     ),
-    (errors.QueryCanceled, _late),
     (
         (errors.DiskFull, errors.OutOfMemory),
-        says(
-            BackendDown,
-            "PostgreSQL at {place} has no room left: {fault}",
-            "free some space there, then run the command again",
-        ),
+        BackendDown,
+        f"{_AT} has no room left: {{fault}}",
+        "free some space there, then run the command again",
     ),
     (
         errors.ReadOnlySqlTransaction,
-        says(
-            BackendDown,
-            "PostgreSQL at {place} is read-only",
-            "write to the primary server, not to a replica",
-        ),
+        BackendDown,
+        f"{_AT} is read-only",
+        "write to the primary server, not to a replica",
     ),
-    (errors.InsufficientPrivilege, _refused),
     (
         (errors.FeatureNotSupported, errors.UndefinedFile, errors.UndefinedObject),
-        says(
-            StoreError,
-            "PostgreSQL at {place} lacks an extension, or the role does not see it: {fault}",
-            "install pgvector (0.8 or newer) and the contrib package on the server, in a schema that is on"
-            " the role's search_path and that it may use: docs/postgresql.md",
-        ),
+        StoreError,
+        f"{_AT} lacks an extension, or the role does not see it: {{fault}}",
+        "install pgvector (0.8 or newer) on the server, in a schema that is on the role's search_path and"
+        " that it may use: docs/postgresql.md",
     ),
     (
         (errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction),
-        says(
-            CorruptStore,
-            "the tables in PostgreSQL at {place} are not as they were made: {fault}",
-            Hint(
-                Action.NOTE_EXPORT,
-                "restore them from a backup, or try {note_export}, then drop the kb_ tables and run {add}"
-                " again: all but notes is built from your files",
-            ),
-        ),
+        CorruptStore,
+        f"the tables in {_AT} are not as they were made: {{fault}}",
+        _ALTERED_HINT,
     ),
     (
         (psycopg.DataError, errors.ProgramLimitExceeded, errors.InvalidRegularExpression),
-        says(
-            BadValue,
-            "a value is too large or not what PostgreSQL stores: {fault}",
-            "shorten it, or leave the file out",
-        ),
+        BadValue,
+        "a value is too large or not what PostgreSQL stores: {fault}",
+        "shorten it, or leave the file out",
     ),
+)
+_EXPLANATIONS: Explanations[str] = (
+    (errors.TooManyConnections, CROWDED),
+    (errors.QueryCanceled, _late),
+    (errors.InsufficientPrivilege, _refused),
+    *((kinds, says(kind, message, hint)) for kinds, kind, message, hint in _MEANINGS),
     ((psycopg.OperationalError, psycopg.InterfaceError), _down),
 )

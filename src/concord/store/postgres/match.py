@@ -7,9 +7,7 @@ their GIN index. What was read is kept until something changes: to count words a
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,29 +87,14 @@ class Index:
         self.chunks = chunks
         self.slope = K1 * B * chunks / max(tokens, 1)
         self.counts: dict[str, int] = {}  # token → chunks that hold it
-        self._postings: OrderedDict[str, Postings] = OrderedDict()  # the latest used last
-        self._size = 0
-        self._lock = Lock()
-
-    def known(self, tokens: Iterable[str]) -> dict[str, Postings]:
-        """Return the postings of those tokens whose postings are kept."""
-        with self._lock:
-            known = {token: self._postings[token] for token in tokens if token in self._postings}
-            for token in known:
-                self._postings.move_to_end(token)
-        return known
+        self.postings: dict[str, Postings] = {}
 
     def keep(self, read: Mapping[str, Postings]) -> None:
-        """Keep postings, and forget those that were used least lately where there are too many."""
-        with self._lock:
-            for token, postings in read.items():
-                self.counts[token] = len(postings.chunks)
-                if token not in self._postings:
-                    self._postings[token] = postings
-                    self._size += len(postings.chunks) + 1
-            while self._size > _MOST_KEPT:
-                _, forgotten = self._postings.popitem(last=False)
-                self._size -= len(forgotten.chunks) + 1
+        """Keep postings; where that would be too many, only these."""
+        self.counts |= {token: len(postings.chunks) for token, postings in read.items()}
+        both = {**self.postings, **read}
+        is_room = sum(len(postings.chunks) for postings in both.values()) < _MOST_KEPT
+        self.postings = both if is_room else dict(read)
 
     def scored(self, chunks: _Integers, times: _Floats, lengths: _Integers) -> Postings:
         """Return what a token, a phrase or a beginning adds to the scores of the chunks that hold it."""
@@ -127,8 +110,10 @@ class WordReader:
 
     def scored(self, session: PostgresSession, match: Match) -> tuple[Index, Postings]:
         """Return all chunks of a match, and what was known of the index then."""
+        match = levelled(match)
         index, postings = self._read(session, _tokens(match), None)
-        return index, _Evaluation(session, index, postings).of(match)
+        found = _Evaluation(session, index, postings).of(match)
+        return index, found or Postings(np.empty(0, np.int64), np.empty(0))
 
     def frequencies(self, session: PostgresSession, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word; its tokens side by side."""
@@ -145,7 +130,8 @@ class WordReader:
     ) -> tuple[Index, dict[str, Postings]]:
         """Return the index and the postings of tokens; those in more than `most` chunks are counted only."""
         index, terms = self._index, list(dict.fromkeys(tokens))
-        known = index.known(terms)
+        kept = index.postings
+        known = {term: kept[term] for term in terms if term in kept}
         missing = [term for term in terms if term not in known and (most is None or term not in index.counts)]
         values = {"generation": index.generation, "missing": missing, "terms": terms, "most": most or _ANY}
         rows = session.execute(_READ, values, binary=True).fetchall()
@@ -189,17 +175,16 @@ class _Evaluation:
         self._index = index
         self._postings = postings
 
-    def of(self, match: Match) -> Postings:
-        """Return all chunks of a match."""
-        return self._of(levelled(match)) or Postings(np.empty(0, np.int64), np.empty(0))
-
-    def _of(self, match: Match) -> Postings | None:
+    def of(self, match: Match) -> Postings | None:
         """Return the chunks of a part; None if it has no token, so that it asks for nothing."""
         if isinstance(match, Word | Phrase):
             return self._leaf(match)
         if isinstance(match, Without):
-            return self._without(self._of(match.keep), self._of(match.drop))
-        parts = [known for part in match.parts if (known := self._of(part)) is not None]
+            kept, dropped = self.of(match.keep), self.of(match.drop)
+            if kept is None or dropped is None:
+                return kept
+            return kept.at(~np.isin(kept.chunks, dropped.chunks))
+        parts = [known for part in match.parts if (known := self.of(part)) is not None]
         return self._joined(parts, isinstance(match, AllOf))
 
     def _joined(self, joined: Sequence[Postings], are_together: bool) -> Postings | None:
@@ -209,11 +194,6 @@ class _Evaluation:
         scores = np.concatenate([part.scores for part in joined])
         found = Postings(chunks, _summed(at, scores, len(chunks)))
         return found.at(np.bincount(at) == len(joined)) if are_together else found
-
-    def _without(self, kept: Postings | None, dropped: Postings | None) -> Postings | None:
-        if kept is None or dropped is None:
-            return kept
-        return kept.at(~np.isin(kept.chunks, dropped.chunks))
 
     def _leaf(self, leaf: Word | Phrase) -> Postings | None:
         tokens = lexemes(leaf.text)[:_LONGEST_PHRASE]
@@ -265,21 +245,13 @@ def _summed(at: _Integers, values: _Floats, size: int) -> _Floats:
 
 def _tokens(match: Match) -> Iterator[str]:
     """Yield the tokens of a match that are looked for by themselves."""
-    parts = (match,) if isinstance(match, Word | Phrase) else _leaves(match)
-    for leaf in parts:
-        tokens = lexemes(leaf.text)
-        if len(tokens) == 1 and not (isinstance(leaf, Word) and leaf.prefix):
+    if isinstance(match, Word | Phrase):
+        tokens = lexemes(match.text)
+        if len(tokens) == 1 and not (isinstance(match, Word) and match.prefix):
             yield tokens[0]
-
-
-def _leaves(match: Match) -> Iterator[Word | Phrase]:
-    waiting = [match]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Word | Phrase):
-            yield part
-        else:
-            waiting += (part.keep, part.drop) if isinstance(part, Without) else part.parts
+        return
+    for part in (match.keep, match.drop) if isinstance(match, Without) else match.parts:
+        yield from _tokens(part)
 
 
 def to_tsquery(tokens: Sequence[str], is_begun: bool = False) -> str:

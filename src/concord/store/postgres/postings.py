@@ -192,7 +192,9 @@ def _thin(session: PostgresSession, rows: Sequence[tuple[ChunkId, int, list[str]
         for token in tokens:
             places[token, block].append(place)
     if places:
-        kept = {key: _without(held, places[key]) for key, held in _find(session, places)}
+        terms, blocks = " ".join([term for term, _ in places]), [block for _, block in places]
+        held = session.connection.cursor(binary=True).execute(_FIND_POSTINGS, (terms, blocks))
+        kept = {(term, block): _without(rest, places[term, block]) for term, block, rest in held}
         session.connection.execute(_REWRITE_POSTINGS, _columns(kept))
 
 
@@ -216,14 +218,6 @@ def _columns(blocks: dict[tuple[str, int], bytes]) -> tuple[str, list[int], list
     """Return the columns of rows of postings, in the order of the table; terms as one text."""
     keys = sorted(blocks)
     return " ".join([term for term, _ in keys]), [block for _, block in keys], [blocks[key] for key in keys]
-
-
-def _find(
-    session: PostgresSession, keys: Iterable[tuple[str, int]]
-) -> Iterator[tuple[tuple[str, int], bytes]]:
-    terms, blocks = " ".join([term for term, _ in keys]), [block for _, block in keys]
-    rows = session.connection.cursor(binary=True).execute(_FIND_POSTINGS, (terms, blocks))
-    return (((term, block), postings) for term, block, postings in rows)
 
 
 def _without(postings: bytes, places: list[int]) -> bytes:

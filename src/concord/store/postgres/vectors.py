@@ -24,7 +24,7 @@ from concord.core.errors import Action, Hint, joined
 from concord.core.reports import VectorIndexState
 from concord.store.embeddings import is_intact
 from concord.store.models import Model, active_model, all_models
-from concord.store.postgres.database import DIALECT, PostgresSession
+from concord.store.postgres.database import DIALECT, PostgresSession, Rows
 from concord.store.postgres.words import SUPERSEDED, Scope, Scopes
 from concord.store.rows import condition
 from concord.store.sql import Session, VectorTables, override
@@ -144,14 +144,14 @@ class PostgresVectorTables(VectorTables):
         state = {"index": f"{table_of(model)}_hnsw"}
         ((generation, chunks, is_indexed),) = session.rows(_STATE, state)
         scope = self._scopes.of(session, filter, generation, chunks)
-        allowed, values = _allowed(scope, filter)
-        search = _Search(session, model, limit, {**values, "vector": Embedding(vector), "model": model.key})
+        search = _Search(session, model, limit, *_allowed(scope, filter))
+        search.values.update(vector=Embedding(vector), model=model.key)
         if is_indexed and (scope is None or scope.is_all_but):
             effort = ef or (EF_SEARCH if filter.is_open else MOST_EF_SEARCH)  # past what is left out
-            walked = search.walked(allowed, min(effort, MOST_EF_SEARCH))
+            walked = search.walked(min(effort, MOST_EF_SEARCH))
             if len(walked) >= limit:
                 return walked
-        return search.compared(allowed)
+        return search.compared()
 
 
 class Embedding(NamedTuple):
@@ -182,29 +182,30 @@ class _Search(NamedTuple):
     session: PostgresSession
     model: Model
     limit: int
+    allowed: str
     values: dict[str, Any]
 
-    def compared(self, allowed: str) -> list[Scored]:
+    def compared(self) -> list[Scored]:
         """Return the nearest after comparing each vector; in place of damaged ones, others."""
         wanted = self.limit
         while True:
-            statement = self._statement(allowed, _EXACT, wanted)
-            rows = self.session.execute(statement, self.values, binary=True).fetchall()
+            rows = self._rows(_EXACT, wanted).fetchall()
             intact = self._intact(rows)
             if len(intact) >= self.limit or len(rows) < wanted:
                 return intact[: self.limit]
             wanted += len(rows) - len(intact)
 
-    def walked(self, allowed: str, effort: int) -> list[Scored]:
+    def walked(self, effort: int) -> list[Scored]:
         """Return the nearest that the graph leads to, which may be fewer than there are."""
-        statement = self._statement(allowed, _WALKED, self.limit)
         with self.session.connection.pipeline():  # what it sends together is a transaction
             self.session.run(_EFFORT, {"effort": str(effort), "scanned": str(MOST_SCANNED)})
-            rows = self.session.execute(statement, self.values, binary=True)
+            rows = self._rows(_WALKED, self.limit)
         return self._intact(rows.fetchall())
 
-    def _statement(self, allowed: str, order: str, limit: int) -> str:
-        return _NEAREST.format(table=table_of(self.model), allowed=allowed, order=order, limit=limit)
+    def _rows(self, order: str, limit: int) -> Rows:
+        table = table_of(self.model)
+        statement = _NEAREST.format(table=table, allowed=self.allowed, order=order, limit=limit)
+        return self.session.execute(statement, self.values, binary=True)
 
     def _intact(self, rows: Sequence[tuple[ChunkId, float, int, bytes]]) -> list[Scored]:
         """Return those whose vectors are as they were written, nearest first, ties by id."""

@@ -46,63 +46,49 @@ class Scope:
     """The chunks that are let through, or all but some."""
 
     def __init__(self, sent: bytes | None, *, is_all_but: bool) -> None:
-        self._sent = sent or b""
-        self.is_all_but = is_all_but
-
-    @cached_property
-    def ids(self) -> Integers:
-        """The chunks that are listed."""
         import numpy as np
 
-        return np.frombuffer(self._sent, ">i8").astype(np.int64)
+        self.ids: Integers = np.frombuffer(sent or b"", ">i8").astype(np.int64)
+        self.is_all_but = is_all_but
+        self.is_everything = is_all_but and not sent
 
     @cached_property
     def array(self) -> str:
         """The chunks that are listed as an array in PostgreSQL's form."""
         return f"{{{','.join(map(str, self.ids.tolist()))}}}"
 
-    @property
-    def is_everything(self) -> bool:
-        """Whether all chunks are let through."""
-        return self.is_all_but and not self._sent
-
     def holds(self, chunks: Integers) -> Any:
         """Return of each chunk whether it is let through."""
         import numpy as np
 
-        if self.is_everything:
-            return slice(None)
-        return np.isin(chunks, self.ids, invert=self.is_all_but)
+        return slice(None) if self.is_everything else np.isin(chunks, self.ids, invert=self.is_all_but)
 
 
 class Scopes:
     """The scopes of an organisation's filters: a filter is mostly used again and again."""
 
     def __init__(self) -> None:
-        self._known: dict[Filter, tuple[int, Scope | None]] = {}
+        self._generation = -1
+        self._known: dict[Filter, Scope | None] = {}
 
     def of(self, session: PostgresSession, filter: Filter, generation: int, chunks: int) -> Scope | None:
         """Return what a filter lets through of so many chunks; None if that is too much to be listed."""
-        if filter.is_open and filter.include_superseded:
-            return Scope(None, is_all_but=True)
-        known = self._known.get(filter)
-        if known is None or known[0] != generation:
-            most = max(MOST_LISTED, int(NARROW_SHARE * chunks))
-            known = self._known[filter] = generation, _read(session, filter, most)
-            for oldest in list(self._known)[:-_MOST_REMEMBERED]:
-                self._known.pop(oldest, None)
-        return known[1]
+        if generation != self._generation or len(self._known) > _MOST_REMEMBERED:
+            self._generation, self._known = generation, {}
+        if filter not in self._known:
+            self._known[filter] = _read(session, filter, max(MOST_LISTED, int(NARROW_SHARE * chunks)))
+        return self._known[filter]
 
 
 def _read(session: PostgresSession, filter: Filter, most: int) -> Scope | None:
-    if filter.is_open:
-        _, sent = session.execute(_LIST.format(chunks=SUPERSEDED), {}, binary=True).fetchone() or (0, None)
-        return Scope(sent, is_all_but=True)
-    sql, values = condition(filter, DIALECT)
-    chunks = f"{ALLOWED.format(condition=sql)} LIMIT :most"
-    values["most"] = most + 1
+    if filter.is_open and filter.include_superseded:
+        return Scope(None, is_all_but=True)
+    chunks, values = SUPERSEDED, dict[str, Any]()
+    if not filter.is_open:
+        sql, values = condition(filter, DIALECT)
+        chunks = f"{ALLOWED.format(condition=sql)} LIMIT {most + 1:d}"
     size, sent = session.execute(_LIST.format(chunks=chunks), values, binary=True).fetchone() or (0, None)
-    return None if size > most else Scope(sent, is_all_but=False)
+    return None if size > most and not filter.is_open else Scope(sent, is_all_but=filter.is_open)
 
 
 _MORE = 8  # times as many chunks are looked at where a filter has left too few

@@ -66,7 +66,7 @@ class QdrantStore:
         self.catalog, self.words, self.cache = store.catalog, store.words, store.cache
         self.outbox, self.journal, self.lock = store.outbox, store.journal, store.lock
         self.links = store.links
-        self.repair, self.backup = store.repair, store.backup
+        self.repair, self.backup, self.copy = store.repair, store.backup, store.copy
         self.connection = Connection(url, options)
         self.collections = Collections(self.connection, options)
         self.home = f"{self.connection.url}/{self.collections.base}"
