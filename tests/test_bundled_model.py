@@ -165,7 +165,7 @@ def test_a_pack_of_another_content_is_refused(tmp_path: Path):
 def test_a_file_that_is_no_pack_is_refused(tmp_path: Path, content: bytes):
     path = tmp_path / "x.hmsemb"
     path.write_bytes(content)
-    with pytest.raises(EmbedderDown, match="not a model pack"):
+    with pytest.raises(EmbedderDown, match="cannot be read"):
         pack.read_tokenizer(path)
 
 

@@ -80,16 +80,6 @@ def test_postings_that_are_no_longer_kept_are_read_again(
     assert_alike(pair, *[MATCHES[4]] * 3)
 
 
-def test_a_frequent_token_is_counted_without_its_postings_and_found_with_them(
-    pair: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(matching, "RARE", 3)
-    for store in pair:
-        put(store, "docs/a.md", *("alpha" if n % 2 else "alpha rare" for n in range(1, 6)))
-    assert pair[1].words.frequencies(["alpha", "rare"]) == (5, {"alpha": 5, "rare": 2})
-    assert_alike(pair, AllOf((ALPHA, RARE)))
-
-
 @pytest.mark.parametrize("small", [vocabulary.SMALL, 0])
 def test_words_near_a_mistyped_one_are_shown_as_they_are_written(
     pair: tuple[Store, Store], small: int, monkeypatch: pytest.MonkeyPatch

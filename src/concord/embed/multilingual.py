@@ -12,8 +12,6 @@ tensors     how many; of each its name, kind, number of values, offset, bytes; t
 
 from __future__ import annotations
 
-import hashlib
-import mmap
 import re
 import struct
 from array import array
@@ -25,11 +23,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from concord.core.config import Paths
-from concord.core.errors import Action, EmbedderDown, Hint, MissingExtra
+from concord.core.errors import Action, Hint, MissingExtra
 from concord.core.overriding import override
 from concord.embed.bundled import BundledEmbedder, Shipped
 from concord.embed.onnx import Card
-from concord.embed.pack import Pack, Quantized
+from concord.embed.pack import Pack, Quantized, readable
 from concord.embed.prefixes import prefixes_of
 from concord.embed.tokenizer import ModelTokenizer
 from concord.types import Identity
@@ -153,13 +151,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
 
 def read_weights(path: Path, sha256: str = SHA256) -> Pack:
     """Return the weights, named as the bundled model's are, once the file is known to be the right one."""
-    try:
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-                raise EmbedderDown(f"the model {path.name} is damaged or another version", hint=_HINT)
-    except OSError as fault:
-        raise EmbedderDown(f"the model {path.name} cannot be read: {fault.strerror}", hint=_HINT) from fault
-    contents = _read(path)
+    contents = _read(path, sha256)
     hidden, layers = contents.arch["hidden"], range(contents.arch["layers"])
     floats = {
         "pos_emb": contents.floats("emb.pos").reshape(-1, hidden),
@@ -183,12 +175,9 @@ def _norm(contents: _Contents, ours: str, theirs: str) -> Iterator[tuple[str, ND
         yield ours + part, contents.floats(theirs + part)
 
 
-def _read(path: Path) -> _Contents:
-    try:
-        with path.open("rb") as file:
-            return _parsed(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
-    except (OSError, ValueError, struct.error) as fault:
-        raise EmbedderDown(f"the model {path.name} cannot be read: {fault}", hint=_HINT) from fault
+def _read(path: Path, sha256: str = "") -> _Contents:
+    with readable(path, _HINT, sha256) as data:
+        return _parsed(data)
 
 
 def _parsed(data: memoryview) -> _Contents:

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import struct
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
-from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -71,24 +72,62 @@ def pack_path() -> Path:
     return Path(spec.origin).parent / _FILE
 
 
+@contextmanager
+def readable(path: Path, hint: str, sha256: str = "") -> Iterator[memoryview]:
+    """Lend what a model's file holds, mapped, and known to be the right one if its digest is given.
+
+    What the block raises because of the contents is the file's fault.
+    """
+    try:
+        with path.open("rb") as file:
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        if sha256 and hashlib.sha256(data).hexdigest() != sha256:
+            raise EmbedderDown(f"the model {path.name} is damaged or another version", hint=hint)
+        yield data
+    except (OSError, ValueError, struct.error) as fault:
+        raise EmbedderDown(f"the model {path.name} cannot be read: {fault}", hint=hint) from fault
+
+
 def read_tokenizer(path: Path) -> bytes:
     """Return the tokenizer.json of a pack without reading its tensors."""
-    with _opened(path) as file:
-        header, _ = _read_header(file)
-        return file.read(header["tokenizer_len"])
+    with readable(path, _HINT) as data:
+        header, rest = _parsed(data)
+        return rest[: header["tokenizer_len"]].tobytes()
 
 
 def read_pack(path: Path, sha256: str = SHA256) -> Pack:
     """Read a pack, once it is known to be the one that this program was written for."""
-    with _opened(path) as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-            raise EmbedderDown(f"the bundled model {path.name} is damaged or another version", hint=_HINT)
-        file.seek(0)
-        header, start = _read_header(file)
-    tensors = dict(_tensors(path, header, start + header["tokenizer_len"]))
-    floats = {name: tensor for name, tensor in tensors.items() if not isinstance(tensor, Quantized)}
-    matrices = {name: tensor for name, tensor in tensors.items() if isinstance(tensor, Quantized)}
+    import numpy as np  # late: whoever counts tokens reads the tokenizer and no tensor
+
+    floats, matrices = {}, {}
+    with readable(path, _HINT, sha256) as data:
+        header, rest = _parsed(data)
+        at = header["tokenizer_len"]
+        for entry in header["tensors"]:
+            name, shape, end = entry["name"], entry["shape"], at + entry["len"]
+            if entry["dtype"] == "i8":
+                split = at + shape[0] * shape[1]
+                values = np.frombuffer(rest[at:split], np.int8).reshape(shape)
+                matrices[name] = Quantized(values, _floats(rest[split:end], (shape[0], -1)))
+            else:
+                floats[name] = _floats(rest[at:end], shape)
+            at = end
     return Pack(header["arch"], floats, matrices)
+
+
+def _parsed(data: memoryview) -> tuple[dict[str, Any], memoryview]:
+    """Return the header and what follows it."""
+    magic, length = _PREAMBLE.unpack_from(data)
+    if magic != _MAGIC:
+        raise ValueError("it is not a model pack")
+    start = _PREAMBLE.size
+    return json.loads(data[start : start + length].tobytes()), data[start + length :]
+
+
+def _floats(raw: memoryview, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    import numpy as np
+
+    return np.frombuffer(raw.tobytes(), "<f4").reshape(shape)
 
 
 def weights(pack: Pack, precision: Precision) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -141,42 +180,3 @@ def _int8(name: str, matrix: NDArray[np.float32], parts: int) -> Iterator[tuple[
         scales = np.maximum(np.abs(part).max(axis=0), _SMALLEST) / _SIGNED_MAX
         yield key, np.rint(part / scales).astype(np.int8)
         yield key + ".scales", scales.astype(np.float32)
-
-
-def _opened(path: Path) -> BufferedReader:
-    try:
-        return path.open("rb")
-    except OSError as fault:
-        raise EmbedderDown(f"the bundled model cannot be read: {fault.strerror}", hint=_HINT) from fault
-
-
-def _read_header(file: BufferedReader) -> tuple[dict[str, Any], int]:
-    preamble = file.read(_PREAMBLE.size)
-    if not preamble.startswith(_MAGIC) or len(preamble) < _PREAMBLE.size:
-        raise EmbedderDown(f"{Path(file.name).name} is not a model pack", hint=_HINT)
-    _, length = _PREAMBLE.unpack(preamble)
-    return json.loads(file.read(length)), _PREAMBLE.size + length
-
-
-def _tensors(
-    path: Path, header: Mapping[str, Any], offset: int
-) -> Iterator[tuple[str, Quantized | NDArray[np.float32]]]:
-    import numpy as np  # late: whoever counts tokens reads the tokenizer and no tensor
-
-    data = np.memmap(path, np.uint8, "r")
-    for entry in header["tensors"]:
-        raw, shape = data[offset : offset + entry["len"]], entry["shape"]
-        offset += entry["len"]
-        if entry["dtype"] == "i8":
-            values, scales = raw[: shape[0] * shape[1]], raw[shape[0] * shape[1] :]
-            yield (
-                entry["name"],
-                Quantized(values.view("int8").reshape(shape), _floats(scales, (shape[0], -1))),
-            )
-        else:
-            yield entry["name"], _floats(raw, shape)
-
-
-def _floats(raw: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[np.float32]:
-    copied = raw.copy()  # because tensors in a pack are not aligned
-    return copied.view("<f4").astype("float32", copy=False).reshape(shape)

@@ -7,7 +7,7 @@ their GIN index. What was read is kept until something changes: to count words a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,25 +24,16 @@ _Integers = NDArray[np.int64]
 _Floats = NDArray[np.float64]
 
 _LONGEST_PHRASE = 256  # tokens; the rest of a longer one could hardly tell two chunks apart
-RARE = 5000  # chunks: the postings of a token in no more are read along with their number
-_ANY = 2**40  # chunks: more than there are
 _MOST_KEPT = 1 << 21  # postings in memory, 16 bytes each
 
 _POSTING = [("place", "<u2"), ("counts", "u1", (len(WEIGHTS),)), ("length", "<u2")]
 
-# How much there is, then blocks of postings: of all tokens after a change, else of those that are not known.
-# A token that is too frequent to be sent is counted.
-_READ = f"""
-WITH meta AS MATERIALIZED (
-    SELECT key, value::bigint AS value FROM kb_meta WHERE key IN ('generation', 'chunks', 'tokens')),
-found AS (
-    SELECT term, block, postings, sum(octet_length(postings)) OVER (PARTITION BY term) AS size
-    FROM kb_postings WHERE term = ANY(CASE (SELECT value FROM meta WHERE key = 'generation')
-        WHEN :generation THEN :missing::text[] ELSE :terms::text[] END))
-SELECT ' ' || key, value, NULL::bytea FROM meta
-UNION ALL SELECT term, block, postings FROM found WHERE size <= :most * {POSTING_BYTES}
-UNION ALL SELECT term, max(size) / {POSTING_BYTES}, NULL FROM found WHERE size > :most * {POSTING_BYTES}
-    GROUP BY term"""
+_META = """
+SELECT key, value FROM kb_meta WHERE key IN ('generation', 'chunks', 'tokens') ORDER BY key"""
+_BLOCKS = "SELECT term, block, postings FROM kb_postings WHERE term IN (:terms...)"
+_COUNT = f"""
+SELECT term, sum(octet_length(postings))::bigint / {POSTING_BYTES} FROM kb_postings
+WHERE term IN (:terms...) GROUP BY term"""
 _BEGINNING = "SELECT block, postings FROM kb_postings WHERE term >= :start AND term < :end"
 
 # Where each token of a phrase is, moved back by its place in the phrase: a place that all of them share is an
@@ -106,56 +97,42 @@ class WordReader:
     """Reads the word index of one store."""
 
     def __init__(self) -> None:
-        self._index = Index(-1, 0, 0)
+        self._known = Index(-1, 0, 0)
 
     def scored(self, session: PostgresSession, match: Match) -> tuple[Index, Postings]:
         """Return all chunks of a match, and what was known of the index then."""
-        match = levelled(match)
-        index, postings = self._read(session, _tokens(match), None)
+        match, index = levelled(match), self._index(session)
+        terms = set(_tokens(match))
+        postings = {term: index.postings[term] for term in terms & index.postings.keys()}
+        missing = terms - postings.keys()
+        if missing:
+            blocks: dict[str, list[tuple[int, bytes]]] = {term: [] for term in missing}
+            for term, *block in session.execute(_BLOCKS, {"terms": [*missing]}, binary=True):
+                blocks[term].append((block[0], block[1]))
+            read = {term: index.scored(*_unpacked(held)) for term, held in blocks.items()}
+            index.keep(read)
+            postings |= read
         found = _Evaluation(session, index, postings).of(match)
         return index, found or Postings(np.empty(0, np.int64), np.empty(0))
 
     def frequencies(self, session: PostgresSession, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         """Return how many chunks there are, and how many hold each word; its tokens side by side."""
-        tokens = {word: lexemes(word) for word in words}
-        single = [found[0] for found in tokens.values() if len(found) == 1]
-        index, _ = self._read(session, single, RARE)
+        index, tokens = self._index(session), {word: lexemes(word) for word in words}
+        single = {found[0] for found in tokens.values() if len(found) == 1}
+        if missing := single - index.counts.keys():
+            counted = dict(session.rows(_COUNT, {"terms": [*missing]}))
+            index.counts |= {term: counted.get(term, 0) for term in missing}
         return index.chunks, {
             word: index.counts[found[0]] if len(found) == 1 else _count_phrase(session, found)
             for word, found in tokens.items()
         }
 
-    def _read(
-        self, session: PostgresSession, tokens: Iterable[str], most: int | None
-    ) -> tuple[Index, dict[str, Postings]]:
-        """Return the index and the postings of tokens; those in more than `most` chunks are counted only."""
-        index, terms = self._index, list(dict.fromkeys(tokens))
-        kept = index.postings
-        known = {term: kept[term] for term in terms if term in kept}
-        missing = [term for term in terms if term not in known and (most is None or term not in index.counts)]
-        values = {"generation": index.generation, "missing": missing, "terms": terms, "most": most or _ANY}
-        rows = session.execute(_READ, values, binary=True).fetchall()
-        meta = {key: value for key, value, _ in rows if key.startswith(" ")}
-        if meta[" generation"] != index.generation:
-            index = self._index = Index(meta[" generation"], meta[" chunks"], meta[" tokens"])
-            known, missing = {}, terms
-        read = _postings(index, [row for row in rows if not row[0].startswith(" ")], missing)
-        index.keep(read)
-        return index, {**known, **read}
-
-
-def _postings(
-    index: Index, rows: list[tuple[str, int, bytes | None]], terms: Iterable[str]
-) -> dict[str, Postings]:
-    """Return the postings in rows, and none of terms without a row; what was only counted is written down."""
-    blocks: dict[str, list[tuple[int, bytes]]] = {term: [] for term in terms}
-    for term, number, postings in rows:
-        if postings is None:
-            index.counts[term] = number
-            del blocks[term]
-        else:
-            blocks[term].append((number, postings))
-    return {term: index.scored(*_unpacked(read)) for term, read in blocks.items()}
+    def _index(self, session: PostgresSession) -> Index:
+        """Return what is known of the index, nothing after a change."""
+        chunks, generation, tokens = (value for _, value in session.rows(_META))
+        if generation != self._known.generation:
+            self._known = Index(generation, chunks, tokens)
+        return self._known
 
 
 def _unpacked(blocks: list[tuple[int, bytes]]) -> tuple[_Integers, _Floats, _Integers]:
