@@ -173,7 +173,7 @@ def test_nothing_is_kept_of_a_copy_while_which_something_changes(folder: Path, t
     fill(here, 9)
 
     def delete_one(stage: str, done: int, total: int | None) -> None:
-        if (stage, done) == ("copy", 5):
+        if stage == "copy":
             here.catalog.delete_documents(["docs/007.md"])
 
     with pytest.raises(StoreError, match="something changed") as refusal:

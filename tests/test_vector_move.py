@@ -150,15 +150,12 @@ def test_vectors_that_are_kept_elsewhere_than_the_settings_say_are_found_by_the_
         assert elsewhere.stats().index is None
 
 
-def test_a_source_that_cannot_be_removed_now_is_not_called_searchable(
+def test_a_source_that_cannot_be_removed_now_is_removed_later(
     kb: KnowledgeBase, shim: QdrantShim, run: Callable[..., str]
 ):
     shim.status = 503
-    with pytest.raises(BackendDown, match="503") as refusal:
+    with pytest.raises(BackendDown, match="503"):
         kb.remove("notes", force=True)
-    assert "nothing was removed" in (refusal.value.hint or "")
-    assert "try again" in (refusal.value.hint or "")
-    assert "searched" not in (refusal.value.hint or "")
     shim.status = None
     assert kb.remove("notes", force=True).vectors_deleted == 2
 

@@ -116,7 +116,6 @@ def read_pack(path: Path, sha256: str = SHA256) -> Pack:
 
 
 def _parsed(data: memoryview) -> tuple[dict[str, Any], memoryview]:
-    """Return the header and what follows it."""
     magic, length = _PREAMBLE.unpack_from(data)
     if magic != _MAGIC:
         raise ValueError("it is not a model pack")

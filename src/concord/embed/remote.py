@@ -142,7 +142,6 @@ class RemoteEmbedder(Embedder):
             pool.shutdown(cancel_futures=True)  # once one has failed, the others need not begin
 
     def _isolating(self, texts: Sequence[str]) -> list[Vector | Refused]:
-        """Return a vector for each text, or why it has none."""
         if len(texts) == 1:
             return [self._alone(texts[0])]
         size = max(1, len(texts) // _LESS)

@@ -25,8 +25,6 @@ from concord.types import ChunkId, Document, silent
 
 
 class _Labels(NamedTuple):
-    """What is embedded with each text of a document."""
-
     title: str
     tags: tuple[str, ...]  # only a note's
 
@@ -124,7 +122,6 @@ def _reindex_vectors(
 
 
 def _texts(catalog: Catalog, labels: Mapping[str, _Labels]) -> Iterator[tuple[ChunkId, str]]:
-    """Yield the embeddable texts of all chunks; documents may change or go meanwhile."""
     for document_id, (title, tags) in labels.items():
         for chunk in catalog.chunks(document_id):
             yield chunk.id, embeddable_text(title, chunk.heading, chunk.text, tags)

@@ -143,7 +143,6 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _files(tools: DoctorTools) -> Iterator[Finding]:
-    """Documents whose file is gone: searches leave them out, but they take room and time."""
     gone = [document.path for _, document in _ghosts(tools.store())]
     if gone:
         said = f"{len(gone):,} documents whose file is gone: {_some(gone)}"
@@ -159,7 +158,6 @@ def _ghosts(store: Store) -> Iterator[tuple[Source, Document]]:
 
 
 def _vectors(tools: DoctorTools) -> Iterator[Finding]:
-    """Chunks that meaning cannot find."""
     store = tools.store()
     identity = _active(store)
     if identity and not store.outbox.is_empty():
@@ -172,7 +170,6 @@ def _vectors(tools: DoctorTools) -> Iterator[Finding]:
 
 
 def _active(store: Store) -> Identity | None:
-    """Return the identity of the model that searches use."""
     active = store.catalog.snapshot().active
     return active.identity if active else None
 
@@ -197,7 +194,6 @@ def _provider(tools: DoctorTools) -> Iterator[Finding]:
 
 
 def _machine(tools: DoctorTools) -> Iterator[Finding]:
-    """Room on the disk."""
     file = _file(tools)
     home = file.parent if file else Path(tools.folder)
     folder = next(parent for parent in (home, *home.parents) if parent.is_dir())

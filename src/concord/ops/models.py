@@ -120,7 +120,6 @@ class Models:
         return fitting[0]
 
     def _completed(self, target: Model, force: bool, progress: Progress) -> EmbeddingReport:
-        """Embed what has no vector of the target yet."""
         wanted = target.identity
         if not self._store.models.index(wanted).count_pending():
             return EmbeddingReport()
@@ -142,7 +141,6 @@ class Models:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Keep a second process from building the same vectors."""
         with self._store.lock(_LOCK, "building the vectors of a model", wait_s=self._lock_wait_s):
             yield
 

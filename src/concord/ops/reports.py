@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -47,18 +47,14 @@ def _fields(report: Any) -> JsonObject:
     """Return what is sent of a report: `is_` is dropped from names, and exceptions are made."""
     wire: JsonObject = {}
     kind = type(report).__name__
-    for name, value in _items(report):
+    names = report.__struct_fields__ if isinstance(report, Struct) else report._fields
+    for name in names:
         key = f"{kind}.{name}"
         if key in LEFT_OUT:
             continue
         exception = EXCEPTIONS.get(key) or EXCEPTIONS.get(name)
-        wire |= exception(report) if exception else {name.removeprefix("is_"): _value(value)}
+        wire |= exception(report) if exception else {name.removeprefix("is_"): _value(getattr(report, name))}
     return wire
-
-
-def _items(report: Any) -> Iterable[tuple[str, Any]]:
-    names = report.__struct_fields__ if isinstance(report, Struct) else report._fields
-    return ((name, getattr(report, name)) for name in names)
 
 
 def _value(value: Any) -> Any:

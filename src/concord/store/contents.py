@@ -180,7 +180,7 @@ def copy_into(
     """
     snapshot, catalog, usage = origin.catalog.snapshot(), origin.catalog, origin.cache.usage()
     documents = [*catalog.documents()]
-    ids = [document.id for document in documents]
+    ids = {document.id: number for number, document in enumerate(documents, 1)}
     accesses = [origin.journal.accesses(few) for few in batched(ids, _AT_ONCE)]
     known = _fill_documents(
         session,
@@ -196,7 +196,7 @@ def copy_into(
     for few in batched((chunk for id in ids for chunk in catalog.chunks(id)), _AT_ONCE):
         _fill_chunks(session, words, few, known)
         chunk_ids += [chunk.id for chunk in few]
-        progress("copy", ids.index(few[-1].document_id) + 1, len(ids))
+        progress("copy", ids[few[-1].document_id], len(ids))
     rows = [row for id in ids for row in origin.links.outgoing(id) if row.link.kind != "mention"]
     fill_links(session, [(row.chunk_id, row.link) for row in rows], {}, dict.fromkeys(ids, 1))
     models = [

@@ -216,7 +216,6 @@ def _numbered(chunks: _Integers) -> tuple[_Integers, _Integers]:
 
 
 def _summed(at: _Integers, values: _Floats, size: int) -> _Floats:
-    """Return the sum of the values at each place."""
     return np.bincount(at, weights=values, minlength=size).astype(float, copy=False)
 
 

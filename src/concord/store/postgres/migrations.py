@@ -288,7 +288,6 @@ def _columns(session: PostgresSession, shared: SharedTables, table: str, *names:
 def _vectors(
     session: PostgresSession, shared: SharedTables, space: int, identity: str, is_outside: bool
 ) -> dict[ChunkId, Vector]:
-    """Return the vectors by which chunks were searched."""
     if is_outside:
         return {chunk: b"" for chunk, _ in session.iterate(shared.filled(_OUTSIDE), {"space": space})}
     dimension = identity_of(identity).dimension

@@ -87,7 +87,10 @@ class _Stems(dict[str, str]):
     def __missing__(self, word: str) -> str:
         if len(self) > _MOST_STEMS:
             self.clear()
-        token = self[word] = _shortened(stem(word))
+        token = stem(word)
+        if len(token.encode()) > _LONGEST_BYTES:
+            token = token[: _LONGEST_BYTES // 8] + hashlib.sha256(token.encode()).hexdigest()
+        self[word] = token
         return token
 
 
@@ -203,7 +206,6 @@ def _count(session: Session, chunks: int, tokens: int) -> None:
 
 
 def _blocks(chunks: Iterable[_Words]) -> dict[tuple[str, int], bytes]:
-    """Return the postings of chunks by token and block."""
     blocks: dict[int, dict[str, list[bytes]]] = defaultdict(lambda: defaultdict(list))
     for words in chunks:
         block = blocks[words.chunk_id // BLOCK]
@@ -221,15 +223,8 @@ def _columns(blocks: dict[tuple[str, int], bytes]) -> tuple[str, list[int], list
 
 
 def _without(postings: bytes, places: list[int]) -> bytes:
-    """Return postings without those of the chunks at some places."""
     import numpy as np  # late: only who removes something needs it
 
     rows = np.frombuffer(postings, np.uint8).reshape(-1, POSTING_BYTES)
     is_kept = ~np.isin(rows[:, :2].copy().view("<u2")[:, 0], places)
     return rows[is_kept].tobytes()
-
-
-def _shortened(token: str) -> str:
-    if len(token.encode()) <= _LONGEST_BYTES:
-        return token
-    return token[: _LONGEST_BYTES // 8] + hashlib.sha256(token.encode()).hexdigest()

@@ -98,7 +98,9 @@ class PostgresStore(SqlStore):
     @override
     def maintain(self, progress: Progress) -> None:
         with self._database.read() as session:
-            _analyze(session)
+            chunks = session.value("SELECT value FROM kb_meta WHERE key = 'chunks'")
+            if chunks > _GROWN * max(session.value(_KNOWN_SIZE), 0):
+                session.run(_ANALYZE)
         self._build_indexes()
 
     @override
@@ -120,7 +122,6 @@ class PostgresStore(SqlStore):
 
 
 def _find_faults(session: PostgresSession, tables: PostgresVectorTables) -> Iterator[Finding]:
-    """Run every check; nothing is changed."""
     if not session.value(_WORDS_IN_STEP):
         yield repairable("words", "the word index does not match the chunks", "builds it anew")
     elif not session.value(_COUNTED):
@@ -140,7 +141,6 @@ def _find_faults(session: PostgresSession, tables: PostgresVectorTables) -> Iter
 
 
 def _rebuild_words(session: Session, tables: VectorTables | None = None) -> None:
-    """Index all chunks anew."""
     assert isinstance(session, PostgresSession)
     session.run("DELETE FROM kb_postings; DELETE FROM kb_chunk_words")
     session.run(_COUNT_ANEW)
@@ -151,10 +151,3 @@ _REPAIRS: Mapping[FaultName, upkeep.Repair] = {
     "words": _rebuild_words,
     "counter": lambda session, tables: session.run(_COUNT_ANEW),
 }
-
-
-def _analyze(session: Session) -> None:
-    """Let the server look at tables that have grown a lot."""
-    chunks = session.value("SELECT value FROM kb_meta WHERE key = 'chunks'")
-    if chunks > _GROWN * max(session.value(_KNOWN_SIZE), 0):
-        session.run(_ANALYZE)

@@ -117,7 +117,6 @@ class Owner:
 
 
 def _folders(path: str) -> Iterator[str]:
-    """Yield the folders that a path lies in, each with its slash."""
     at = path.find("/")
     while at >= 0:
         yield path[: at + 1]

@@ -212,7 +212,6 @@ class QdrantStore:
         return home.url == self.home and not home.is_anothers
 
     def _sent_models(self) -> list[Identity]:
-        """Return the models of which some vectors were sent."""
         known = [model.identity for model in self.catalog.snapshot().models]
         return [identity for identity in known if self._acknowledged(identity)]
 

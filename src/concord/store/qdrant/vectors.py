@@ -123,7 +123,6 @@ class QdrantVectors:
                 raise
 
     def _upsert(self, home: Home, batch: Sequence[tuple[Chunk, Document, Vector]]) -> None:
-        """Send vectors, and note it once Qdrant has them."""
         from qdrant_client import models
 
         owner = self._outside.owner(home, self._identity)
@@ -196,11 +195,6 @@ class QdrantVectors:
         return sorted(nearest, key=lambda scored: (-scored.score, scored.chunk_id))
 
     def _retrieve(self, point_ids: Sequence[str]) -> Iterator[tuple[ChunkId, Vector]]:
-        """Yield chunks with their vectors.
-
-        Raises:
-            BackendDown: a vector is of another dimension.
-        """
         dimension = self._identity.dimension
         with self._outside.collections.asking(dimension) as (client, name):
             records = client.retrieve(name, point_ids, with_payload=False, with_vectors=True)
