@@ -13,7 +13,7 @@ from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.core.errors import BackendDown, EmbedderDown
 from concord.index.embedding import embedded_text, text_key
-from concord.ops.vector_move import VectorMove
+from concord.ops.migrate import VectorMove
 from concord.store.contract import Store
 from contract.stored import IDENTITY, unit
 from support.small_library import secluded

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from concord.index.refresh import Scope, Syncing
     from concord.ops.backfill import Backfill
     from concord.ops.doctor import Diagnosis
-    from concord.ops.migrate import Migration
+    from concord.ops.migrate import Migration, VectorMove
     from concord.ops.models import Models
-    from concord.ops.vector_move import VectorMove
     from concord.quality.measuring import Measuring
     from concord.reading.pages import Outline, Page
     from concord.search.around import DocumentLinks, Near
@@ -479,8 +478,7 @@ class KnowledgeBase:
             BadValue: that store holds something else, is this one, or would be gone with this process.
             StoreError: the copy is not the same, because something changed meanwhile.
         """
-        from concord.ops.migrate import migrate
-        from concord.ops.vector_move import VectorMoveTools, move_vectors
+        from concord.ops.migrate import VectorMoveTools, migrate, move_vectors
 
         check_lasting(to, vectors or "")
         elsewhere = self.settings.replaced(store__url=to, vectors__url="", org=org or self.org)
@@ -540,7 +538,7 @@ class KnowledgeBase:
             BadValue: nothing would be kept there, or they are in the store and are to stay there.
             BackendDown: nobody answers there; nothing has changed.
         """
-        from concord.ops.vector_move import VectorMoveTools, move_vectors
+        from concord.ops.migrate import VectorMoveTools, move_vectors
 
         check_lasting(self.settings["vectors.url"])
         tools = VectorMoveTools(self.parts.outside, self.parts.clear_vectors)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -208,12 +208,6 @@ class Collections:
             self._indexed.discard(name)
         self._index(self._names[dimension])
         return is_new
-
-    def existing(self, dimensions: Collection[int]) -> list[str]:
-        """Return which collections there are that vectors of these dimensions may be in."""
-        names = (self.base, *(f"{self.base}_{dimension}" for dimension in sorted(dimensions)))
-        with self._connection.client() as client:
-            return [name for name in names if client.collection_exists(name)]
 
     def _index(self, name: str) -> None:
         """Make the indexes that a collection lacks: somebody else made it, or was killed halfway."""

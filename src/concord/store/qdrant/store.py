@@ -142,10 +142,10 @@ class QdrantStore:
         connection = Connection(named if is_named else url, known)
         dimensions = {model.identity.dimension for model in store.catalog.snapshot().models}
         try:
-            names = Collections(connection, known).existing(dimensions)
             with connection.client() as client:
-                for name in names:
-                    client.delete(name, Owner.everything(org, home.key), wait=True)
+                for name in (collection, *(f"{collection}_{dimension}" for dimension in dimensions)):
+                    if client.collection_exists(name):
+                        client.delete(name, Owner.everything(org, home.key), wait=True)
         finally:
             connection.close()
 
