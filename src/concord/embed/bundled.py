@@ -111,14 +111,13 @@ class BundledEmbedder(Encoder):
             raise self._wrong("set embed.precision to exact; if that does not help, install onnxruntime anew")
 
     def _chosen_session(self) -> Session:
-        if self._wish == "int8" or (self._wish == "auto" and has_fast_int8()):
-            if session := self._tried_session("int8"):
+        wanted: tuple[Precision, ...] = ("int8",) if self._wish == "int8" else ("exact",)
+        if self._wish == "auto" and has_fast_int8():
+            wanted = ("int8", "exact")
+        for precision in wanted:
+            if session := self._tried_session(precision):
                 return session
-            if self._wish == "int8":
-                raise self._wrong("set embed.precision to auto or exact")
-        if session := self._tried_session("exact"):
-            return session
-        raise self._wrong("install onnxruntime anew")
+        raise self._wrong("set embed.precision to auto or exact, or install onnxruntime anew")
 
     def _tried_session(self, precision: Precision) -> Session | None:
         """Return a network that was seen to be right; None if it is not, even with weights just written.

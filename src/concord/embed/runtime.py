@@ -69,7 +69,9 @@ class Session:
         One that gives back keeps no memory of a run, which costs a few hundredths of its time.
         """
         options = _session_options(threads, is_fused=is_fused, folder=folder)
-        self._values = _values(weights or {})  # as long as the session, which does not copy them
+        arrays, make = weights or {}, runtime().OrtValue.ortvalue_from_numpy
+        # As long as the session, which does not copy them.
+        self._values = {name: make(array.copy(order="C")) for name, array in arrays.items()}
         options.add_external_initializers(list(self._values), list(self._values.values()))
         source = model if isinstance(model, bytes) else str(model)
         self._error = error
@@ -120,11 +122,6 @@ def _session_options(threads: int, *, is_fused: bool, folder: str) -> Any:
     if folder:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
     return options
-
-
-def _values(arrays: Mapping[str, Any]) -> dict[str, Any]:
-    make = runtime().OrtValue.ortvalue_from_numpy
-    return {name: make(array.copy(order="C")) for name, array in arrays.items()}
 
 
 @contextmanager

@@ -118,7 +118,6 @@ class PostgresSession(Session):
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self.before_commit: list[Callable[[], None]] = []
         self.unindexed: dict[ChunkId, None] = {}  # chunks whose words are indexed before the commit
 
     @override
@@ -164,9 +163,12 @@ class PostgresSession(Session):
             return [value for result in cursor.results() for (value,) in result.fetchall()]
 
     def finish(self) -> None:
-        """Do what is to be done before the commit."""
-        for work in self.before_commit:
-            work()
+        """Index the words of what was written, all of it together, before the commit."""
+        from concord.store.postgres.postings import index_words  # late: it is made for these sessions
+
+        chunk_ids = list(self.unindexed)
+        self.unindexed.clear()
+        index_words(self, chunk_ids)
 
     def execute(self, statement: str, values: Values, *, binary: bool = False) -> Rows:
         """Run a shared statement; several statements may be one text if they have no values."""

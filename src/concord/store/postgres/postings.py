@@ -144,8 +144,6 @@ class BlockTables(WordTables):
     @override
     def index(self, session: Session, chunk_ids: Sequence[ChunkId]) -> None:
         assert isinstance(session, PostgresSession)
-        if not session.unindexed:
-            session.before_commit.append(lambda: _index_all(session))
         session.unindexed.update(dict.fromkeys(chunk_ids))
 
     @override
@@ -155,12 +153,6 @@ class BlockTables(WordTables):
             session.unindexed.pop(chunk_id, None)
         remove_words(session, chunk_ids)
         session.run("DELETE FROM kb_chunks WHERE id IN (:chunks...)", {"chunks": list(chunk_ids)})
-
-
-def _index_all(session: PostgresSession) -> None:
-    chunk_ids = list(session.unindexed)
-    session.unindexed.clear()
-    index_words(session, chunk_ids)
 
 
 def index_words(session: PostgresSession, chunk_ids: Sequence[ChunkId]) -> None:
