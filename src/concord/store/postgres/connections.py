@@ -259,6 +259,9 @@ class Connections:
         try:
             connection.bind(limit_ms())
             yield connection
+        except psycopg.Error:  # what was prepared in a pipeline that broke off is known to one side only
+            connection.close()
+            raise
         finally:
             if len(self._idle) < KEPT_CONNECTIONS and connection.can_be_used and not self._is_closed:
                 self._idle.append(connection)
