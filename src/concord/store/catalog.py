@@ -152,7 +152,6 @@ class SqlCatalog(Changes):
 
 
 def _selected(select: Select) -> tuple[str, dict[str, Any]]:
-    """Return the condition for the documents that are selected, and its values."""
     ending = None if select.path_ending is None else f"/{select.path_ending}"
     given = {
         "d.id IN (:ids...)": ("ids", select.ids),

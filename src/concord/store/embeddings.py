@@ -333,7 +333,6 @@ def _count(session: Session, counter: str, more: int) -> int:
 
 
 def _counts(session: Session) -> dict[Identity, int]:
-    """Return the number of vectors by model."""
     counts = dict(session.rows("SELECT model, count(*) FROM kb_embeddings GROUP BY model"))
     return {model.identity: counts.get(model.key, 0) for model in all_models(session)}
 

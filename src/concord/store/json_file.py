@@ -260,7 +260,6 @@ def _decoded(data: bytes, path: str) -> Contents:
 
 
 def _contents(connection: Connection) -> Contents:
-    """Return what the tables hold."""
     contents = contents_in(connection)
     contents.cached = list(all_vectors(connection, SQLiteVectorTables()))
     vectors = {(identity, key): vector for identity, key, vector in contents.cached}

@@ -75,13 +75,11 @@ def put_right(
 
 
 def _unknown(session: Session, tables: VectorTables, model: Model) -> list[int]:
-    """Return vectors of which nothing is known."""
     rows = session.rows(f"{tables.stored(session, model)} EXCEPT {_KNOWN}", {"model": model.key})
     return [id for (id,) in rows]
 
 
 def _lost(session: Session, tables: VectorTables, model: Model) -> list[int]:
-    """Return what is known of vectors that are not there."""
     rows = session.rows(f"{_KNOWN} EXCEPT {tables.stored(session, model)}", {"model": model.key})
     return [id for (id,) in rows]
 

@@ -38,15 +38,18 @@ def normalised(vector: Vector) -> Floats:
     return unit
 
 
-def scores_of(vectors: Mapping[int, Vector], query: Floats) -> ScoredIds:
+def scores_of(ids: Ids, rows: Floats, query: Floats) -> ScoredIds:
     """Return the cosine of each of some vectors with another of length 1."""
-    return _scores(*arrays(vectors, len(query)), query)
+    ids, rows = sound(ids, rows)
+    # Not `rows @ query`: several threads for so little work wait longer for each other than they save.
+    scores = np.einsum("ij,j->i", rows, query) / np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return ids, np.minimum(scores, 1.0).astype(np.float64)
 
 
 def scan(session: Session, table: str, query: Floats) -> ScoredIds:
     """Return the cosine of each vector of a table, without keeping the vectors."""
     read = blocks(session, table, len(query), _VALUES_SCANNED)
-    parts = [_scores(ids, rows, query) for ids, rows in read]
+    parts = [scores_of(ids, rows, query) for ids, rows in read]
     parts = parts or [(np.empty(0, np.int64), np.empty(0))]
     return np.concatenate([ids for ids, _ in parts]), np.concatenate([scores for _, scores in parts])
 
@@ -90,13 +93,6 @@ def blocks(session: Session, table: str, dimension: int, values: int) -> Iterato
         is_there = np.unpackbits(np.frombuffer(validity, dtype=np.uint8), bitorder="little").astype(bool)
         numbers = np.frombuffer(vectors, dtype="<f4").reshape(-1, dimension)
         yield np.frombuffer(ids, dtype="<i8")[is_there], numbers[is_there]
-
-
-def _scores(ids: Ids, rows: Floats, query: Floats) -> ScoredIds:
-    ids, rows = sound(ids, rows)
-    # Not `rows @ query`: several threads for so little work wait longer for each other than they save.
-    scores = np.einsum("ij,j->i", rows, query) / np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    return ids, np.minimum(scores, 1.0).astype(np.float64)
 
 
 Places = NDArray[np.intp]

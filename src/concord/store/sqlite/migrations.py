@@ -27,6 +27,12 @@ VERSION = 8  # `old_schemas` leads there from any earlier one
 # nearest neighbours take 3/4 of the time, words no longer, and the file is smaller.
 PAGE_BYTES = 16384
 
+_NO_FOLDER = says(
+    BackendDown,
+    "{place} cannot be made: {fault}",
+    Hint(Action.STORE, "use another {store}, or make it yourself"),
+)
+
 
 def bring_up_to_date(location: Location, readers: Readers) -> None:
     """Make the file usable; a file that is up to date is only read."""
@@ -43,7 +49,9 @@ def make_if_missing(location: Location) -> None:
     """Make the file, and its folder, where there is none."""
     if not os.path.exists(location.path):
         forget_begun(location.path)
-        _make_folder(location)
+        folder = os.path.dirname(location.path)
+        with explained(OSError, ((OSError, _NO_FOLDER),), folder):
+            os.makedirs(folder, mode=0o700, exist_ok=True)  # what is indexed is for its owner's eyes
         _migrate(location)
 
 
@@ -66,7 +74,9 @@ def _migrate(location: Location) -> None:
                 make_empty(connection)
             else:
                 _update(connection, version)
-            _sign(connection, location)
+            connection.execute("INSERT OR IGNORE INTO kb_meta VALUES ('org', ?)", (location.org,))
+            connection.pragma("application_id", APPLICATION_ID)
+            connection.pragma("user_version", VERSION)
             connection.execute("COMMIT")
         connection.shut()
 
@@ -100,12 +110,6 @@ def _use_log(connection: Connection, location: Location) -> None:
         time.sleep(_POLL_S)
 
 
-def _sign(connection: Connection, location: Location) -> None:
-    connection.execute("INSERT OR IGNORE INTO kb_meta VALUES ('org', ?)", (location.org,))
-    connection.pragma("application_id", APPLICATION_ID)
-    connection.pragma("user_version", VERSION)
-
-
 def _checked_version(connection: Connection, location: Location) -> int:
     application_id, version = (connection.pragma(name) for name in ("application_id", "user_version"))
     if application_id == version == 0 and connection.value(_IS_EMPTY):
@@ -136,16 +140,3 @@ def _check_org(connection: Connection, location: Location) -> None:
             f"{location.path} belongs to the organisation {owner!r}, not to {location.org!r}",
             hint=Hint(Action.STORE, "give each organisation its own name, or its own {store}"),
         )
-
-
-_NO_FOLDER = says(
-    BackendDown,
-    "{place} cannot be made: {fault}",
-    Hint(Action.STORE, "use another {store}, or make it yourself"),
-)
-
-
-def _make_folder(location: Location) -> None:
-    folder = os.path.dirname(location.path)
-    with explained(OSError, ((OSError, _NO_FOLDER),), folder):
-        os.makedirs(folder, mode=0o700, exist_ok=True)  # what is indexed is for its owner's eyes

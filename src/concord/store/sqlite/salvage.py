@@ -74,7 +74,6 @@ def _read(pages: Pages) -> tuple[list[Document], list[Source]]:
 
 
 def _fits(row: list[Any], columns: tuple[Any, ...], least: int) -> bool:
-    """Whether a row begins with these columns, at least so many of them."""
     return len(row) >= least and all(map(isinstance, row, columns))
 
 
@@ -109,7 +108,6 @@ def _logged(path: str, size: int) -> Pages:
 
 
 def _rows(number: int, pages: Pages) -> Iterator[Row]:
-    """Yield the rows of a page that can be read."""
     page = pages[number]
     at = 100 if number == 1 else 0
     kind = page[at] if at < len(page) else 0
@@ -151,7 +149,6 @@ def _row(at: int, kind: int, page: bytes, pages: Pages) -> Row:
 
 
 def _columns(record: bytes) -> list[Any]:
-    """Return the values of a record."""
     end, at = _varint(record, 0)
     kinds = []
     while at < end:

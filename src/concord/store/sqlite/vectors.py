@@ -117,7 +117,7 @@ class SQLiteVectorTables(VectorTables):
         if read is None:
             ids, scores = compare.scan(session, table_of(model.key), query)
         else:
-            ids, scores = compare.scores_of(read, query)
+            ids, scores = compare.scores_of(*compare.arrays(read, len(query)), query)
         nearest: list[Scored] = []
         for group in compare.best_first(ids, scores, _AT_FIRST * limit):
             users = _users(session, group, among)
@@ -189,7 +189,6 @@ def _intact(
 
 
 def _allowed(session: Session, model: Model, among: _Condition | None) -> Iterator[int]:
-    """Yield the vectors of the chunks that a filter lets through."""
     sql, values = among or ("", {})
     statement = _ALLOWED.format(condition=sql) if among else _IN_USE
     return (id for (id,) in session.iterate(statement, {**values, "model": model.key}))

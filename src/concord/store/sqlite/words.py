@@ -125,7 +125,6 @@ class SQLiteWordTables(WordTables):
 
 
 def _statement(session: Session, filter: Filter, values: dict[str, Any]) -> str:
-    """Return the statement for a filter, and add the values that it names."""
     if filter.is_open:
         is_everything = filter.include_superseded or not session.value(HAS_SUPERSEDED)
         return _EVERYTHING if is_everything else _CURRENT
