@@ -180,12 +180,13 @@ def test_a_source_of_one_file_is_followed_through_renames(watching: Watching, tm
 def test_what_a_sync_writes_itself_is_no_news(tmp_path: Path):
     docs, own = tmp_path / "docs", tmp_path / "docs" / "store"
     write(own / "default.log", "before")
+    write(docs / ".git" / "HEAD", "before")
     source = Source("docs", "docs", str(docs), "directory", "docs")
     stop = threading.Event()
     changes = watch._changes([source], [str(own)], stop)
     assert next(changes) == set()  # from here on notices come
     write(own / "default.log", "written by a sync", days_old=0)
-    write(docs / ".git" / "index.lock", "", days_old=0)
+    write(docs / ".git" / "HEAD", "after a commit", days_old=0)
     write(docs / "store.db-wal", "", days_old=0)
     write(docs / "a.md", "# A\n\nfirst\n", days_old=0)
     news = next(changed for changed in changes if changed)
