@@ -215,7 +215,7 @@ class Engine:
                 return {}  # the client knows why it is asked for: it may be a slip, or a new user
             if isinstance(args, Search) and args.deadline_ms is None and args.mode != "fts5":
                 self._bases.wait_while_warming(knowledge.org)
-            with self._bases.counted(), self._reading if operation.effect == "read" else nullcontext():
+            with self._reading if operation.effect == "read" else nullcontext():
                 return {"result": run(knowledge, args, progress)}
         except Cancelled:
             raise

@@ -15,9 +15,9 @@ import os
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from contextvars import copy_context
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -40,9 +40,8 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-# The model is loaded once no call came for so long: a client's first search comes at once or much later.
-QUIET_S = 0.3
-BUSY_S = 5.0  # then it is loaded even if calls keep coming
+FIRST_S = 0.3  # before the model is loaded: a client's first search comes at once or much later
+LOAD_S = 5.0  # how long a search may wait for a model that is being loaded
 LOADING_S = 0.5  # how long a server that ends waits for a model that is being loaded
 SET_ROOTS = "set mcp.roots (KB_MCP_ROOTS) to the folders that may be indexed, or let a person add it with kb"
 AT_ONCE = 8  # calls worked on at once: more threads than that only wait for each other
@@ -132,9 +131,8 @@ class ServerState(Struct):
         has_begun = False
         try:
             async with asyncio.timeout(limit_s), self.places:
-                with self.bases.counted():
-                    has_begun = True
-                    return await _threaded(work)
+                has_begun = True
+                return await _threaded(work)
         except TimeoutError as fault:
             hint = late if has_begun and late else "try again in a moment, or ask for less"
             raise DeadlinePassed(f"no answer within {limit_s:g} seconds", hint=hint) from fault
@@ -168,7 +166,6 @@ class Bases:
         self._opened: dict[str, KnowledgeBase] = {}
         self._warming: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
-        self._working = self._begun = 0  # calls that are worked on, and all that ever were
         self._ended = threading.Event()
 
     def of(self, org: str) -> KnowledgeBase:
@@ -178,19 +175,8 @@ class Bases:
                 self._opened[org] = KnowledgeBase(self.settings, org=org)
             return self._opened[org]
 
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Count a call while it is worked on."""
-        with self._lock:
-            self._working, self._begun = self._working + 1, self._begun + 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._working -= 1
-
     def warm_in_background(self, org: str, *, again: bool = False) -> None:
-        """Begin to load the model, once, when no call is being worked on; nobody waits for it.
+        """Begin to load the model, once and soon; nobody waits for it.
 
         With `again`, also if that was done before: another process may have switched to another model since.
         """
@@ -202,7 +188,7 @@ class Bases:
     def wait_while_warming(self, org: str) -> None:
         """Wait for a model that is being loaded, so that the time a search may take begins after it."""
         if thread := self._warming.get(org):
-            thread.join(BUSY_S)
+            thread.join(LOAD_S)
 
     def close(self) -> None:
         """Close what was opened, but for a model that is being loaded: that cannot be stopped, only left."""
@@ -220,17 +206,10 @@ class Bases:
         try:
             knowledge = self.of(org)
             _ = knowledge.generation
-            self._wait_for_quiet()
-            if not self._ended.is_set():
+            if not self._ended.wait(FIRST_S):
                 knowledge.warm()
         except KBError as fault:  # each search says it as well, in `degraded`
             log.warning("the model cannot be loaded: %s", fault.message)
-
-    def _wait_for_quiet(self) -> None:
-        for _ in range(int(BUSY_S / QUIET_S)):
-            begun = self._begun
-            if self._ended.wait(QUIET_S) or not (self._working or self._begun > begun):
-                return
 
 
 class Root(NamedTuple):
