@@ -190,7 +190,7 @@ class KnowledgeTool(Tool):
         asked = checked(row.name, row.operation.arguments, row.names, given)
         if row.quick is not None:
             quick = row.quick
-            return await state.in_thread(lambda: quick(state, kb, asked), row.limit_s, row.late)
+            return await state.in_thread(lambda: quick(state, kb, asked), row.limit_s)
         assert row.long is not None
         long = row.long
         job = state.jobs.start_or_join(await state.in_thread(lambda: long(state, kb, asked), row.limit_s))

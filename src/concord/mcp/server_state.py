@@ -119,22 +119,20 @@ class ServerState(Struct):
         """Return the knowledge base of an organisation; None is our own."""
         return self.bases.of(self.name_of(org))
 
-    async def in_thread(self, work: Callable[[], T], limit_s: float, late: str = "") -> T:
+    async def in_thread(self, work: Callable[[], T], limit_s: float) -> T:
         """Do blocking work in a thread of its own, and wait for it no longer than `limit_s`.
 
         The thread is a daemon: work that hangs delays neither other calls nor the server's end. It goes on
-        after the limit, so `late` tells the caller what becomes of work that writes something.
+        after the limit; a note that is sent again meanwhile is kept once.
 
         Raises:
             DeadlinePassed: it took too long, or all places were taken for too long.
         """
-        has_begun = False
         try:
             async with asyncio.timeout(limit_s), self.places:
-                has_begun = True
                 return await _threaded(work)
         except TimeoutError as fault:
-            hint = late if has_begun and late else "try again in a moment, or ask for less"
+            hint = "try again in a moment, or ask for less"
             raise DeadlinePassed(f"no answer within {limit_s:g} seconds", hint=hint) from fault
 
     def close(self) -> None:

@@ -156,7 +156,6 @@ class Row(NamedTuple):
     limit_s: float = OTHER_S
     defaults: Mapping[str, Any] = {}  # of arguments, where they are not the operation's own
     is_repeatable: bool = True  # done twice, it changes nothing the second time
-    late: str = ""  # what the caller is told of a tool that writes and takes longer than a call may
 
     @property
     def annotations(self) -> ToolAnnotations:
@@ -280,7 +279,5 @@ TOOLS: tuple[Row, ...] = (
         NOTE,
         quick=tools.note,
         is_repeatable=False,
-        late="the note is kept as soon as the store lets it be; sent again, it tells its document_id "
-        "and is kept once",
     ),
 )
