@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,7 +29,8 @@ _RAPIDOCR = {
 }
 LEAST_CONFIDENCE = 0.5  # of a line: below it, it is a pattern more often than words
 _MOST_LANGUAGES = 4  # tesseract takes as much longer as it has languages to try
-_LINE, _WORD = 4, 5  # levels of tesseract's table
+_LINE, _WORD = 4, 5  # levels of tesseract's table, whose columns are:
+_LEFT, _TOP, _WIDTH, _HEIGHT, _CONFIDENCE, _TEXT = range(6, 12)
 
 Box = tuple[int, int, int, int]  # left, top, right, bottom, in pixels
 
@@ -48,43 +49,53 @@ def engine(wish: str) -> str | None:
     return next((name for name, is_there in installed.items() if is_there and wish in ("auto", name)), None)
 
 
-class RapidOcrExtractor(Extractor):
-    """Reads pictures with the networks that the package rapidocr brings."""
+class _PictureExtractor(Extractor):
+    """Reads pictures that are large enough for words, line by line."""
 
     def cpu_s(self, data: bytes) -> int:
         """Return how much processor time a picture may take."""
         return PAGE_CPU_S
+
+    @override
+    def extract(self, data: bytes, name: str) -> Extracted:
+        """Return the lines of a picture as a text, with how sure they are and where they stand."""
+        lines = self.lines(data) if data else ()
+        kept = [line for line in lines if line.text.strip() and line.confidence >= LEAST_CONFIDENCE]
+        letters = sum(len(line.text) for line in kept)
+        confidence = sum(line.confidence * len(line.text) for line in kept) / (letters or 1)
+        boxes = [[line.text, *line.box] for line in kept]
+        text = clean("\n".join(line.text for line in kept))
+        return Extracted(text, "image", details={"confidence": round(confidence, 3), "boxes": boxes})
+
+    def lines(self, data: bytes) -> Iterator[Line]:
+        raise NotImplementedError
+
+
+class RapidOcrExtractor(_PictureExtractor):
+    """Reads pictures with the networks that the package rapidocr brings."""
 
     def __init__(self) -> None:  # before the worker limits its memory to that of a picture
         is_there = find_spec("rapidocr") is not None
         self._engine: Any = import_module("rapidocr").RapidOCR(params=_RAPIDOCR) if is_there else None
 
     @override
-    def extract(self, data: bytes, name: str) -> Extracted:
-        if not data:
-            return Extracted("", "image")
+    def lines(self, data: bytes) -> Iterator[Line]:
         try:
             with import_module("PIL.Image").open(BytesIO(data)) as picture:
                 size = max(picture.size)
         except OSError as fault:
             raise Damaged("is not a readable picture", hint="open it in a viewer, or save it anew") from fault
-        return _extracted(self._lines(data)) if size >= LEAST_PIXELS else Extracted("", "image")
-
-    def _lines(self, data: bytes) -> Iterator[Line]:
+        if size < LEAST_PIXELS:
+            return
         seen = self._engine(data)
-        for text, confidence, corners in zip(
-            seen.txts or (), seen.scores or (), _listed(seen.boxes), strict=False
-        ):
+        boxes: Any = () if seen.boxes is None else seen.boxes
+        for text, confidence, corners in zip(seen.txts or (), seen.scores or (), boxes, strict=False):
             across, down = [int(x) for x, _ in corners], [int(y) for _, y in corners]
             yield Line(text, float(confidence), (min(across), min(down), max(across), max(down)))
 
 
-class TesseractExtractor(Extractor):
+class TesseractExtractor(_PictureExtractor):
     """Reads pictures with the program tesseract, in the languages that are installed with it."""
-
-    def cpu_s(self, data: bytes) -> int:
-        """Return how much processor time a picture may take."""
-        return PAGE_CPU_S
 
     @cached_property
     def _languages(self) -> str:
@@ -92,42 +103,21 @@ class TesseractExtractor(Extractor):
         return "+".join([name for name in names if name not in ("", "osd")][:_MOST_LANGUAGES])
 
     @override
-    def extract(self, data: bytes, name: str) -> Extracted:
-        if not data:
-            return Extracted("", "image")
-        table = _ran("stdin", "stdout", "-l", self._languages or "eng", "tsv", given=data).decode(
-            "utf-8", "replace"
-        )
-        rows = [row for line in table.split("\n")[1:] if len(row := line.split("\t")) > _LAST]
+    def lines(self, data: bytes) -> Iterator[Line]:
+        table = _ran("stdin", "stdout", "-l", self._languages or "eng", "tsv", given=data)
+        rows = [line.split("\t") for line in table.decode("utf-8", "replace").split("\n")[1:] if "\t" in line]
         if not rows or max(int(rows[0][_WIDTH]), int(rows[0][_HEIGHT])) < LEAST_PIXELS:
-            return Extracted("", "image")
-        return _extracted(_lines_of(rows))
-
-
-_LEFT, _TOP, _WIDTH, _HEIGHT, _CONFIDENCE, _LAST = (
-    6,
-    7,
-    8,
-    9,
-    10,
-    11,
-)  # columns of its table; the last is the text
-
-
-def _lines_of(rows: Iterable[Sequence[str]]) -> Iterator[Line]:
-    """Yield tesseract's words, those of a line together."""
-    lines: defaultdict[tuple[str, ...], list[Sequence[str]]] = defaultdict(list)
-    for row in rows:
-        if int(row[0]) == _WORD and row[_LAST].strip():
-            lines[tuple(row[1 : _LINE + 1])].append(row)
-    for words in lines.values():
-        left, top = (min(int(word[at]) for word in words) for at in (_LEFT, _TOP))
-        right, bottom = (
-            max(int(word[at]) + int(word[long]) for word in words)
-            for at, long in ((_LEFT, _WIDTH), (_TOP, _HEIGHT))
-        )
-        confidence = sum(float(word[_CONFIDENCE]) for word in words) / len(words) / 100
-        yield Line(" ".join(word[_LAST] for word in words), confidence, (left, top, right, bottom))
+            return
+        words: defaultdict[tuple[str, ...], list[Sequence[str]]] = defaultdict(list)  # by their line
+        for row in rows:
+            if int(row[0]) == _WORD and row[_TEXT].strip():
+                words[tuple(row[1 : _LINE + 1])].append(row)
+        for line in words.values():
+            left, top = (min(int(word[at]) for word in line) for at in (_LEFT, _TOP))
+            right = max(int(word[_LEFT]) + int(word[_WIDTH]) for word in line)
+            bottom = max(int(word[_TOP]) + int(word[_HEIGHT]) for word in line)
+            confidence = sum(float(word[_CONFIDENCE]) for word in line) / len(line) / 100
+            yield Line(" ".join(word[_TEXT] for word in line), confidence, (left, top, right, bottom))
 
 
 def _ran(*arguments: str, given: bytes = b"") -> bytes:
@@ -138,17 +128,3 @@ def _ran(*arguments: str, given: bytes = b"") -> bytes:
     if done.returncode:
         raise Damaged("is not a readable picture", hint="open it in a viewer, or save it anew")
     return done.stdout
-
-
-def _listed(boxes: Any) -> Sequence[Any]:
-    return () if boxes is None else boxes
-
-
-def _extracted(lines: Iterable[Line]) -> Extracted:
-    """Return lines as a text, with how sure they are and where they stand."""
-    kept = [line for line in lines if line.text.strip() and line.confidence >= LEAST_CONFIDENCE]
-    letters = sum(len(line.text) for line in kept)
-    confidence = sum(line.confidence * len(line.text) for line in kept) / letters if letters else 0.0
-    boxes = [[line.text, *line.box] for line in kept]
-    text = clean("\n".join(line.text for line in kept))
-    return Extracted(text, "image", details={"confidence": round(confidence, 3), "boxes": boxes})

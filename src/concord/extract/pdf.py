@@ -8,6 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from itertools import dropwhile, takewhile
 from typing import Any, NamedTuple
 
 import pypdfium2
@@ -17,7 +18,7 @@ from concord.core.errors import Damaged, Encrypted, NotIndexable, TooLarge
 from concord.core.overriding import override
 from concord.core.protocols import Area, Extractor
 from concord.extract.decode import with_plain_newlines
-from concord.extract.pdf_headings import find_headings
+from concord.extract.pdf_headings import find_headings, sized_lines
 from concord.extract.pdf_tables import named_rows
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean_pages
@@ -38,7 +39,7 @@ _TINT = (0.80, 0.93, 0.90)  # of red, green and blue behind a passage
 # What programs write for a title when nobody gave one.
 _NO_TITLE = re.compile(r"^\W*(untitled|unknown|anonymous|title|document\d*)\W*$|\.\w{2,4}$", re.IGNORECASE)
 _WORD_PREFIX = re.compile(r"^Microsoft (Word|PowerPoint) - ", re.IGNORECASE)
-_TITLE_CHARACTERS = 2_000  # of the first page, where the title is looked for by its size
+_TITLE_LINES = 40  # of the first page, where the title is looked for by its size
 _TITLE_SCALE = 1.2  # how much larger than the body it must be
 
 
@@ -156,13 +157,9 @@ def _pages(document: Any) -> list[_Page]:
     count = len(document)
     if count > MAX_PAGES:
         raise TooLarge(f"has {count} pages; {MAX_PAGES} are the limit", hint="split it into parts")
-    pages: list[_Page] = []
-    characters = 0
-    for index in range(count):
-        pages.append(_page(document, index))
-        characters += len(pages[-1].text)
-        if characters > MAX_CHARACTERS:
-            raise TooLarge(f"holds more than {MAX_CHARACTERS} characters", hint="split it into parts")
+    pages = [_page(document, index) for index in range(count)]
+    if sum(len(page.text) for page in pages) > MAX_CHARACTERS:
+        raise TooLarge(f"holds more than {MAX_CHARACTERS} characters", hint="split it into parts")
     return pages
 
 
@@ -205,27 +202,14 @@ def _title(document: Any) -> str | None:
     given = _WORD_PREFIX.sub("", _metadata(document, "Title"))
     if any(map(str.isalpha, given)) and not _NO_TITLE.search(given):
         return given[:MAX_TITLE]
-    try:
-        with closing(document.get_page(0)) as page, closing(page.get_textpage()) as text_page:
-            count = min(text_page.count_chars(), _TITLE_CHARACTERS)
-            letters = [chr(raw.FPDFText_GetUnicode(text_page, i)) for i in range(count)]
-            sizes = [round(raw.FPDFText_GetFontSize(text_page, i), 1) for i in range(count)]
-    except (pypdfium2.PdfiumError, ValueError):
+    # The first lines of the largest letters of the first page, if they stand out from the rest.
+    lines = [*sized_lines(document, 0)][:_TITLE_LINES]
+    letters: Counter[float] = Counter()
+    for size, words in lines:
+        letters[size] += len(words)
+    largest = max(letters, default=0)
+    if not lines or largest < letters.most_common(1)[0][0] * _TITLE_SCALE:
         return None
-    return _largest(letters, sizes)
-
-
-def _largest(letters: Sequence[str], sizes: Sequence[float]) -> str | None:
-    """Return the first run of the largest letters of a page, if they stand out from the rest."""
-    seen = Counter(size for letter, size in zip(letters, sizes, strict=True) if not letter.isspace())
-    if not seen or max(seen) < seen.most_common(1)[0][0] * _TITLE_SCALE:
-        return None
-    largest = max(seen)
-    run: list[str] = []
-    for letter, size in zip(letters, sizes, strict=True):
-        if size == largest or (run and letter.isspace()):
-            run.append(letter)
-        elif run:
-            break
-    title = " ".join("".join(run).split())
+    run = takewhile(lambda line: line[0] == largest, dropwhile(lambda line: line[0] < largest, lines))
+    title = " ".join(words for _, words in run)
     return title if 3 <= len(title) <= MAX_TITLE and any(map(str.isalpha, title)) else None

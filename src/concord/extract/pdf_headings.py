@@ -49,16 +49,13 @@ def _found(named: Sequence[_Named], text: str, starts: Sequence[int]) -> list[Pl
     ends = [*starts[1:], len(text)]
     at = 0
     for page, level, words in named:
-        if page < len(starts) and (line := _line_of(words).search(text, max(at, starts[page]), ends[page])):
+        # On its line, or its lines; the outline may leave its number out.
+        spaced = r"\s+".join(_ANY_QUOTE.sub(_QUOTES, re.escape(word)) for word in words.split())
+        form = re.compile(rf"^{_NUMBER}{spaced}[ \t]*(?:\n|\Z)", re.MULTILINE | re.IGNORECASE)
+        if page < len(starts) and (line := form.search(text, max(at, starts[page]), ends[page])):
             found.append(PlainHeading(line.start(), line.end(), level, words))
             at = line.end()
     return found
-
-
-def _line_of(words: str) -> re.Pattern[str]:
-    """Return what matches a heading on its line, or its lines: the outline may leave its number out."""
-    spaced = r"\s+".join(_ANY_QUOTE.sub(_QUOTES, re.escape(word)) for word in words.split())
-    return re.compile(rf"^{_NUMBER}{spaced}[ \t]*(?:\n|\Z)", re.MULTILINE | re.IGNORECASE)
 
 
 def _outline(document: Any) -> list[_Named]:
@@ -83,16 +80,16 @@ def _is_heading(words: str) -> bool:
 def _large_lines(document: Any) -> list[_Named]:
     """Return the lines in larger letters than most; a size that occurs once is left out: the title's."""
     pages = min(len(document), MOST_PAGES_BY_SIZE)
-    lines = [(page, *line) for page in range(pages) for line in _lines(document, page)]
+    lines = [(page, *line) for page in range(pages) for line in sized_lines(document, page)]
     letters: Counter[float] = Counter()
     for _, size, words in lines:
         letters[size] += len(words)
     if not lines:
         return []
     least = letters.most_common(1)[0][0] * _LARGER
-    runs = [
-        _Named(page, 0, " ".join(words for _, _, words in run))._replace(level=round(size * 10))
-        for (page, size), run in _runs(lines)
+    runs = [  # lines of one size that follow each other on a page: a long heading takes several
+        _Named(page, round(size * 10), " ".join(words for _, _, words in run))
+        for (page, size), run in groupby(lines, key=lambda line: line[:2])
         if size >= least
     ]
     often = Counter(heading.level for heading in runs if _is_heading(heading.words))
@@ -104,15 +101,7 @@ def _large_lines(document: Any) -> list[_Named]:
     return [heading._replace(level=levels[heading.level]) for heading in kept]
 
 
-def _runs(
-    lines: Sequence[tuple[int, float, str]],
-) -> Iterator[tuple[tuple[int, float], list[tuple[int, float, str]]]]:
-    """Yield lines of one size that follow each other on a page: a long heading takes several."""
-    for key, run in groupby(lines, key=lambda line: line[:2]):
-        yield key, list(run)
-
-
-def _lines(document: Any, page: int) -> Iterator[tuple[float, str]]:
+def sized_lines(document: Any, page: int) -> Iterator[tuple[float, str]]:
     """Yield the lines of a page, each with the size of its letters if they are of one size."""
     try:
         with closing(document.get_page(page)) as opened, closing(opened.get_textpage()) as text_page:

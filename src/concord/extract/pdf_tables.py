@@ -109,7 +109,11 @@ def _below(names: Row, rows: Sequence[Row]) -> list[dict[int, Cell]]:
         placed = _placed(row, columns)
         if placed is None or len(placed) < 2:
             break
-        columns = [_wider(column, placed.get(n, column)) for n, column in enumerate(columns)]
+        cells = [placed.get(n, column) for n, column in enumerate(columns)]
+        columns = [
+            at._replace(left=min(at.left, cell.left), right=max(at.right, cell.right))
+            for at, cell in zip(columns, cells, strict=True)
+        ]
         if any(left.right >= right.left for left, right in pairwise(columns)):
             break
         below.append(placed)
@@ -125,10 +129,6 @@ def _placed(row: Row, columns: Row) -> dict[int, Cell] | None:
             return None
         placed[over[0]] = cell
     return placed
-
-
-def _wider(column: Cell, cell: Cell) -> Cell:
-    return column._replace(left=min(column.left, cell.left), right=max(column.right, cell.right))
 
 
 def _names_numbers(names: Row, below: Sequence[dict[int, Cell]]) -> bool:
