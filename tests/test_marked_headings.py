@@ -7,13 +7,13 @@ from time import process_time
 
 import pytest
 
-from concord.text.plain import marked_headings, read_plain
+from concord.text.plain import headings_of, read_plain
 from support.recorders import write
 from support.small_library import opened
 
 
 def headings(text: str, markup: str) -> list[tuple[int, str]]:
-    return [(one.level, one.words) for one in marked_headings(text, markup)]
+    return [(one.level, one.words) for one in headings_of(text, markup)]
 
 
 @pytest.mark.parametrize(

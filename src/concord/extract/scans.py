@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -63,14 +62,22 @@ class ScanReader:
             extracted = self._files.begin(data, name, seen=texts).result()
         if not extracted.text.strip():
             raise NotIndexable(NOTHING_SEEN)
-        return replace(extracted, details={**extracted.details, "ocr": self._details(pages)})
+        told = {number: seen for number, seen in pages.items() if seen.text}
+        letters = sum(len(seen.text) for seen in told.values())
+        confidence = sum(seen.confidence * len(seen.text) for seen in told.values()) / (letters or 1)
+        how = {"engine": self._engine, "confidence": round(confidence, 3), "pages": [*told]}
+        return replace(extracted, details={**extracted.details, "ocr": how})
 
     def seen(self, picture: bytes) -> Seen:
         """Return what is read in a picture, now or at an earlier time."""
         path = self._path(picture)
         if (kept := _kept(path)) is not None:
             return kept
-        seen = self._looked(picture)
+        try:
+            extracted = self._sandbox.extract(self._engine, picture, "picture")
+            seen = Seen(extracted.text, extracted.details["confidence"], extracted.details["boxes"])
+        except NotIndexable:  # no words
+            seen = Seen()
         with suppress(OSError):  # read-only or full: it is read again the next time
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             replace_file(path, msgspec.json.encode(seen), mode=0o600, wait=False)
@@ -99,13 +106,6 @@ class ScanReader:
     def _path(self, picture: bytes) -> Path:
         return self._folder / f"{hashlib.sha256(picture).hexdigest()}-{self._engine}.json"
 
-    def _looked(self, picture: bytes) -> Seen:
-        try:
-            extracted = self._sandbox.extract(self._engine, picture, "picture")
-        except NotIndexable:  # no words
-            return Seen()
-        return Seen(extracted.text, extracted.details["confidence"], extracted.details["boxes"])
-
     def _scanned(self, data: bytes, name: str, progress: Progress) -> Iterator[tuple[int, Seen]]:
         """Read the pages without text; one that cannot be drawn or read is as if it showed none."""
         pages = self._without_text(data, name)
@@ -131,12 +131,6 @@ class ScanReader:
         ends = [*known.page_starts[1:], len(known.text)]
         texts = (known.text[start:end] for start, end in zip(known.page_starts, ends, strict=True))
         return [number for number, text in enumerate(texts, 1) if not text.strip()]
-
-    def _details(self, pages: dict[int, Seen]) -> dict[str, Any]:
-        told = {number: seen for number, seen in pages.items() if seen.text}
-        letters = sum(len(seen.text) for seen in told.values())
-        confidence = sum(seen.confidence * len(seen.text) for seen in told.values()) / (letters or 1)
-        return {"engine": self._engine, "confidence": round(confidence, 3), "pages": [*told]}
 
 
 def _kept(path: Path) -> Seen | None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from operator import attrgetter
 from typing import Literal
 
@@ -96,7 +97,7 @@ class _Chunker:
 
     def ranges(self) -> Iterator[tuple[Heading, Range]]:
         """Yield what becomes a chunk, with its heading."""
-        for run in self.runs(self.sections()):
+        for run in self.runs(self.extracted.sections or read_records(self.extracted.text)):
             for group in self.groups(run):
                 for reach in self.cut(group):
                     yield self.heading_of(group, reach), reach
@@ -104,9 +105,6 @@ class _Chunker:
     def length(self, first: Section, last: Section | None = None) -> int:
         """Return the tokens of a section, or of all from one to another."""
         return self.tokens.between(first.start, (last or first).end)
-
-    def sections(self) -> list[Section]:
-        return self.extracted.sections or read_records(self.extracted.text)
 
     def runs(self, sections: list[Section]) -> list[list[Section]]:
         """Return runs of sections within which neighbours may be joined; long front matter is a run of one.
@@ -138,7 +136,10 @@ class _Chunker:
         length = 0
         for section in sections:
             own = self.length(section)
-            related = across_headings or not group or _are_related(group[-1].heading, section.heading)
+            before = group[-1].heading if group else ()
+            # Under one top-level heading, or the first before any heading.
+            is_near = before[:1] == section.heading[:1] and _are_of_one_thing(before, section.heading)
+            related = across_headings or not before or is_near
             if group and not (related and length + own <= self.size.target):
                 heads = _heads(group, section) if self.is_code or self.is_json else []
                 if rest := group[: len(group) - len(heads)]:
@@ -163,9 +164,10 @@ class _Chunker:
         return kept
 
     def are_joined(self, before: list[Section], group: list[Section], scrap: list[Section]) -> bool:
+        first, second = before[-1].heading, group[0].heading
         is_scrap = self.length(scrap[0], scrap[-1]) < self.size.target // _SCRAP
         fits = self.length(before[0], group[-1]) <= self.size.maximum
-        return is_scrap and fits and _are_chapters(before[-1].heading, group[0].heading)
+        return is_scrap and fits and first[:1] != second[:1] and _are_of_one_thing(first, second)
 
     def heading_of(self, group: Sequence[Section], reach: Range) -> Heading:
         """Return the heading of a range: what the headings of its sections share.
@@ -201,16 +203,6 @@ def _names_above(text: str, section: Section, start: int, end: int) -> Heading:
     return (names_line(names),) if names else ()
 
 
-def _are_related(before: Heading, heading: Heading) -> bool:
-    """Whether two neighbours stand under one top-level heading, or the first before any heading."""
-    return not before or before[:1] == heading[:1] and _are_of_one_thing(before, heading)
-
-
-def _are_chapters(before: Heading, heading: Heading) -> bool:
-    """Whether two neighbours are chapters of one page, and not entries of a list."""
-    return before[:1] != heading[:1] and _are_of_one_thing(before, heading)
-
-
 def _are_of_one_thing(before: Heading, heading: Heading) -> bool:
     """Whether two neighbours belong neither to two releases nor to two entries of a list.
 
@@ -222,24 +214,18 @@ def _are_of_one_thing(before: Heading, heading: Heading) -> bool:
     if release is not None and release not in heading:
         return False
     outer = len(shared([before, heading]))
-    return not all(any(map(_is_entry, path[outer : outer + 1])) for path in (before, heading))
-
-
-def _is_entry(title: str) -> bool:
-    """Whether a title is a question, or a day."""
-    return title.rstrip().endswith(("?", "？", "؟")) or _DAY.search(title) is not None
+    titles = ["".join(path[outer : outer + 1]) for path in (before, heading)]
+    # A question, or a day.
+    return not all(title.rstrip().endswith(("?", "？", "؟")) or _DAY.search(title) for title in titles)
 
 
 def _heads(group: Sequence[Section], section: Section) -> list[Section]:
     """Return the last sections of a group that begin what a section is in: the head of its class."""
-    first = len(group)
-    while first and _contains(group[first - 1].heading, section.heading):
-        first -= 1
-    return list(group[first:])
 
+    def contains(outer: Heading) -> bool:
+        return 0 < len(outer) < len(section.heading) and section.heading[: len(outer)] == outer
 
-def _contains(outer: Heading, heading: Heading) -> bool:
-    return 0 < len(outer) < len(heading) and heading[: len(outer)] == outer
+    return [*takewhile(lambda head: contains(head.heading), reversed(group))][::-1]
 
 
 def _pieces(extracted: Extracted, ranges: Iterable[tuple[Heading, Range]]) -> Iterator[Piece]:

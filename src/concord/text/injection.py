@@ -65,7 +65,8 @@ def warnings_about(*texts: str) -> tuple[str, ...]:
     joined = "\n".join(texts)
     foreign = frozenset(beyond_ascii(joined))
     warnings = _strange_characters(joined, foreign)
-    if _has_controls(joined, foreign):
+    data = joined.encode("utf-8", "surrogatepass")
+    if len(data.translate(None, _ASCII_CONTROLS)) < len(data) or not foreign.isdisjoint(_CONTROLS):
         warnings.append(_named(CONTROL, filter(_CONTROLS.__contains__, joined)))
     if is_order(joined):
         warnings.append(INSTRUCTION)
@@ -77,11 +78,6 @@ def warnings_about_each(texts: Sequence[str]) -> list[tuple[str, ...]]:
     return [warnings_about(text) for text in texts]
 
 
-def _has_controls(text: str, foreign: AbstractSet[str]) -> bool:
-    data = text.encode("utf-8", "surrogatepass")
-    return len(data.translate(None, _ASCII_CONTROLS)) < len(data) or not foreign.isdisjoint(_CONTROLS)
-
-
 def _strange_characters(text: str, foreign: AbstractSet[str]) -> list[str]:
     warnings = []
     if not foreign.isdisjoint(_SUSPECT):
@@ -89,13 +85,9 @@ def _strange_characters(text: str, foreign: AbstractSet[str]) -> list[str]:
             warnings.append(_named(HIDDEN, hidden))
         if turning := [*_TURNS.findall(text), *([] if _RIGHT_TO_LEFT.search(text) else _MARKS.findall(text))]:
             warnings.append(_named(BIDIRECTIONAL, turning))
-    if _has_cyrillic(foreign) and _MIXED.search(text):
+    if any("\u0400" <= character <= "\u04ff" for character in foreign) and _MIXED.search(text):
         warnings.append(LOOK_ALIKE)
     return warnings
-
-
-def _has_cyrillic(foreign: AbstractSet[str]) -> bool:
-    return any("\u0400" <= character <= "\u04ff" for character in foreign)
 
 
 def _hidden(text: str) -> list[str]:

@@ -133,7 +133,9 @@ def _letters(text: str, *, is_hidden: bool) -> str:
 def _plain(text: str) -> str:
     """Return a text in small letters without accents and what cannot be seen, words of all scripts apart."""
     text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).lower())
-    text = unicodedata.normalize("NFKC", "".join(c for c in text if c.isascii() or not _is_unseen(c)))
+    accents = re.compile("[\u0300-\u036f]")
+    seen = (c for c in accents.sub("", text) if c.isascii() or unicodedata.category(c) != "Cf")
+    text = unicodedata.normalize("NFKC", "".join(seen))
     return _words().unspaced.sub(r" \g<0> ", text) if _UNSPACED.search(text) else text
 
 
@@ -149,11 +151,6 @@ def _letter(word: str) -> str:
         return words.stems[stem]
     plain = "" if word.isalpha() or word.isdecimal() else word.translate(_LEET)
     return _letter(plain) if plain.isalpha() else "-"
-
-
-def _is_unseen(character: str) -> bool:
-    """Whether a character is an accent, or shows nothing."""
-    return "\u0300" <= character <= "\u036f" or unicodedata.category(character) == "Cf"
 
 
 @cache

@@ -91,7 +91,8 @@ def under_headings(text: str, headings: Sequence[PlainHeading]) -> list[Section]
 
 def headings_of(text: str, markup: str | None) -> Iterator[PlainHeading]:
     """Yield the headings of a text: those of its light markup, else what is underlined or names a release."""
-    marked = marked_headings(text, markup)
+    lines = MARKED[markup].finditer(text) if markup in MARKED else ()
+    marked = [PlainHeading(line.start(), line.end(), *_level_and_words(line)) for line in lines]
     yield from marked or _unmarked_headings(text)
 
 
@@ -138,7 +139,8 @@ def _unmarked_headings(text: str) -> Iterator[PlainHeading]:
             if release_at(title.words):
                 style = of_releases = of_releases or style
             level = levels.setdefault(style, len(levels))
-            yield PlainHeading(start, title.end, level, _without_roles(title.words))
+            # As people read it: subprocess for :mod:`subprocess`, run for :func:`run <pool.run>`.
+            yield PlainHeading(start, title.end, level, _ROLE.sub(r"\1", title.words))
             start = title.end
             title = _release(text, start, end) if is_changelog else None
 
@@ -167,21 +169,8 @@ def _release(text: str, start: int, end: int) -> _Title | None:
     return name and _Title("release", " ".join(name[0].strip("* \t:.").split()), min(end, name.end() + 1))
 
 
-def _without_roles(title: str) -> str:
-    """Return a title as people read it: subprocess for :mod:`subprocess`, run for :func:`run <pool.run>`."""
-    return _ROLE.sub(r"\1", title)
-
-
-def marked_headings(text: str, markup: str | None) -> list[PlainHeading]:
-    """Return the headings of a text in a light markup."""
-    if markup not in MARKED:
-        return []
-    lines = MARKED[markup].finditer(text)
-    return [PlainHeading(line.start(), line.end(), *_level_and_words(line, markup)) for line in lines]
-
-
-def _level_and_words(line: re.Match[str], markup: str) -> tuple[int, str]:
-    if markup != "latex":
+def _level_and_words(line: re.Match[str]) -> tuple[int, str]:
+    if line["mark"] not in _LATEX_LEVELS:
         return len(line["mark"]), " ".join(line["words"].split())
     words = _LATEX_COMMAND.sub(" ", line["words"])
     return _LATEX_LEVELS.index(line["mark"]), " ".join(words.split())
