@@ -160,7 +160,8 @@ class _Slide(OfficeText):
         placeholder = next(element.iter("ph"), None)
         kind = "" if placeholder is None else placeholder.get("type", "body")
         if kind in _TITLES and not self.title and not self.is_in_notes:
-            self.title = " ".join(" ".join(map(_words, element.iter("p"))).split())
+            parts = (part for part in element.iter() if part.tag in ("p", "t", "br"))
+            self.title = " ".join("".join(part.text or " " for part in parts).split())
         elif kind not in _EVERYWHERE:
             self._has_points = kind in ("body", "obj") and not self.is_in_notes
             self.write(element)
@@ -186,8 +187,3 @@ class _Slide(OfficeText):
         "tr": OfficeText.row,
         "tc": OfficeText.cell,
     }
-
-
-def _words(paragraph: Element) -> str:
-    parts = (part for part in paragraph.iter() if part.tag in ("t", "br"))
-    return "".join(part.text or " " for part in parts)

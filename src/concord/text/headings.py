@@ -144,14 +144,11 @@ def heading_words(raw: str) -> str:
     words = " ".join(raw[:_LONGEST_READ].split())
     if not _MARKS.isdisjoint(words):
         parts = _CODE.split(_unwrapped(_LINK, r"\1", words))
-        words = "".join(part if at % 2 else _without_marks(part) for at, part in enumerate(parts))
-        words = " ".join(words.split())
+        for at, part in enumerate(parts[::2]):
+            bare = _unwrapped(_STARRED, r"\2", _UNSEEN.sub("", part))
+            parts[2 * at] = _ESCAPED.sub(r"\1", _unwrapped(_UNDERSCORED, r"\2", bare))
+        words = " ".join("".join(parts).split())
     return words[:_LONGEST].rstrip()
-
-
-def _without_marks(words: str) -> str:
-    bare = _unwrapped(_STARRED, r"\2", _UNSEEN.sub("", words))
-    return _ESCAPED.sub(r"\1", _unwrapped(_UNDERSCORED, r"\2", bare))
 
 
 def _unwrapped(marked: re.Pattern[str], kept: str, words: str) -> str:

@@ -52,7 +52,8 @@ def read_markdown(text: str, body_start: int = 0) -> list[Section]:
         start = offsets[block.first] if index else body_start  # an empty item above a heading is no block
         end = offsets[blocks[index + 1].first] if index + 1 < len(blocks) else len(text)
         if block.level:
-            title = _title(lines[block.first : block.after])
+            head = lines[block.first : block.after]
+            title = line_words(head[0]) if len(head) == 1 else heading_words(" ".join(head[:-1]))
             path = [*(outer for outer in path if outer[0] < block.level), (block.level, title)]
             open_section(sections, tuple(words for _, words in path), text)
         elif not sections:
@@ -67,11 +68,6 @@ def _reluctance(lines: Sequence[str], before: _Lines, block: _Lines) -> float:
     if is_announced and "".join(lines[before.first : before.after]).rstrip().endswith((":", "：")):
         return _AFTER_COLON
     return block.reluctance
-
-
-def _title(lines: Sequence[str]) -> str:
-    """Return a heading's words without its marks."""
-    return line_words(lines[0]) if len(lines) == 1 else heading_words(" ".join(lines[:-1]))
 
 
 def _blocks(text: str, lines: Sequence[str]) -> Iterator[_Lines]:
@@ -92,14 +88,14 @@ def _blocks(text: str, lines: Sequence[str]) -> Iterator[_Lines]:
             is_first = False
             if token.type == "paragraph_open":
                 yield _Lines(first, after, "prose", reluctance)
-            elif token.type == "heading_open" and not depth and _is_heading(token.markup, after - first):
+            elif (
+                token.type == "heading_open"
+                and not depth
+                and (token.markup[0] == "#" or after - first <= _LONGEST_UNDERLINED)
+            ):
                 yield _Lines(first, after, "heading", level=int(token.tag[1]))
             else:
                 yield _Lines(first, after, "prose" if token.tag[:1] == "h" else "solid", reluctance)
-
-
-def _is_heading(markup: str, lines: int) -> bool:
-    return markup[0] == "#" or lines <= _LONGEST_UNDERLINED
 
 
 @cache
@@ -113,21 +109,10 @@ def _parser() -> MarkdownIt:
 
 def column_names(text: str, start: int) -> list[str]:
     """Return the names of the columns of a table that begins at a place; none if that is no table."""
-    names = _line_at(text, start)
-    return _names(names) if _is_delimiter(_line_at(text, start + len(names) + 1)) else []
-
-
-def _line_at(text: str, start: int) -> str:
-    end = text.find("\n", start)
-    return text[start:] if end < 0 else text[start:end]
-
-
-def _is_delimiter(line: str) -> bool:
-    return "|" in line and "-" in line and _DELIMITER_MARKS.issuperset(line)
-
-
-def _names(row: str) -> list[str]:
-    """Return the cells of a row, if they name columns."""
+    after = text.find("\n", start) + 1 or len(text)
+    row, below = text[start:after], text[after : text.find("\n", after) + 1 or len(text)].rstrip("\n")
+    if "|" not in below or "-" not in below or not _DELIMITER_MARKS.issuperset(below):
+        return []
     cells = [cell.strip() for cell in _BETWEEN_CELLS.split(row.strip().strip("|"))]
     named = [cell for cell in cells if cell]
     return named if len(cells) > 1 and are_names(named) else []

@@ -7,7 +7,7 @@ the title or the path of their document changes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, takewhile
 from typing import NamedTuple
 
@@ -75,7 +75,6 @@ _BY_SHAPE = (
 _DEFINITION = pattern(rf"^(?P<indent>[ \t]*+)(?:{_BY_KEYWORD}|{_BY_VALUE}|{_BY_SHAPE})", re.MULTILINE)
 _WITHOUT_SHAPE = pattern(rf"^(?P<indent>[ \t]*+)(?:{_BY_KEYWORD}|{_BY_VALUE})", re.MULTILINE)
 _OPENING = pattern(r"\{[ \t]*$", re.MULTILINE)
-_LINE = pattern(r"[ \t]*")
 _CLOSING = ")]}"  # what a line begins with that still belongs to the definition above
 
 _ASSIGNMENT = pattern(
@@ -146,25 +145,14 @@ def symbol_at(text: str, at: int, carried: Heading) -> Heading:
     for place in takewhile(lambda place: place.start <= at, known):
         around = [*(outer for outer in around if outer.indent < place.indent), place]
     line = text.rfind("\n", 0, at) + 1
-    if around and line > around[-1].start:
-        around = _still_open(text, line, around)
+    bare = text[line:].lstrip(" \t")
+    if around and line > around[-1].start and bare[:1] not in _CLOSING:
+        indent = len(text[line : len(text) - len(bare)].expandtabs())
+        around = [place for place in around if place.indent < indent]
     if not around:
         return carried
-    return (*_above(carried, {place.name for place in known}), *(place.name for place in around))
-
-
-def _still_open(text: str, line: int, around: list[Named]) -> list[Named]:
-    """Return the definitions around a line, by its indentation."""
-    found = _LINE.match(text, line)
-    spaces = found[0] if found else ""
-    if text[line + len(spaces) : line + len(spaces) + 1] in _CLOSING:
-        return around
-    return [place for place in around if place.indent < len(spaces.expandtabs())]
-
-
-def _above(carried: Heading, own: Collection[str]) -> Heading:
-    """Return the names that a piece carries, up to the first that it defines itself."""
-    return tuple(takewhile(lambda name: name not in own, carried))
+    own = {place.name for place in known}
+    return (*takewhile(lambda name: name not in own, carried), *(place.name for place in around))
 
 
 def definitions_in(text: str) -> Iterator[Named]:

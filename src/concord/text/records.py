@@ -71,13 +71,15 @@ def read_json(text: str) -> list[Section]:
     for mark in _JSON_MARKS.finditer(text):
         sign = mark[0]
         if sign in "[{":
-            outer, key = opened[-1], _key(text, start, mark.start())
-            opened.append(_Open(start, (*outer.path, *filter(None, [key]))[:_DEEPEST], []))
+            key = _KEY.search(text, max(start, mark.start() - _LONGEST_KEY), mark.start())
+            keys = [*filter(None, key.groups())][:1] if key else []
+            opened.append(_Open(start, (*opened[-1].path, *keys)[:_DEEPEST], []))
         is_closed = sign in "]}" and len(opened) > 1
         if is_closed:
             _close(opened.pop(), mark.end(), len(opened), borders)
         if sign == "," or is_closed and len(opened) == 1:  # of JSON lines the next
-            start = _after(text, mark.end())
+            gap = _JSON_GAP.match(text, mark.end())  # with its indentation, if it has a line of its own
+            start = gap.end() if gap else mark.end()
             opened[-1].starts.append(start)
     while opened:
         _close(opened.pop(), len(text), len(opened), borders)
@@ -151,15 +153,3 @@ def names_line(names: Sequence[str]) -> str:
     """Return names in one line, as many as a heading may have."""
     line = ", ".join(names)
     return line if len(line) <= _MAX_NAMES else line[:_MAX_NAMES].rpartition(",")[0] + " …"
-
-
-def _key(text: str, start: int, end: int) -> str:
-    """Return the key of a value whose bracket stands at a place; nothing for a value of an array."""
-    key = _KEY.search(text, max(start, end - _LONGEST_KEY), end)
-    return next(filter(None, key.groups()), "") if key else ""
-
-
-def _after(text: str, at: int) -> int:
-    """Return where the next value begins: with its indentation, if it stands on a line of its own."""
-    gap = _JSON_GAP.match(text, at)
-    return gap.end() if gap else at

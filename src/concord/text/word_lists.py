@@ -60,7 +60,10 @@ def significant(words: Sequence[str]) -> list[str]:
     return [
         word
         for word, lower in zip(words, plain, strict=True)
-        if lower not in stop_words and lower not in other_scripts or not shouted and _is_acronym(word)
+        if lower not in stop_words
+        and lower not in other_scripts
+        # Capitals among small letters say that it is a name: IT, US, WHO.
+        or (len(word) > 1 and word.isupper() and word not in _OPERATORS and not shouted)
     ] or list(words)
 
 
@@ -78,27 +81,15 @@ def _stop_words_for(words: set[str]) -> frozenset[str]:
 def shows_english(words: Iterable[str]) -> bool:
     """Whether words are English: they have more function words of English alone than foreign ones."""
     distinct = {_plain(word) for word in words}
-    english, foreign = _of_one_language()
-    return len(distinct & english) > len(distinct & foreign)
-
-
-@cache
-def _of_one_language() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the function words that only English has, and those that only other languages have."""
     english, others = word_list("stop_english"), frozenset[str]().union(*_others())
     # Also words of Polish, Danish, Romanian, Finnish and others.
     shared = others | word_list("stop_also_english") | word_list("stop_widespread")
-    return english - shared, others - english
+    return len(distinct & english - shared) > len(distinct & others - english)
 
 
 @cache
 def _others() -> tuple[frozenset[str], ...]:
     return tuple(word_list(f"stop_{language}") for language in _LANGUAGES)
-
-
-def _is_acronym(word: str) -> bool:
-    """Whether capitals say that it is a name: IT, US and WHO among words in lower case."""
-    return len(word) > 1 and word.isupper() and word not in _OPERATORS
 
 
 def _plain(word: str) -> str:
