@@ -102,9 +102,8 @@ def _escape(found: re.Match[str]) -> str:
 
 def _arguments(rest: str) -> list[str]:
     """Return what a request's arguments show: words, or what stands between quotes."""
-    found = _ARGUMENT.finditer(_END_COMMENT.sub("", rest))
-    quoted = ((argument[1], argument[2]) for argument in found)
-    return [shown(word if inside is None else inside.replace('""', '"')) for inside, word in quoted]
+    found = _ARGUMENT.findall(_END_COMMENT.sub("", rest))
+    return [shown(word or inside.replace('""', '"')) for inside, word in found]
 
 
 def _lines(source: str) -> Iterator[tuple[int, str, str]]:
@@ -150,6 +149,8 @@ class _Page:
         if request in _WORDS:
             self._program = self._program or "".join(arguments[:1]) * (request == "Nm")
             self.put(_written([request, *arguments], self._program))
+        elif request in ("TH", "Dt"):
+            self.names = self.names or arguments
         elif request in _REQUESTS:
             _REQUESTS[request](self, arguments)
         elif request[:1].isupper():  # a font, or a macro that is defined somewhere
@@ -190,9 +191,6 @@ class _Page:
         self._awaits = None
         self.paragraph("  " if self._lists else "")
 
-    def title(self, arguments: Sequence[str]) -> None:
-        self.names = self.names or arguments
-
     def heading(self, marks: str, arguments: Sequence[str]) -> None:
         self._lists.clear()
         self.end_code([])
@@ -223,14 +221,14 @@ class _Page:
 
     def indented(self, arguments: Sequence[str]) -> None:
         self._awaits = None
-        if arguments and arguments[0].strip():
+        if "".join(arguments[:1]).strip():
             self.entry(arguments[0])
         else:
             self.paragraph("  ")
 
     def item(self, arguments: Sequence[str]) -> None:
         if "Xo" in arguments:  # its term is on the next lines
-            self._awaits = self.entry
+            self.tagged([])
         else:
             self.entry("".join(self._lists[-1:]) or _written(arguments, self._program))
 
@@ -261,8 +259,7 @@ class _Page:
 
 
 def _together(text: str) -> str:
-    words = " ".join(text.split())
-    return re.sub(f" ?{_JOINED} ?", "", words) if _JOINED in words else words
+    return re.sub(f" ?{_JOINED} ?", "", " ".join(text.split()))
 
 
 def _each(names: str, action: Callable[..., None]) -> dict[str, Callable[..., None]]:
@@ -270,7 +267,6 @@ def _each(names: str, action: Callable[..., None]) -> dict[str, Callable[..., No
 
 
 _REQUESTS: Mapping[str, Callable[[_Page, Sequence[str]], None]] = {
-    **_each("TH Dt", _Page.title),
     **_each("SH Sh", lambda page, arguments: page.heading("##", arguments)),
     **_each("SS Ss", lambda page, arguments: page.heading("###", arguments)),
     **_each("PP P LP HP Pp Lp RE", _Page.plain),
