@@ -52,10 +52,3 @@ def test_a_store_that_nobody_harmed_has_nothing_wrong(store: Store):
     assert faults(store) == []
     store.repair([])
     assert faults(store) == []
-
-
-def test_readings_can_be_taken_over_from_another_store(store: Store):
-    put(store, "docs/a.md", "a")
-    store.journal.record_access(["docs/a.md"], 5.0)
-    store.journal.put_accesses({"docs/a.md": Access(7, 9.5), "docs/gone.md": Access(1, 1.0)})
-    assert store.journal.accesses(["docs/a.md", "docs/gone.md"]) == {"docs/a.md": Access(7, 9.5)}

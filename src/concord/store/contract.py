@@ -303,7 +303,6 @@ class Journal(Protocol):
 
     def record_access(self, document_ids: Sequence[str], at: float) -> None: ...  # one more reading of each
     def accesses(self, document_ids: Sequence[str]) -> dict[str, Access]: ...  # but of those never read
-    def put_accesses(self, accesses: Mapping[str, Access]) -> None: ...
     def feedback(self) -> list[Feedback]: ...  # oldest first, also on documents that are gone
     def record_feedback(
         self, feedback: Feedback

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from itertools import starmap
 from typing import TYPE_CHECKING
@@ -112,11 +112,6 @@ class SqlJournal(Journal):
     def accesses(self, document_ids: Sequence[str]) -> dict[str, Access]:
         rows = self._database.rows(_ACCESSES, {"ids": list(document_ids)})
         return {document_id: Access(count, last_at) for document_id, count, last_at in rows}
-
-    @override
-    def put_accesses(self, accesses: Mapping[str, Access]) -> None:
-        with self._database.transaction() as session:
-            session.run_many(PUT_ACCESS, ({"id": id, **asdict(access)} for id, access in accesses.items()))
 
     @override
     def feedback(self) -> list[Feedback]:
