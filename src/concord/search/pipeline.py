@@ -36,7 +36,7 @@ from concord.search.understand import understand
 from concord.types import Answer, Degraded, Hit, Mode, Query, Request
 
 if TYPE_CHECKING:
-    from concord.store.contract import Catalog, Store
+    from concord.store.contract import Store
 
 WAITING_SHARE = 0.5  # of the time that a search has, to wait for a generation: the rest is for searching
 FIRST_LOOK_S, LONGEST_LOOK_S = 0.002, 0.05  # between two looks: a commit takes milliseconds, a sync seconds
@@ -226,12 +226,14 @@ def _search_at_generation(request: Request, tools: Tools) -> Answer:
     Waiting and searching together take no longer than searching may.
     """
     deadline = Deadline(options_of(request, tools.settings).deadline_ms)
-    wanted = request.min_generation or 0
-    reached = _wait(tools.store.catalog, wanted, Deadline(deadline.ms * WAITING_SHARE))
-    left_ms = max(1.0, deadline.left_ms())
+    waiting = Deadline(deadline.ms * WAITING_SHARE)
+    wanted, pause = request.min_generation or 0, FIRST_LOOK_S
+    while (reached := tools.store.catalog.snapshot().generation) < wanted and (left := waiting.left_ms()):
+        time.sleep(min(pause, left / 1000))
+        pause = min(2 * pause, LONGEST_LOOK_S)
+    hurried = replace(request, deadline_ms=max(1.0, deadline.left_ms()), min_generation=None)
     tools = replace(tools, snapshot=None)  # it was taken before the wait
-    answer = examine(replace(request, deadline_ms=left_ms, min_generation=None), tools).answer
-    answer = replace(answer, request=request)
+    answer = replace(examine(hurried, tools).answer, request=request)
     if reached >= wanted:
         return answer
     reason = (
@@ -239,14 +241,6 @@ def _search_at_generation(request: Request, tools: Tools) -> Answer:
     )
     note = joined("; ", answer.note, reason) if answer.note else reason
     return replace(answer, degraded=(*answer.degraded, Degraded("generation", reason)), note=note)
-
-
-def _wait(catalog: Catalog, wanted: int, deadline: Deadline) -> int:
-    pause = FIRST_LOOK_S
-    while (reached := catalog.snapshot().generation) < wanted and (left_ms := deadline.left_ms()):
-        time.sleep(min(pause, left_ms / 1000))
-        pause = min(2 * pause, LONGEST_LOOK_S)
-    return reached
 
 
 PENDING = Degraded("semantic", "still to come: it is part of the final answer")
