@@ -310,11 +310,10 @@ def _reason(known: Explanation, is_candidate: bool) -> tuple[Stage, str]:
 
 
 def _ranks(known: Explanation, before: str) -> str:
-    placed = [
-        f"{row['strategy']} ranks it {row['rank']}"
-        if row["rank"]
-        else f"{row['strategy']} has it not in {DEPTH:,}"
-        for row in known.strategies
-        if not row["reason"]
-    ]
-    return f" {before}, {', '.join(placed)}." if placed else ""
+    asked = {row["strategy"]: row["rank"] for row in known.strategies if not row["reason"]}
+    placed = [f"{name} ranks it {rank}" for name, rank in asked.items() if rank]
+    absent = [name for name, rank in asked.items() if not rank]
+    if absent:
+        verb = "do" if len(absent) > 1 else "does"
+        placed.append(f"{' and '.join(absent)} {verb} not find it in {DEPTH:,}")
+    return f" {before}, {' and '.join(placed)}." if placed else ""
