@@ -29,6 +29,7 @@ _INDEXES = frozenset({"index", "_index", "readme", "__init__", "mod"})  # files 
 _ELSEWHERE = pattern(r"[a-z][a-z0-9+.-]*:|//|#|$", re.IGNORECASE)
 _PAGE = pattern(r"\.(?:md|mdx|markdown|html?|org|rst|txt|adoc|ipynb)$", re.IGNORECASE)
 _PICTURE = pattern(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg)$", re.IGNORECASE)
+_GO = pattern(r"\.go$")
 _ENDING = pattern(r"\.[A-Za-z]\w{0,9}$")
 _ESCAPED = pattern(r"(?:%[0-9A-Fa-f]{2})+")
 _QUALIFIED = pattern(r"\s*\([^()]*\)\s*$")  # Mercury (planet)
@@ -181,10 +182,12 @@ def _rust(m: re.Match[str]) -> Iterator[str]:
 
 
 def _go(m: re.Match[str]) -> Iterator[str]:
-    """Yield the last two folders of each package: the first name the module, wherever that lies."""
+    """Yield where each package may lie: its first folders name the module, which is anywhere."""
     for package in _QUOTED.findall(m[0]):
-        if "/" in package:
-            yield "/" + "/".join(package.split("/")[-2:])
+        *before, last = package.split("/")
+        if before:
+            yield f"/{before[-1]}/{last}/{last}.go"
+            yield f"/{last}/{last}.go"
 
 
 _QUOTED = pattern(r'"([^"\n]{1,300})"')
@@ -260,8 +263,9 @@ def fitting(meant: Meant, candidates: Sequence[tuple[int, str]], path: str) -> i
     """Return which of the documents with the name a link means, by key; `path` is where the link stands."""
     if len(candidates) > MOST_SHARING:
         return None
-    if _PICTURE.search(meant.place):  # not the page beside it that is called the same
-        candidates = [row for row in candidates if _PICTURE.search(row[1])]
+    for kind in (_PICTURE, _GO):  # and not a page that is called the same
+        if kind.search(meant.place):
+            candidates = [row for row in candidates if kind.search(row[1])]
     end = f"/{_stem(meant.place)}".casefold()
     is_path = "/" in end[1:]
     fit = [row for row in candidates if not is_path or f"/{_stem(row[1])}".casefold().endswith(end)]
@@ -269,10 +273,11 @@ def fitting(meant: Meant, candidates: Sequence[tuple[int, str]], path: str) -> i
         return None
     last = posixpath.basename(end)
 
-    def far(row: tuple[int, str]) -> tuple[bool, int, bool, str]:
+    def far(row: tuple[int, str]) -> tuple[bool, bool, int, bool, str]:
         # The very file is nearest, then by folders; of a Go package the file called like it, else the first.
         is_main = posixpath.basename(_ENDING.sub("", row[1])).casefold() == last
-        return row[1] != meant.place, -len(posixpath.commonprefix([row[1], path])), not is_main, row[1]
+        shared = len(posixpath.commonprefix([row[1], path]))
+        return row[1] == path, row[1] != meant.place, -shared, not is_main, row[1]
 
     return min(fit, key=far)[0]
 
@@ -298,7 +303,7 @@ def _stem(path: str) -> str:
     path = path.rstrip("/")
     folder, name = posixpath.split(path)
     stem = _ENDING.sub("", name)
-    is_folder = stem.casefold() in _INDEXES or name.endswith(".go")
+    is_folder = stem.casefold() in _INDEXES or bool(_GO.search(name))
     return folder if folder and is_folder else posixpath.join(folder, stem)
 
 
