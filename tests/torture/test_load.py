@@ -39,6 +39,7 @@ SECONDS = 600 if IS_WHOLE else 3
 CALLS = 1000 if IS_WHOLE else 200  # at once
 PATIENCE_S = 120.0  # of a caller; who waits longer has been lost
 GROWTH = 1.10
+TEXTS = 50  # of a client, again and again: the vectors of what is deleted are kept for texts that come back
 SETTLED = 0.3  # of the time: by then all is in memory that stays there
 TOPICS = ("heron", "boiler", "ledger", "compass", "violin", "glacier", "harbour", "orchard")
 DOCUMENTS = 60
@@ -209,7 +210,7 @@ def _working(connected: Connect, docs: Path, number: int, until: float) -> list[
 
 
 def _calls(ask: Ask, docs: Path, number: int, draw: random.Random, until: float) -> Iterator[Call]:
-    while (began := time.monotonic()) < until:
+    while time.monotonic() < until:
         kind = draw.choices(("search", "get", "stats", "note", "edit"), (70, 10, 5, 12, 3))[0]
         topic = draw.choice(TOPICS)
         if kind == "search":
@@ -220,9 +221,9 @@ def _calls(ask: Ask, docs: Path, number: int, draw: random.Random, until: float)
         elif kind == "stats":
             yield _call(ask, "stats", {})
         elif kind == "note":
-            yield _call(_kept_for_a_moment, ask, f"tapir{number}x{round(began * 1e6)}")
+            yield _call(_kept_for_a_moment, ask, f"tapir{number}x{draw.randrange(TEXTS)}")
         else:
-            write(docs / f"{TOPICS[number]}{number}.md", f"# The {topic}\n\nEdited {draw.random()}.\n")
+            write(docs / f"{TOPICS[number]}{number}.md", f"# The {topic}\n\nEdit {draw.randrange(TEXTS)}.\n")
             yield _call(ask, "sync", {})
 
 
