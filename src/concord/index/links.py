@@ -40,7 +40,9 @@ class Mentions:
     def __init__(self, titles: Iterable[Named]) -> None:
         self._by_opening: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # in words
+        self._first: set[str] = set()
         for called in titles:
+            self._first.add(called.name.partition(" ")[0])
             self._by_opening[called.opening][called.name] = called.title
             self._lengths[called.opening].add(called.name.count(" ") + 1)
 
@@ -51,14 +53,11 @@ class Mentions:
 
     def within(self, text: str, tokens: Sequence[str]) -> set[str]:
         """Return the titles in a text, of titles within each other the longest; no more than count."""
-        # Few words begin a title: they are picked out first, because every text is read word by word.
-        known = self._by_opening
-        pairs = map(" ".join, pairwise(tokens))
-        starts = {at for at, opening in enumerate(pairs) if opening in known}
-        starts.update(at for at, word in enumerate(tokens) if word in known)
         found: set[str] = set()
         end = 0
-        for at in sorted(starts):
+        # Few words begin a title: they are picked out first, because every text is read word by word.
+        first = self._first
+        for at in [at for at, word in enumerate(tokens) if word in first]:
             if at >= end and len(found) < MOST_MENTIONED and (name := self._at(text, tokens, at)):
                 found.add(name)
                 end = at + name.count(" ") + 1

@@ -131,7 +131,7 @@ def relations(details: Mapping[str, Json]) -> Iterator[Link]:
 
 def _in_markdown(text: str) -> Iterator[Placed]:
     for listing in (_FENCED, _CODE) if "`" in text or "~~~" in text else ():  # there brackets are no links
-        text = listing.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+        text = listing.sub(lambda m: "\n".join(" " * len(line) for line in m[0].split("\n")), text)
     for m in _MARKDOWN.finditer(text):
         yield Placed(m.start(), Link("link", m[2], heading_words(m[1])))
     for m in _WIKI.finditer(text):
@@ -263,6 +263,9 @@ def fitting(meant: Meant, candidates: Sequence[tuple[int, str]], path: str) -> i
     """Return which of the documents with the name a link means, by key; `path` is where the link stands."""
     if len(candidates) > MOST_SHARING:
         return None
+    for key, known in candidates:
+        if known == meant.place:  # as a rule
+            return key
     for kind in (_PICTURE, _GO):  # and not a page that is called the same
         if kind.search(meant.place):
             candidates = [row for row in candidates if kind.search(row[1])]
@@ -273,11 +276,11 @@ def fitting(meant: Meant, candidates: Sequence[tuple[int, str]], path: str) -> i
         return None
     last = posixpath.basename(end)
 
-    def far(row: tuple[int, str]) -> tuple[bool, bool, int, bool, str]:
-        # The very file is nearest, then by folders; of a Go package the file called like it, else the first.
+    def far(row: tuple[int, str]) -> tuple[bool, int, bool, str]:
+        # The nearest by folders; of a Go package the file that is called like it, else the first.
         is_main = posixpath.basename(_ENDING.sub("", row[1])).casefold() == last
         shared = len(posixpath.commonprefix([row[1], path]))
-        return row[1] == path, row[1] != meant.place, -shared, not is_main, row[1]
+        return row[1] == path, -shared, not is_main, row[1]
 
     return min(fit, key=far)[0]
 
