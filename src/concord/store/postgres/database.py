@@ -6,7 +6,7 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -225,9 +225,11 @@ class PostgresDatabase(Database):
             try:
                 yield
             finally:
-                with suppress(psycopg.Error):  # a connection that is lost has let go already
+                try:
                     connection.execute("SELECT pg_advisory_unlock(%s)", (key,))
                     connection.execute("RESET idle_session_timeout")
+                except psycopg.Error:
+                    connection.close()  # which lets go, if it is not lost already
 
     @override
     def origin(self) -> str:
