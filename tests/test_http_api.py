@@ -77,8 +77,13 @@ def test_a_search_is_answered_as_the_library_answers_it(url: str, place: Path):
 
 @pytest.mark.promise("http.progressive")
 def test_what_words_find_comes_before_the_whole_answer(url: str):
+    def searches() -> int:
+        return int(got(url, "/stats")["latencies_ms"].get("search", {"calls": 0})["calls"])
+
+    before = searches()
     answer = ask(url, f"GET {API}/search?query=session+token", Accept="text/event-stream")
     (first, words), (second, whole) = events(answer.body.decode())
+    assert searches() == before + 1  # once it is done, with the time that it took
     assert (first, second) == ("words", "answer")
     assert words["confidence"] == "fts_only"
     assert whole["results"][0]["path"] == words["results"][0]["path"] == "docs/auth.md"

@@ -82,11 +82,12 @@ async def _search(call: Call) -> Response:
 
 
 async def _progressive(call: Call, parts: Iterator[Progressive]) -> AsyncIterator[tuple[str, JsonObject]]:
-    args: Search = call.args
+    args, started = call.args, time.perf_counter()
     try:
         while part := await call.in_thread(lambda: next(parts, None)):
             name = "words" if part.stage == "preliminary" else "answer"
             yield name, answer_to_json(part.answer, max_tokens=args.max_tokens, explain=args.explain)
+        call.state.latencies.add(call.kb.org, "search", (time.perf_counter() - started) * 1000)
     except Exception as fault:  # the status is sent by now
         yield "error", error_of(fault)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -83,10 +83,13 @@ def _endpoint(state: ServerState, row: Row) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         kb, started = state.base_of(request.scope.get(ORG)), time.perf_counter()
         args = await arguments_of(request, row.arguments, row.names, ("wait",) if row.can_wait else ())
+        answer = None
         try:
-            return await row.answer(Call(state, kb, request, args))
+            answer = await row.answer(Call(state, kb, request, args))
+            return answer
         finally:
-            state.latencies.add(kb.org, row.name, (time.perf_counter() - started) * 1000)
+            if not isinstance(answer, StreamingResponse):  # which has only begun
+                state.latencies.add(kb.org, row.name, (time.perf_counter() - started) * 1000)
 
     return endpoint
 
