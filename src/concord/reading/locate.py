@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
+from posixpath import basename
 from typing import NamedTuple
 
-from concord.core.errors import Action, BadValue, Hint, NotFound, did_you_mean, shown
+from concord.core.errors import Action, BadValue, Hint, NotFound, shown
 from concord.core.places import holder, placed
 from concord.core.reports import DocumentSlice
 from concord.files.state import Files
@@ -19,6 +20,7 @@ from concord.types import Chunk, Document, Filter, Level, Source
 LISTED = Hint(Action.LIST, "{list} shows what is indexed")
 MOST_SHOWN = 200  # characters of a reference: a path may be long
 LEAST_OF_ID = 4  # characters of an id that stand for all of it, where no other begins like that
+LEAST_ALIKE = 0.75  # of the letters of a name: redis.md is like rediss.md, not like readme.md
 MOST_COMPARED = 20_000  # paths: to compare more takes longer than to ask for a list
 
 
@@ -134,14 +136,14 @@ def _resolve(
         if is_id and (held := [known for known in catalog.documents() if known.id.startswith(reference)]):
             document = _only(held, reference)
             return document, Citation(document.path), None
-    path = parse_citation(reference).path
-    known: list[str] = []
+    from difflib import get_close_matches  # late: nearly everything that is asked for is there
+
+    path, by_name = parse_citation(reference).path, dict[str, str]()
     if catalog.count_documents(Filter(include_superseded=True)) <= MOST_COMPARED:
-        known = [document.path for document in catalog.documents()]
-    raise NotFound(
-        f"nothing indexed is called {shown(path, MOST_SHOWN)}",
-        hint=did_you_mean(path, known, LISTED),
-    )
+        by_name = {basename(document.path).casefold(): document.path for document in catalog.documents()}
+    near = get_close_matches(basename(path).casefold(), by_name, 1, LEAST_ALIKE)
+    hint = f"did you mean {by_name[near[0]]}?" if near else LISTED
+    raise NotFound(f"nothing indexed is called {shown(path, MOST_SHOWN)}", hint=hint)
 
 
 def _documents_at(path: str, catalog: Catalog) -> list[Document]:
