@@ -18,8 +18,7 @@ from concord.core.errors import Damaged, Encrypted, NotIndexable, TooLarge
 from concord.core.overriding import override
 from concord.core.protocols import Area, Extractor
 from concord.extract.decode import with_plain_newlines
-from concord.extract.pdf_headings import find_headings, sized_lines
-from concord.extract.pdf_tables import named_rows
+from concord.extract.pdf_layout import find_headings, named_rows, sized_lines
 from concord.extract.text import MAX_TITLE
 from concord.text.clean import clean_pages
 from concord.text.plain import under_headings
