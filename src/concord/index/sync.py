@@ -386,7 +386,7 @@ class _Run:
 
     def _read_next(self, content: tuple[ReadFile, bytes] | None) -> None:
         """Have a file read, and chunk the one before it meanwhile; None if no other is to be read."""
-        before, self.reading = self._received(), None
+        before = self._received()
         if content:
             read, data = content
             with self._reporting_faults(read.found, read.known):
@@ -400,8 +400,9 @@ class _Run:
 
     def _received(self) -> tuple[ReadFile, Extracted] | None:
         """Wait for the text of the file that is being read; None if there is none, or it has no text."""
-        if self.reading:
-            read, file = self.reading
+        reading, self.reading = self.reading, None  # first: what was waited for in vain cannot be abandoned
+        if reading:
+            read, file = reading
             with self._reporting_faults(read.found, read.known):
                 return read, file.result()
         return None
