@@ -29,7 +29,7 @@ _INDEXES = frozenset({"index", "_index", "readme", "__init__", "mod"})  # files 
 _ELSEWHERE = pattern(r"[a-z][a-z0-9+.-]*:|//|#|$", re.IGNORECASE)
 _PAGE = pattern(r"\.(?:md|mdx|markdown|html?|org|rst|txt|adoc|ipynb)$", re.IGNORECASE)
 _PICTURE = pattern(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg)$", re.IGNORECASE)
-_GO = pattern(r"\.go$")
+_GO_FILE = pattern(r"\.go$")
 _ENDING = pattern(r"\.[A-Za-z]\w{0,9}$")
 _ESCAPED = pattern(r"(?:%[0-9A-Fa-f]{2})+")
 _QUALIFIED = pattern(r"\s*\([^()]*\)\s*$")  # Mercury (planet)
@@ -266,7 +266,7 @@ def fitting(meant: Meant, candidates: Sequence[tuple[int, str]], path: str) -> i
     for key, known in candidates:
         if known == meant.place:  # as a rule
             return key
-    for kind in (_PICTURE, _GO):  # and not a page that is called the same
+    for kind in (_PICTURE, _GO_FILE):  # and not a page that is called the same
         if kind.search(meant.place):
             candidates = [row for row in candidates if kind.search(row[1])]
     end = f"/{_stem(meant.place)}".casefold()
@@ -306,7 +306,7 @@ def _stem(path: str) -> str:
     path = path.rstrip("/")
     folder, name = posixpath.split(path)
     stem = _ENDING.sub("", name)
-    is_folder = stem.casefold() in _INDEXES or bool(_GO.search(name))
+    is_folder = stem.casefold() in _INDEXES or bool(_GO_FILE.search(name))
     return folder if folder and is_folder else posixpath.join(folder, stem)
 
 
