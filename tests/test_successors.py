@@ -53,8 +53,9 @@ def test_another_document_is_named_by_path_link_name_or_title(named: Json):
     ],
 )
 def test_who_names_nobody_that_is_there_or_itself_has_said_nothing(named: Json):
-    others = map(record, ("0007-queues.md", "2024-01-05-standup.md", "utf8.md", "v2-migration.md"))
+    others = [*map(record, ("0007-queues.md", "2024-01-05-standup.md", "utf8.md", "v2-migration.md"))]
     assert successors([record("0003-polling.md", superseded_by=named), *others], "adr") == {}
+    assert successors([record("0003-polling.md", superseded_by=named), others[2]], "adr") == {}
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,8 @@ def test_documents_that_replace_each_other_in_a_circle_all_stay():
     [
         ("# 3. Polling\n\n## Status\n\nOld\n\nSuperceded by [7](0007.md)\n", "Superceded by [7](0007.md)"),
         ("# Polling\n\n* Status: superseded by ADR 7.\n", "* Status: superseded by ADR 7."),
+        ("# Polling\n\n*Superseded by [7](0007.md)*.\n", "*Superseded by [7](0007.md)*."),
+        ("# Polling\n\n**Superseded by ADR-7**\n", "**Superseded by ADR-7**"),
         ("# Polling\n\n## Status\n\nAccepted\n\n## Context\n\nSuperseded by nothing so far.\n", None),
         ("# Polling\n\nStatus: accepted\n", None),
         ("# Log\n\n## 3. Polling\n\nStatus: superseded by ADR-7\n", None),

@@ -274,9 +274,9 @@ def _named(details: Mapping[str, Json], keys: Sequence[str]) -> Iterator[str]:
     status = _STATUS.match(str(values.get("status", ""))) if keys is _BY else None
     for value in [*(value for key in keys for value in _listed(values.get(key))), status and status[1]]:
         if isinstance(value, str | int) and value is not True:
-            name = str(value).strip()
-            link = _LINK.fullmatch(name)
-            yield (link[1] or link[2]).replace("%20", " ").strip() if link else name.rstrip(".")
+            name, links = str(value).strip(" \"'`<>*").rstrip("*_.,;: "), _LINK.findall(str(value))
+            name = "".join(links[0]).replace("%20", " ").strip() if len(links) == 1 else name
+            yield from [name] * bool(name)
 
 
 def _listed(value: Json) -> list[Json]:
