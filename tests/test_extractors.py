@@ -60,6 +60,7 @@ PAGE = b".TH PEAR 1\n.SH NAME\npear \\- a fruit\n"
     ("name", "data"),
     [
         ("man/pear.1", PAGE),
+        ("man/pear-log.1", PAGE),
         ("pear.md", b"# Pear\n\nGreen.\n"),
         ("PEAR.TXT", b"Pears are green.\n"),
         ("README.Debian", b"Pears for Debian\n-----------------\n\nGreen.\n"),

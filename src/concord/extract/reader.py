@@ -56,9 +56,10 @@ def unpacked(data: bytes, name: str) -> tuple[bytes, str] | None:
 
 def _is_document(name: str, head: bytes) -> bool:
     form = detect(name, head)
-    if isinstance(form, Refusal) or form.type in ("data", "code") or _LOG.search(name.rpartition("/")[2]):
+    if isinstance(form, Refusal) or form.type in ("data", "code"):
         return False
-    return form == MANUAL or not may_be_manual(name)  # else a log that was rotated, such as syslog.1.gz
+    is_log = _LOG.search(name.rpartition("/")[2]) or may_be_manual(name)  # that was rotated: syslog.1.gz
+    return form == MANUAL or not is_log  # git-log.1.gz is a page
 
 
 class SandboxedReader(FileReader):
