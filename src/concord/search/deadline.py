@@ -73,9 +73,9 @@ class WorkerThreads:
         with self._lock:
             is_anybody_idle = self._idle > 0
             self._idle -= is_anybody_idle
-        self._work.put(with_callers_limit(work))
-        if not is_anybody_idle:
+        if not is_anybody_idle:  # first: what no thread can be started for must not wait for one
             threading.Thread(target=self._live, daemon=True).start()
+        self._work.put(with_callers_limit(work))
 
     def _live(self) -> None:
         while True:

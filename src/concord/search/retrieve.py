@@ -107,7 +107,8 @@ def _place(query: Query, catalog: Catalog) -> ChunkId | None:
         found = documents_at(catalog, "/".join(parts[-2:])) if parts else []
         # Paths may begin elsewhere: those count whose ends are alike in most parts.
         alike = [_shared(document.path.split("/"), parts) for document in found]
-        meant = [document for document, shared in zip(found, alike, strict=True) if shared == max(alike)]
+        most = max(alike, default=0)
+        meant = [document for document, shared in zip(found, alike, strict=True) if shared == most]
         known = [document for document in meant if _passes(document, query.filter, catalog)]
         chunk = _chunk_at(place, catalog.chunks(known[0].id)) if len(known) == 1 else None
         if chunk:
