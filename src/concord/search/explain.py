@@ -314,6 +314,5 @@ def _ranks(known: Explanation, before: str) -> str:
     placed = [f"{name} ranks it {rank}" for name, rank in asked.items() if rank]
     absent = [name for name, rank in asked.items() if not rank]
     if absent:
-        verb = "do" if len(absent) > 1 else "does"
-        placed.append(f"{' and '.join(absent)} {verb} not find it in {DEPTH:,}")
+        placed.append(f"it is not among the first {DEPTH:,} of {', '.join(absent)}")
     return f" {before}, {' and '.join(placed)}." if placed else ""
