@@ -279,6 +279,14 @@ class SeeingReader:
         return Extracted("A gazelle at noon.", "image")
 
 
+def test_a_picture_that_is_emptied_before_it_is_read_is_left_out(bench: SyncBench, tmp_path: Path):
+    picture = write(tmp_path / "docs" / "b.png", b"\x89PNG\0b")
+    write(tmp_path / "docs" / "a.png", b"\x89PNG\0a")
+    bench.pictures = SeeingReader(lambda: picture.write_bytes(b""))
+    report = bench.add(tmp_path / "docs")
+    assert (report.added, report.skipped) == (1, {"empty": 1})
+
+
 def test_while_pictures_are_read_others_sync_the_source(bench: SyncBench, tmp_path: Path):
     folder = tmp_path / "docs"
     for name in ("a", "b", "empty"):

@@ -154,8 +154,9 @@ def test_a_source_that_cannot_be_removed_now_is_removed_later(
     kb: KnowledgeBase, shim: QdrantShim, run: Callable[..., str]
 ):
     shim.status = 503
-    with pytest.raises(BackendDown, match="503"):
+    with pytest.raises(BackendDown, match="503") as refusal:
         kb.remove("notes", force=True)
+    assert refusal.value.hint == "nothing was removed: try again when it answers"
     shim.status = None
     assert kb.remove("notes", force=True).vectors_deleted == 2
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from concord.core.errors import Action, Hint, NotFound, StoreBusy, UsageError
+from concord.core.errors import Action, BackendDown, Hint, NotFound, StoreBusy, UsageError
 from concord.core.protocols import WAITING, Progress
 from concord.core.reports import Removal
 from concord.store.contract import Catalog, Store
@@ -112,7 +112,12 @@ def remove(
     with removal_lock(source.id, store, wait_s):
         progress("remove", 0, None)  # whoever does not want it any more after waiting can still say so
         indexes = [store.models.index(model.identity) for model in store.catalog.snapshot().models]
-        vectors = sum(index.delete_source(source.id) for index in indexes)
+        try:
+            vectors = sum(index.delete_source(source.id) for index in indexes)
+        except BackendDown as fault:
+            if store.outbox.home().url:  # else it is the store's own fault, with its own advice
+                fault.hint = "nothing was removed: try again when it answers"
+            raise
         documents = store.catalog.remove_source(source.id)
     store.maintain(silent)
     return Removal(source, documents, vectors)

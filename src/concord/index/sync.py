@@ -282,7 +282,7 @@ class _Run:
 
     def _read_picture(self, found: Found, reader: PictureReader, lock_wait_s: float) -> None:
         """Read what a file shows, and store it; one that shows no words is left out until it changes."""
-        extracted, reason = None, ""
+        content, extracted, reason = None, None, ""
         try:
             content = self._content(found, None)
             if content:
@@ -294,7 +294,7 @@ class _Run:
             begin_anew(self.source.id, self.catalog)
             self.memo = read_memo(self.catalog.sync_state(self.source.id))
             state = self.catalog.file_states(self.source.id).get(self.source.path_of(found.relative))
-            textless = Textless(self.memo)
+            self.textless = textless = Textless(self.memo)
             if reason and state is None:
                 self.tally.skipped.append(self._failure(found.relative, reason))
                 textless.add(found, reason)
