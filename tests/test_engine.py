@@ -85,6 +85,7 @@ def test_a_search_starts_an_engine_which_answers_the_next_one(kb: Kb, tmp_path: 
         result["path"] for result in json.loads(first[1])["results"]
     ]
     assert running(tmp_path) == [process]
+    assert re.search(rf"^pid +{process}$", kb("engine")[1], re.MULTILINE)
     assert json.loads(kb("engine", "stop", "--json")[1])["pid"] == process
     assert wait_until(lambda: not running(tmp_path))
 

@@ -141,7 +141,7 @@ def test_a_store_that_is_no_database_any_more_is_moved_away_and_its_notes_are_in
     file.write_bytes(bytes(100) + data[100:])
     assert "`kb recover`" in kb("search", "heron").err
     ran = kb("recover")
-    assert (ran.status, ran.out.startswith("notes      1\n")) == (0, True), ran
+    assert (ran.status, ran.out.startswith("notes brought back  1\n")) == (0, True), ran
     (moved,) = file.parent.glob("default.db-damaged-*")
     assert moved.read_bytes()[100:] == data[100:]
     kb("sync")

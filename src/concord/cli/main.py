@@ -37,7 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("sources:list_sources", "List the sources, or the documents of one."),
     "sync": ("sources:sync", "Bring sources up to date with their files."),
     "remove": ("sources:remove", "Remove a source from the index; its files stay."),
-    "models": ("quality:models", "List, add, use, remove and compare embedding models."),
+    "models": ("quality:models", "List, add, use and remove embedding models."),
     "backfill": ("upkeep:backfill", "Index again what is stored, with vectors from the cache."),
     "stats": ("upkeep:stats", "Show how much is stored, and where."),
     "doctor": ("upkeep:doctor", "Look for what is wrong, and repair what can be."),

@@ -133,7 +133,9 @@ def _show_engine(flags: Flags, service: str) -> int:
     if state is None and not flags.as_json:
         output.talk("no engine is running for these settings")
     else:
-        flags.show(state or {"running": False}, output.facts)
+        flags.show(state or {"running": False}, lambda told: output.facts({**told, "pid": str(told["pid"])}))
+        if state and service == "stop":
+            output.talk("it ends now")
     return NOTHING_FOUND if state is None else 0
 
 

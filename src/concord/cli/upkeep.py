@@ -30,7 +30,9 @@ def stats(flags: Flags) -> None:
     if flags.as_json:
         output.emit_json(state)
     else:
-        quality = _quality(run(flags, "eval_report", Nothing())["report"])
+        quality, index = _quality(run(flags, "eval_report", Nothing())["report"]), state["vector_index"]
+        if index and index["absent"]:
+            state["vector_index"] = f"none: {index['absent']}"
         output.facts({**state, "quality": quality, "to do": problems})
 
 
@@ -89,7 +91,8 @@ def recover(flags: Flags) -> None:
     A store that is well gets the notes that it has lost, as after an older copy was put back.
     """
     done = run(flags, "recover", Nothing(), must_exist=False)
-    flags.show(done, output.facts)
+    names = {"notes": "notes brought back", "uncertain": "perhaps damaged", "moved_to": "the damaged store"}
+    flags.show(done, lambda done: output.facts({names.get(name, name): done[name] for name in done}))
     if done["sources"] and not flags.as_json:
         output.talk("`kb sync` reads the files of these sources again")
 
