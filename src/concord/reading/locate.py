@@ -47,7 +47,7 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, level: Level |
     is_whole = level in ("document", "outline")
     meant = list(range(len(chunks))) if is_whole else _meant(chunks, citation, chunk_id)
     if not meant:
-        raise _nothing_there(reference, citation, document, chunks)
+        raise _nothing_there(reference, citation, chunks)
     begin, end = section_around(chunks, meant[0], meant[-1]) if level == "section" else (meant[0], meant[-1])
     first, last = max(0, begin - context), min(len(chunks) - 1, end + context)
     source = source_by_id(catalog, document.source_id)
@@ -192,9 +192,7 @@ def _meant(chunks: Sequence[Chunk], citation: Citation, chunk_id: int | None) ->
     return exact or [at for at, c in numbered if extent(c)[0] <= end and extent(c)[1] >= begin]
 
 
-def _nothing_there(
-    reference: str, citation: Citation, document: Document, chunks: Sequence[Chunk]
-) -> NotFound:
+def _nothing_there(reference: str, citation: Citation, chunks: Sequence[Chunk]) -> NotFound:
     """Return the error for a citation of lines or pages that are not there, with those that are."""
     pages = sorted({page for chunk in chunks for page in chunk.pages or ()})
     if citation.pages and pages:

@@ -84,7 +84,7 @@ def with_fallback(
     floor: float = tools.settings["search.floor"]
     if not _needs_words(candidates, query, options, tools):
         return candidates, Fallback(floor)
-    for step in _steps(request, query, tools):
+    for step in _steps(request, tools):
         found = ask([step], query, Deadline(step.budget_ms))
         candidates = replace(candidates, degraded=(*candidates.degraded, *found.degraded))
         if any(ranked.found for ranked in found.lists):
@@ -109,7 +109,7 @@ def _needs_words(candidates: Candidates, query: Query, options: Options, tools: 
     return not is_answerable(fuse(options.fusion, candidates), candidates, query, tools.calibration)
 
 
-def _steps(request: Request, query: Query, tools: Tools) -> Iterator[_LooserWords]:
+def _steps(request: Request, tools: Tools) -> Iterator[_LooserWords]:
     index, (prefix, partial) = tools.store.words, STEPS
     yield _LooserWords("prefix", prefix, index, _prefix_match, _budget_ms(request, "prefix", tools))
     whole_ms = _budget_ms(request, "partial", tools)

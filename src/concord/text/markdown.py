@@ -47,7 +47,7 @@ def read_markdown(text: str, body_start: int = 0) -> list[Section]:
     offsets[-1] = len(text)
     sections: list[Section] = []
     path: list[tuple[int, str]] = []
-    blocks = list(_blocks(text[body_start:], lines)) or [_Lines(0, len(lines), "prose")]
+    blocks = list(_blocks(text[body_start:])) or [_Lines(0, len(lines), "prose")]
     for index, block in enumerate(blocks):
         start = offsets[block.first] if index else body_start  # an empty item above a heading is no block
         end = offsets[blocks[index + 1].first] if index + 1 < len(blocks) else len(text)
@@ -70,7 +70,7 @@ def _reluctance(lines: Sequence[str], before: _Lines, block: _Lines) -> float:
     return block.reluctance
 
 
-def _blocks(text: str, lines: Sequence[str]) -> Iterator[_Lines]:
+def _blocks(text: str) -> Iterator[_Lines]:
     """Yield the blocks of a text, of nested ones the innermost; quotes and tables are whole."""
     depth = 0  # of lists
     is_first = False  # of an item
