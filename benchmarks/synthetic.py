@@ -47,7 +47,9 @@ Floats = NDArray[np.float32]
 
 def cache_folder() -> Path:
     """Return where benchmarks keep what takes long to make: KB_BENCH_CACHE, or the user's cache folder."""
-    return Path(os.environ.get("KB_BENCH_CACHE") or platformdirs.user_cache_path("concord-benchmarks"))
+    folder = Path(os.environ.get("KB_BENCH_CACHE") or platformdirs.user_cache_path("concord-benchmarks"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def write_markdown(folder: Path, files: int, *, seed: int = SEED) -> None:

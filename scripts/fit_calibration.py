@@ -54,6 +54,8 @@ NOTHING = 0.003  # of nDCG@10: what helps that little in one script may harm in 
 
 def main(names: Sequence[str]) -> None:
     """Fit and write the file, and print how well it holds on sets that it does not know."""
+    if "--help" in names:
+        raise SystemExit(__doc__)
     is_partial = READER in names
     chosen = present([name for name in names if name != READER] or (*SETS, BY_HAND))
     if not chosen:

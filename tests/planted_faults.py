@@ -128,6 +128,8 @@ FAULTS = (
 
 def main(words: Sequence[str]) -> int:
     """Plant the faults one after the other; the exit status is 1 if one is missed."""
+    if "--help" in words:
+        raise SystemExit(__doc__)
     chosen = [fault for fault in FAULTS if all(word in fault.name for word in words)]
     caught = 0
     with tempfile.TemporaryDirectory(prefix="planted-") as name:
