@@ -80,11 +80,12 @@ def read_passages(ranked: Sequence[Ranked], query: Query, store: Store, files: F
     What stands in a long passage about other things is far from it in meaning, and found by words.
     """
     passages: list[Passage] = []
+    read: set[ChunkId] = set()
     left_out: set[ChunkId] = set()
     deleted = 0
     pool = max(READ_AT_LEAST, query.limit * READ_PER_RESULT)
     for start in range(0, len(ranked), pool):
-        few = [*ranked[start : start + pool]]
+        few = [row for row in ranked[start : start + pool] if row.chunk_id not in read]
         if not start and len(query.meaning.split()) >= VERBATIM_WORDS:
             few += [
                 row
@@ -98,7 +99,8 @@ def read_passages(ranked: Sequence[Ranked], query: Query, store: Store, files: F
 
         left = unless_disk_hangs(existing, files, [passage.document for passage in texts])
         passages += texts if left is None else left
-        left_out |= {row.chunk_id for row in few} - {passage.chunk.id for passage in passages}
+        read |= {row.chunk_id for row in few}
+        left_out = read - {passage.chunk.id for passage in passages}
         if left is None:
             return Read(passages, left_out, None)
         deleted += len(texts) - len(left)
