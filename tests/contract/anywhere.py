@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from contract.conftest import INDEXED, OUTSIDE, URLS, opened_for_a_test, opened_with_the_reference
+from contract.conftest import INDEXED, OUTSIDE, STORES, opened_for_a_test, opened_with_the_reference
 
-EVERYWHERE = (*URLS, INDEXED, *OUTSIDE)
+EVERYWHERE = (*STORES, INDEXED, *OUTSIDE)
 store_anywhere = pytest.fixture(params=EVERYWHERE, name="store")(opened_for_a_test)
-rivals_anywhere = pytest.fixture(params=[n for n in EVERYWHERE if n != "memory"], name="rivals")(
-    opened_with_the_reference
-)
+rivals_anywhere = pytest.fixture(params=EVERYWHERE, name="rivals")(opened_with_the_reference)

@@ -25,11 +25,12 @@ URLS: dict[str, Callable[[Path], str]] = {
     "postgresql": lambda folder: server_url(),
     "json": lambda folder: f"json://{folder}",
 }
+# Those that are tested for themselves: the one in memory is the one of a JSON file without its file.
+STORES = [name for name in URLS if name != "memory"]
+
 # The same suites with vectors kept outside: store, and where its vectors are.
 OUTSIDE = {
     "sqlite+qdrant-local": "qdrant-local::memory:",
-    "memory+qdrant-local": "qdrant-local::memory:",
-    "postgresql+qdrant-local": "qdrant-local::memory:",
     "sqlite+qdrant-shim": "shim",
     "postgresql+qdrant-shim": "shim",
     "sqlite+qdrant-server": os.environ.get("KB_TEST_QDRANT_URL", ""),
@@ -125,5 +126,5 @@ def opened_with_the_reference(request: pytest.FixtureRequest, folder: Path) -> I
         made.close()
 
 
-store = pytest.fixture(params=URLS, name="store")(opened_for_a_test)
-rivals = pytest.fixture(params=[n for n in URLS if n != "memory"], name="rivals")(opened_with_the_reference)
+store = pytest.fixture(params=STORES, name="store")(opened_for_a_test)
+rivals = pytest.fixture(params=STORES, name="rivals")(opened_with_the_reference)

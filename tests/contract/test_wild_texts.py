@@ -162,7 +162,7 @@ def test_half_a_character_is_refused_and_nothing_changes(store: Store, act: Call
     assert _all(store) == before
 
 
-@pytest.mark.parametrize("store", ["memory", "sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"], indirect=True)
 def test_half_a_character_in_details_comes_back(store: Store):
     """They are written by an encoder that has a form for it."""
     put(store, "docs/a.md", "text", details={"author": HALF})
