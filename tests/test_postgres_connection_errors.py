@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from concord.core.call_limit import limited_to
 from concord.core.errors import BackendDown, BadValue, KBError, StoreBusy, StoreError
+from concord.knowledge import KnowledgeBase
 from support.postgres_server import fresh_org, server_url, shared_server
+from support.recorders import write
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
 from concord.store.postgres.errors import translated  # noqa: E402
@@ -105,6 +112,50 @@ def test_a_lost_connection_is_done_without_where_no_other_is_to_be_had(owned: st
         assert administrator.execute("SELECT pg_terminate_backend(%s, 30000)", (first,)).fetchone() == (True,)
         with closing(psycopg.connect(owned)):  # somebody else takes the place
             assert [store.catalog.snapshot().sources for _ in range(9)] == [[]] * 9
+
+
+def test_a_role_that_is_allowed_two_connections_searches_by_words_and_by_meaning(
+    owned: str, administrator: Any, tmp_path: Path
+):
+    name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
+    administrator.execute(f"ALTER ROLE {name} CONNECTION LIMIT 2")
+    write(tmp_path / "docs" / "a.md", "Shared text about login, logout and sessions.\n")
+    with KnowledgeBase.open(store__url=owned, embed__provider="hashing") as kb:
+        kb.add(tmp_path / "docs")
+        answers = [kb.search(f"{word} login text") for word in ("logout", "sessions", "shared")]
+    lost = {each.strategy for answer in answers for each in answer.degraded}
+    assert not lost & {"fts_exact", "fts_relaxed", "semantic"}
+
+
+def test_many_locks_at_once_need_one_connection(owned: str, administrator: Any):
+    name = psycopg.conninfo.conninfo_to_dict(owned)["user"]
+    count = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s"
+    with closing(PostgresStore.open(owned, "default")) as store:
+        with ExitStack() as held:
+            for n in range(9):
+                held.enter_context(store.lock(f"source{n}", "syncing", wait_s=0))
+            assert store.catalog.snapshot().sources == []
+            assert administrator.execute(count, (name,)).fetchone() == (2,)
+        with ThreadPoolExecutor() as pool, store.lock("source1", "syncing", wait_s=0):
+            again = pool.submit(lambda: store.lock("source1", "syncing", wait_s=0).__enter__())
+            assert isinstance(again.exception(), StoreBusy)
+
+
+def test_a_server_that_has_gone_without_a_word_is_waited_for_once(owned: str):
+    with closing(PostgresStore.open(owned, "default")) as store:
+        with ExitStack() as all_at_once:
+            lent = [all_at_once.enter_context(store._connections.session()) for _ in range(3)]
+            servers = [connection.info.backend_pid for connection in lent]
+        for pid in servers:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            with limited_to(100):
+                with pytest.raises(BackendDown):
+                    store.catalog.snapshot()
+                assert store.catalog.snapshot().sources == []
+        finally:
+            for pid in servers:
+                os.kill(pid, signal.SIGCONT)
 
 
 def meaning(fault: Exception, server: str) -> KBError:

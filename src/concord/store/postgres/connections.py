@@ -14,8 +14,8 @@ import math
 import selectors
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import psycopg
@@ -29,7 +29,7 @@ from psycopg.types.string import StrBinaryDumper, StrDumperUnknown
 from concord.core.call_limit import limit_ms
 from concord.core.errors import BackendDown, BadValue
 from concord.core.values import check_org
-from concord.store.postgres.errors import CROWDED, translated
+from concord.store.postgres.errors import CROWDED, is_crowded, translated
 
 # It warns of everything that a stopped server takes along; the caller gets an error anyway.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
@@ -40,6 +40,10 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 MOST_CONNECTIONS = 12
 KEPT_CONNECTIONS = 4  # while nobody uses them
 WAIT_S = 10.0  # for a connection that somebody else uses
+# A connection that was closed counts until its process has ended: a role of few would now and then not be let
+# in right after its own last command.
+_ENDING_S = 1.0
+_PAUSE_S = 0.02  # between two tries
 _GRACE_S = 1.0  # for the server to break off by itself, which keeps the connection
 _TICK_S = 0.1  # between two looks at the clock while nothing arrives
 _LONGEST_MS = 2**31 - 1  # that the server can be told
@@ -216,11 +220,27 @@ def _whole(allowed_ms: float | None) -> int | None:
     return None if allowed_ms is None else math.ceil(min(allowed_ms, _LONGEST_MS))
 
 
-def connect(location: Location) -> Bounded:
-    """Open a connection of its own, in autocommit."""
-    connection = Bounded.connect(location.conninfo, autocommit=True)
-    connection.begin(location, limit_ms())
+def connect(
+    location: Location, kept: Callable[[], Bounded | None] = lambda: None, wait_s: float = _ENDING_S
+) -> Bounded:
+    """Return a connection in autocommit, kept or new; where the server allows no more, wait for either."""
+    ends = time.monotonic() + wait_s
+    while (connection := kept()) is None:
+        try:
+            connection = Bounded.connect(location.conninfo, autocommit=True)
+        except psycopg.OperationalError as error:
+            if time.monotonic() > ends or not is_crowded(error):
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            connection.begin(location, limit_ms())
+            break
     return connection
+
+
+def _wait_s() -> float:
+    allowed_ms = limit_ms()
+    return WAIT_S if allowed_ms is None else min(WAIT_S, allowed_ms / 1000)
 
 
 class Connections:
@@ -241,8 +261,7 @@ class Connections:
     @contextmanager
     def session(self) -> Iterator[Connection]:
         """Lend a connection for as long as the block takes, each statement a transaction of its own."""
-        allowed = limit_ms()
-        if not self._places.acquire(timeout=WAIT_S if allowed is None else min(WAIT_S, allowed / 1000)):
+        if not self._places.acquire(timeout=_wait_s()):
             raise CROWDED("", self.location.server)
         try:
             with translated(self.location.server), self.extra() as connection:
@@ -255,12 +274,16 @@ class Connections:
         """Lend a connection, however many are lent: for a lock, which does nothing but last."""
         if self._is_closed:
             raise BackendDown(f"the connection to {self.location.server} was closed", hint="open it again")
-        connection = self._taken()
+        connection = connect(self.location, self._kept, _wait_s())
         try:
             connection.bind(limit_ms())
             yield connection
-        except psycopg.Error:  # what was prepared in a pipeline that broke off is known to one side only
+        except psycopg.Error as error:  # what was prepared in a pipeline that broke off, one side knows only
             connection.close()
+            if (
+                error.sqlstate is None
+            ):  # what has ended this one has ended the others, and each would be waited for
+                self._close_kept()
             raise
         finally:
             if len(self._idle) < KEPT_CONNECTIONS and connection.can_be_used and not self._is_closed:
@@ -271,14 +294,21 @@ class Connections:
     def close(self) -> None:
         """Close all connections; those that are lent follow."""
         self._is_closed = True
-        while self._idle:
-            self._idle.pop().close()
+        self._close_kept()
 
-    def _taken(self) -> Bounded:
-        with suppress(IndexError):  # there is none left
-            while True:
-                connection = self._idle.pop()
-                if connection.can_be_used:
-                    return connection
-                connection.close()
-        return connect(self.location)
+    def _close_kept(self) -> None:
+        while connection := self._popped():
+            connection.close()
+
+    def _kept(self) -> Bounded | None:
+        while connection := self._popped():
+            if connection.can_be_used:
+                return connection
+            connection.close()
+        return None
+
+    def _popped(self) -> Bounded | None:
+        try:
+            return self._idle.pop()
+        except IndexError:  # not `if self._idle`: another thread may take the last
+            return None

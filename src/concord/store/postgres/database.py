@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -187,6 +188,7 @@ class PostgresDatabase(Database):
     def __init__(self, connections: Connections, make: Callable[[], None] | None = None) -> None:
         self.connections = connections
         self._make = make  # None: they are there
+        self._lockers: dict[int, Connection] = {}  # thread → connection that holds its locks
 
     @property
     def is_made(self) -> bool:
@@ -213,13 +215,12 @@ class PostgresDatabase(Database):
     @override
     @contextmanager
     def lock(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
-        # On a connection of its own: the server gives one the same lock twice.
+        # Not on one that others use: the server gives a connection the same lock twice.
         location = self.connections.location
         digest = hashlib.sha256(f"{location.schema}\n{name}".encode("utf-8", "surrogatepass")).digest()
         key = int.from_bytes(digest[:8], signed=True)
-        with ExitStack() as lent:
+        with self._locking() as connection:
             with translated(location.server):
-                connection = lent.enter_context(self.connections.extra())
                 if not _is_locked(connection, key, wait_s):
                     raise locked(doing)
             try:
@@ -227,9 +228,25 @@ class PostgresDatabase(Database):
             finally:
                 try:
                     connection.execute("SELECT pg_advisory_unlock(%s)", (key,))
-                    connection.execute("RESET idle_session_timeout")
                 except psycopg.Error:
                     connection.close()  # which lets go, if it is not lost already
+
+    @contextmanager
+    def _locking(self) -> Iterator[Connection]:
+        """Lend this thread's connection for locks: a migration holds one for each source."""
+        thread = threading.get_ident()
+        if connection := self._lockers.get(thread):
+            yield connection
+            return
+        with ExitStack() as lent:
+            with translated(self.connections.location.server):
+                connection = self._lockers[thread] = lent.enter_context(self.connections.extra())
+            try:
+                yield connection
+            finally:
+                del self._lockers[thread]
+                with suppress(psycopg.Error):
+                    connection.execute("RESET idle_session_timeout")
 
     @override
     def origin(self) -> str:

@@ -27,6 +27,7 @@ from concord.store.sql import Explanations, Kinds, explained, says
 
 _CONNECTING = "connection failed: "  # as psycopg begins: a connection that is cut off later was let in
 _SERVER_WORDS = re.compile(r"\bFATAL:\s*([^\n]+)")  # in most languages; libpq's own errors have no such word
+_CROWD = re.compile(r"too many (clients|connections)|connection slots")
 _WRONG_URL = re.compile(r"^connection is bad: (invalid [^\n]+)")  # libpq has not even tried
 _DENIED = re.compile(r"permission denied for (table|schema|database) (\S+)")
 _RIGHTS = {
@@ -70,6 +71,11 @@ _WRONG = says(
 )
 
 
+def is_crowded(error: Exception) -> bool:
+    """Whether a server has refused a connection because there are as many as there may be."""
+    return _CONNECTING in str(error) and bool(_CROWD.search(str(error)))
+
+
 def _down(error: Exception, server: str) -> KBError:
     if getattr(getattr(error, "pgconn", None), "needs_password", False):
         return _REFUSING("it asks for a password, and there is none", server)
@@ -78,7 +84,7 @@ def _down(error: Exception, server: str) -> KBError:
     said = _SERVER_WORDS.search(str(error)) if _CONNECTING in str(error) else None
     if said is None:
         return _SILENT(error, server)
-    if re.search(r"too many (clients|connections)|connection slots", said[1]):
+    if _CROWD.search(said[1]):
         return CROWDED("", server)
     if re.search(r"starting up|shutting down|recovery mode|not (yet|currently) accepting", said[1]):
         return _NOT_READY(said[1], server)
