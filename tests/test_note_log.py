@@ -99,6 +99,37 @@ def test_a_note_that_could_not_be_kept_is_in_no_copy(folder: Path):
     assert not any("emu" in copy for copy in beside(folder))
 
 
+def test_an_interrupted_note_is_in_no_copy(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    written: list[int] = []
+
+    def interrupted(file: int) -> None:
+        written.append(file)
+        if len(written) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with opened(f"sqlite://{folder}") as kb, pytest.raises(KeyboardInterrupt):
+        kb.note(Note("The emu was stopped."))
+    assert not any("emu" in copy for copy in beside(folder))
+
+
+def test_a_note_that_is_deleted_while_a_copy_is_missing_leaves_the_other_too(folder: Path):
+    os.unlink(paths(str(folder / "default.db"))[0])
+    with opened(f"sqlite://{folder}") as kb:
+        kb.remove_note(next(each.id for each in kb.notes() if each.note.content == PENGUIN))
+        assert not any(PENGUIN in copy for copy in beside(folder))
+        assert [each for each in kb.doctor().findings if each.fault == "notes"] == []
+
+
+def test_a_line_end_that_is_damaged_costs_no_note(folder: Path):
+    for path in map(Path, paths(str(folder / "default.db"))):
+        path.write_bytes(path.read_bytes()[:-1].replace(b"\n", b"\0"))
+    (folder / "default.db").write_bytes(b"damaged")
+    with opened(f"sqlite://{folder}") as kb:
+        assert kb.recover().notes == 2
+        assert kept(kb) == [OSTRICH, PENGUIN]
+
+
 def test_notes_of_after_a_backup_come_back_into_it_and_deleted_ones_do_not(folder: Path, tmp_path: Path):
     with opened(f"sqlite://{folder}") as kb:
         kb.backup(tmp_path / "backup.db")

@@ -70,7 +70,8 @@ class SqlStore(Backend):
             if any(session.value(f"SELECT count(*) FROM {table}") for table in _OF_USERS):
                 raise BadValue(
                     "the target holds a knowledge base of its own",
-                    hint="choose an empty store: another folder, file or database",
+                    hint="choose an empty store (another folder, file or database), or delete that one, if it"
+                    " is an earlier copy, or one that was not compared to its end",
                 )
             before, dialect = origin.catalog.snapshot().generation, self._database.dialect
             copy_into(session, origin, self._vector_tables, self._word_tables, dialect, progress)

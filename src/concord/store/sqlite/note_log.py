@@ -31,7 +31,9 @@ from concord.types import Document
 if TYPE_CHECKING:
     from concord.store.sqlite.connections import Connection
 
-_START = re.compile(rb'[0-9a-f]{8}[ ?]\{"(?:id|gone)":')
+# The id in an entry: looked for by how it begins, which is ten times as fast as by a checksum before it.
+_ENTRY = re.compile(rb'\{"(?:id|gone)":("(?:[^"\\\n]|\\.)*")')
+_HEAD = re.compile(rb"[0-9a-f]{8}[ ?]")
 _CRC = 8  # digits; what an earlier version was killed at has a question mark behind them
 
 # They belong to the connection, not to the file: no other program meets them.
@@ -86,15 +88,15 @@ class NoteLog:
         before = {path: _content(path) for path in paths(self._store)}
         kept = stored(connection, changed)
         entries: list[_Entry] = [*kept.values(), *(_Gone(id) for id in changed if id not in kept)]
-        for path, content in before.items():
-            with suppress(OSError):
-                if content is None:
-                    mend(connection, self._store)
-                elif any(json.encode(id) in content for id in changed):
-                    left = (line for line in _lines(content) if _id_of(line) not in changed)
-                    replace_file(path, b"".join([*left, *map(_line, entries)]))
-                else:
-                    _append(path, content, entries)
+        try:
+            if None in before.values():
+                mend(connection, self._store)
+            for path in before:
+                with suppress(OSError):
+                    _write(path, _content(path) or b"", changed, entries)
+        except BaseException:  # Ctrl-C, too
+            _put_back(before)
+            raise
         return partial(_put_back, before)
 
     def _note_changed(self, *ids: Any) -> None:
@@ -106,10 +108,18 @@ def paths(store: str) -> tuple[str, ...]:
     return store + NOTES, f"{store}{NOTES}-too"
 
 
-def _append(path: str, content: bytes, entries: Iterable[_Entry]) -> None:
+def _write(path: str, content: bytes, changed: Iterable[str], entries: Iterable[_Entry]) -> None:
+    """Add lines to a file; where it says something of these notes already, without that."""
+    doomed = set(map(json.encode, changed))
+    parts = [*_parts(content)]
+    left = [part for id, part in parts if id not in doomed]
     is_torn = content != b"" and not content.endswith(b"\n")
+    lines = b"\n" * is_torn + b"".join(map(_line, entries))
+    if len(left) < len(parts):
+        replace_file(path, b"".join(left) + lines)
+        return
     with open(os.open(path, os.O_WRONLY | os.O_APPEND | CLOSED_IN_CHILDREN), "ab") as file:
-        file.write(b"\n" * is_torn + b"".join(map(_line, entries)))
+        file.write(lines)
         file.flush()
         os.fsync(file.fileno())
 
@@ -205,11 +215,21 @@ def _content(path: str) -> bytes | None:
     return None
 
 
+def _parts(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the id of each entry, and what is from there to the next."""
+    starts = [
+        (match.start() - _CRC - 1, match[1])
+        for match in _ENTRY.finditer(content, _CRC + 1)
+        if _HEAD.fullmatch(content, match.start() - _CRC - 1, match.start())
+    ]
+    for (start, id), (end, _) in pairwise([*starts, (len(content), b"")]):
+        yield id, content[start:end]
+
+
 def _lines(content: bytes) -> Iterator[bytes]:
     """Yield the lines that are as they were written, also where the end of another was damaged."""
-    starts = [match.start() for match in _START.finditer(content)]
-    for start, end in pairwise([*starts, len(content) + 1]):
-        text = content[start:end]
-        line = text.split(b"\n", 1)[0] if b"\n" in text else content[start : end - 1]
-        if crc32(line[_CRC + 1 :]) == int(line[:_CRC], 16):
-            yield line + b"\n"
+    for _, part in _parts(content):
+        line = part.split(b"\n", 1)[0]
+        for text in (line[_CRC + 1 :], line[_CRC + 1 : -1]):  # without what stands for a line end
+            if crc32(text) == int(line[:_CRC], 16):
+                yield line[: _CRC + 1] + text + b"\n"
