@@ -107,7 +107,10 @@ class ReaderModel:
                 network = DATA / "reader-int8.onnx"
                 # What three long passages take, 33 MB, is half of what its weights take.
                 session = Session("reader", network, self._threads, _unavailable, gives_back=True)
-                tokenizer = Tokenizer.from_buffer((DATA / "tokenizer.json").read_bytes())
+                try:
+                    tokenizer = Tokenizer.from_buffer((DATA / "tokenizer.json").read_bytes())
+                except (OSError, ValueError) as fault:
+                    raise _unavailable(str(fault)) from fault
                 tokenizer.no_padding()
                 tokenizer.no_truncation()
                 tokenizer.encode_special_tokens = True  # text that spells a special token is read as text
