@@ -108,6 +108,29 @@ def test_work_that_hangs_holds_up_nobody():
     released.set()
 
 
+def test_work_that_no_thread_can_be_started_for_takes_none_from_the_next(monkeypatch: pytest.MonkeyPatch):
+    def exhausted(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    workers, lost = WorkerThreads(), threading.Event()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", exhausted)
+        with pytest.raises(RuntimeError, match="start new thread"):
+            workers.start(lost.set)
+    done_by(workers)
+    assert not lost.is_set()
+
+
+def test_a_call_that_ends_after_closing_is_no_outage(breaker: Breaker, caplog: pytest.LogCaptureFixture):
+    def closed_meanwhile() -> None:
+        breaker.close()
+        fail()
+
+    with pytest.raises(BackendDown):
+        breaker.call(closed_meanwhile)
+    assert not caplog.records
+
+
 FORKS = """
 import os
 from concord.search import deadline

@@ -167,6 +167,11 @@ class Breaker:
             with self._lock:
                 self._end(call, reason)
 
+    def close(self) -> None:
+        """Count no call that is under way: one that ends late finds everything closed, which is no outage."""
+        with self._lock:
+            self._started.clear()
+
     def _admit(self, call: object) -> None:
         now = self._clock()
         for late in [other for other, began in self._started.items() if now - began > self._late_s]:
@@ -185,7 +190,7 @@ class Breaker:
     def _end(self, call: object, reason: str = "") -> None:
         """Count a call as failed, as late, or as a success, which ends an outage."""
         began = self._started.pop(call, None)
-        if began is None:  # it was given up as late already
+        if began is None:  # it was given up already
             return
         self._trial = None if call is self._trial else self._trial
         now = self._clock()

@@ -135,6 +135,10 @@ class Semantic:
         """Whether a word is a token of the model, whole."""
         return self._vectors.is_word(word)
 
+    def close(self) -> None:
+        """Report no failure of calls under way. The index belongs to the store, which closes it."""
+        self._breaker.close()
+
 
 class QueryVectors:
     """The vectors of recent queries, so that paging and retries embed nothing. Never holds results.
