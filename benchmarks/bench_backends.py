@@ -104,7 +104,7 @@ def _agreement(
     what: str, queries: Sequence[str], mode: str, expected: Evaluation, found: Evaluation
 ) -> Iterator[Row]:
     shared = mean(
-        _overlap(expected.runs[mode].get(one, {}), found.runs[mode].get(one, {})) for one in queries
+        _overlap(expected.runs[mode].get(query, {}), found.runs[mode].get(query, {})) for query in queries
     )
     target = f"≥ {LEAST_OVERLAP:g}"
     yield Row(

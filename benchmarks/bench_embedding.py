@@ -70,4 +70,4 @@ class Adding:
         with KnowledgeBase.open(store__url=f"sqlite://{self._store}") as kb:
             kb.add(self._tree, embed=False)
             waiting = kb.store.models.index(BundledEmbedder.identity).pending(0, 1 << 20)
-        return [embeddable_text(one.title, one.heading, one.text) for one in waiting]
+        return [embeddable_text(pending.title, pending.heading, pending.text) for pending in waiting]

@@ -54,7 +54,7 @@ def _answers(
 ) -> Iterator[tuple[Answer, set[str]]]:
     """Yield an answer where one document is relevant, and one where none is, with all that are relevant."""
     chance = random.Random(SEED)
-    documents = {one.id: one for one in tools.store.catalog.documents()}
+    documents = {document.id: document for document in tools.store.catalog.documents()}
     for query, text in collection.judged.items():
         relevant = [id for id, grade in collection.qrels[query].items() if grade > 0 and id in documents]
         others = [id for id in documents if id not in relevant]

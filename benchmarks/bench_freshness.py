@@ -76,7 +76,7 @@ def _indexed(tree: Path) -> tuple[list[Document], list[Source]]:
     settings = load_settings({"store.url": "memory://", "embed.provider": "none"})
     with KnowledgeBase(settings) as kb:
         kb.add(tree, embed=False)
-        return list(kb.documents()), [one.source for one in kb.sources()]
+        return list(kb.documents()), [source.source for source in kb.sources()]
 
 
 def _look(documents: Sequence[Document], sources: Sequence[Source]) -> None:

@@ -62,7 +62,9 @@ def _together(place: str, clients: int, seconds: float) -> Asked:
     until = time.perf_counter() + seconds
     with ThreadPoolExecutor(clients) as pool:
         asked = list(pool.map(lambda number: _asking(place, number, until), range(clients)))
-    return Asked([cost for one in asked for cost in one.costs], sum(one.errors for one in asked))
+    return Asked(
+        [cost for question in asked for cost in question.costs], sum(question.errors for question in asked)
+    )
 
 
 def _asking(place: str, number: int, until: float) -> Asked:

@@ -51,9 +51,11 @@ def run() -> Iterator[Row]:
 
 def _first(kind: str, asked: Sequence[LookUp], knowledge: KnowledgeBase) -> Row:
     """Return how often the first hit is right; in the cache is a list of those that are not."""
-    answers = [(one, knowledge.search(one.query, deadline_ms=UNHURRIED_MS).hits) for one in asked]
+    answers = [
+        (question, knowledge.search(question.query, deadline_ms=UNHURRIED_MS).hits) for question in asked
+    ]
     missed = [one for one, hits in answers if not any(_is_right(hit, one) for hit in hits[:1])]
-    listed = "".join(f"{one.query}\t{one.file}:{min(one.lines)}\n" for one in missed)
+    listed = "".join(f"{question.query}\t{question.file}:{min(question.lines)}\n" for question in missed)
     (cache_folder() / f"missed {kind}.txt").write_text(listed, encoding="utf-8")
     share, goal = 1 - len(missed) / len(asked), GOALS[kind]
     within = sum(any(_is_right(hit, one) for hit in hits[:5]) for one, hits in answers) / len(asked)

@@ -181,7 +181,9 @@ def _frozen(url: str) -> Row:
             catalog.put_documents(_document(number) for number in range(1000))
             vectors = HashingEmbedder({}, kb.settings.paths)
             pending = vectors_of(kb.store).pending(0, 1000)
-            vectors_of(kb.store).put(keyed((one.chunk_id, vectors.embed_query(one.text)) for one in pending))
+            vectors_of(kb.store).put(
+                keyed((chunk.chunk_id, vectors.embed_query(chunk.text)) for chunk in pending)
+            )
             _ask(kb, 0)  # which imports what it needs
             costs = [cost_of(partial(_ask, kb, n)) for n in range(SEARCHES)]
     slowest = p95_ms(costs)
@@ -192,4 +194,6 @@ def _frozen(url: str) -> Row:
 def _ask(kb: KnowledgeBase, number: int) -> None:
     answer = kb.search(f"item{number}", deadline_ms=DEADLINE_MS)
     assert answer.hits[0].document.id == f"d{number}"
-    assert "semantic" in {one.strategy for one in answer.degraded}  # on a busy machine the disk is late, too
+    assert "semantic" in {
+        part.strategy for part in answer.degraded
+    }  # on a busy machine the disk is late, too

@@ -126,11 +126,11 @@ def _told(name: str, knowledge: KnowledgeBase) -> Iterator[Told]:
 
 
 def _answered(collection: Collection, tools: Tools) -> list[Verdict]:
-    return [one.verdict for one in ask_own(collection, tools, silent) if any(one.relevant)]
+    return [question.verdict for question in ask_own(collection, tools, silent) if any(question.relevant)]
 
 
 def _asked(texts: Sequence[str], tools: Tools) -> list[Verdict]:
-    return [one.verdict for one in ask(texts, tools, silent)]
+    return [question.verdict for question in ask(texts, tools, silent)]
 
 
 def _by_hand(knowledge: KnowledgeBase) -> Iterator[Told]:
@@ -150,7 +150,7 @@ def _by_hand(knowledge: KnowledgeBase) -> Iterator[Told]:
         id for id, one in found.items() if not judged[id].isdisjoint(h.document.id for h in one.answer.hits)
     ]
     _print_spans(own, found, missed, {row["_id"]: row.get("answers", ()) for row in answered})
-    yield Told(f"{BY_HAND}, kept", [found[id].shown for id in right], [one.shown for one in missed])
+    yield Told(f"{BY_HAND}, kept", [found[id].shown for id in right], [question.shown for question in missed])
 
 
 def _print_spans(
@@ -167,7 +167,7 @@ def _print_spans(
             first.append(_f1(top[0].passage.chunk.text[read.start : read.end], answers[id]))
         if span := one.answer.answer:
             shown.append(_f1(span.text, answers[id]))
-    wrongly = sum(one.answer.answer is not None for one in missed) / max(1, len(missed))
+    wrongly = sum(question.answer.answer is not None for question in missed) / max(1, len(missed))
     if first:
         print(f"answer spans: F1 {mean(first):.3f} of {len(first)} whose first passage is right", end="")
         print(f"; shown for {len(shown) / len(found):.3f} of the questions with an answer", end="")

@@ -64,11 +64,11 @@ def put_together(paragraphs: Collection) -> tuple[Collection, Mapping[str, Place
     """Return the articles that paragraphs are from, and where each is; ids are ARTICLE-PARAGRAPH."""
     articles: dict[str, Entry] = {}
     places: dict[str, Place] = {}
-    for one in paragraphs.documents():
-        article, paragraph = _article(one.id), clean(one.text, paged=False)
+    for document in paragraphs.documents():
+        article, paragraph = _article(document.id), clean(document.text, paged=False)
         before = f"{articles[article].text}{BETWEEN}" if article in articles else ""
-        articles[article] = Entry(article, one.title, before + paragraph)
-        places[one.id] = (article, len(before), len(before) + len(paragraph))
+        articles[article] = Entry(article, document.title, before + paragraph)
+        places[document.id] = (article, len(before), len(before) + len(paragraph))
     qrels = {
         query: {_article(document): grade for document, grade in grades.items()}
         for query, grades in paragraphs.qrels.items()

@@ -118,7 +118,8 @@ def confidence(tested: Mapping[str, JudgedSet], train: Mapping[str, JudgedSet]) 
         own, foreign = revised(held.own, fitted), revised(held.foreign, fitted)
         kept[name] = promises(own)
         known[name] = answerability(
-            [one.verdict for one in own if any(one.relevant)], [one.verdict for one in foreign]
+            [question.verdict for question in own if any(question.relevant)],
+            [question.verdict for question in foreign],
         )
         everything += own
     kept["all together"] = promises(everything)
@@ -163,14 +164,14 @@ def _reliability(name: str, kept: Promises) -> Iterator[Row]:
     for what, labels in (("hits", kept.hit_labels), ("answers", kept.answer_labels)):
         is_falling = precision_falls(labels)
         yield Row(f"{name}: labels of {what}", "fall" if is_falling else "do not fall", is_met=is_falling)
-    best = next((one for one in kept.answer_labels if one.label == "very_high"), None)
+    best = next((label for label in kept.answer_labels if label.label == "very_high"), None)
     if best:
         yield _at_least(f"{name}: P(relevant in top 3 | very_high)", best.precision, best.n, TOP_THREE)
 
 
 def precision_falls(labels: Sequence[LabelPrecision]) -> bool:
     """Whether precision never rises from a label to the next lower one, of those with enough cases."""
-    known = [one.precision for one in labels if one.n >= LEAST_CASES]
+    known = [label.precision for label in labels if label.n >= LEAST_CASES]
     return all(above >= below for above, below in pairwise(known))
 
 
@@ -189,10 +190,10 @@ def _at_least(what: str, value: float, n: int, limit: float) -> Row:
 
 
 def _promises(found: Reliability) -> tuple[str, str]:
-    promised = sum(one.n * one.promised for one in found.bins) / max(1, found.n)
-    true = sum(one.n * one.true for one in found.bins) / max(1, found.n)
+    promised = sum(part.n * part.promised for part in found.bins) / max(1, found.n)
+    true = sum(part.n * part.true for part in found.bins) / max(1, found.n)
     return f"{promised:.3f}", f"{true:.3f}"
 
 
 def _labels(found: Sequence[LabelPrecision]) -> str:
-    return ", ".join(f"{one.label} {one.precision:.2f} ({one.n:,})" for one in found)
+    return ", ".join(f"{hit.label} {hit.precision:.2f} ({hit.n:,})" for hit in found)

@@ -80,9 +80,9 @@ def _asked() -> Iterator[tuple[str, Kind, Collection]]:
         if name == FAQ:
             entries = [*collection.documents()]
             collection = rewritten(
-                collection, f"{name}-untitled", (one._replace(title="") for one in entries)
+                collection, f"{name}-untitled", (entry._replace(title="") for entry in entries)
             )
-            questions = {one.id: one.title for one in entries if one.title.endswith("?")}
+            questions = {entry.id: entry.title for entry in entries if entry.title.endswith("?")}
             asked = replace(collection, queries=questions, qrels={id: {id: 1} for id in questions})
             yield f"{name}, its own", PARAPHRASES, asked.sampled(QUERIES)
         yield f"{name}, few shared words", PARAPHRASES, least_shared(collection)
@@ -148,11 +148,11 @@ def _read(collection: Collection) -> tuple[int, Counter[str], dict[Pair, set[str
     holding: Counter[str] = Counter()
     held: dict[Pair, set[str]] = defaultdict(set)
     entries = list(collection.documents())
-    for one in entries:
-        text = f"{one.title} . {one.text}".lower()
+    for entry in entries:
+        text = f"{entry.title} . {entry.text}".lower()
         words = list(_RARE_WORD.finditer(text))
         holding.update({word[0] for word in words})
         for first, second in pairwise(words):
             if text[first.end() : second.start()] == " ":
-                held[first[0], second[0]].add(one.id)
+                held[first[0], second[0]].add(entry.id)
     return len(entries), holding, held

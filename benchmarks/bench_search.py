@@ -68,9 +68,9 @@ def _at(chunks: int) -> Iterator[Row]:
         kb.warm()
         parts = BareParts(url)
         asked = [_asked(text, kb) for text in questions(QUERIES + WARM_UP)]
-        for one in asked[QUERIES:]:
-            kb.search(one.text)
-            parts.search(one)
+        for question in asked[QUERIES:]:
+            kb.search(question.text)
+            parts.search(question)
         await_codes()
         costs = _compare(asked[:QUERIES], kb, parts)
     what = f"search, {chunks:,} chunks"

@@ -80,7 +80,7 @@ class _Matrix:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         documents = kb.store.catalog.documents()
-        ids = [chunk.id for one in documents for chunk in kb.store.catalog.chunks(one.id)]
+        ids = [chunk.id for document in documents for chunk in kb.store.catalog.chunks(document.id)]
         stored = vectors_of(kb.store).fetch(ids)
         self._ids = list(stored)
         self._rows: Floats = np.frombuffer(b"".join(stored.values()), "<f4").reshape(len(stored), -1)
@@ -98,7 +98,7 @@ def _rows(what: str, texts: Sequence[str], kb: KnowledgeBase, matrix: _Matrix) -
     for text in texts:
         vector = kb.embedder.embed_query(text)
         nearest = matrix.nearest(vector)
-        walk = {one.chunk_id for one in vectors_of(kb.store).search(vector, Filter(), CANDIDATES)}
+        walk = {hit.chunk_id for hit in vectors_of(kb.store).search(vector, Filter(), CANDIDATES)}
         rows = ask_one(text, tools).candidates.rows
         near = {row.chunk_id for row in rows if row.semantic_rank}
         walked.append(len(walk & nearest) / EXACT)

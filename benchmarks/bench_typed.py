@@ -72,7 +72,9 @@ def _typed(kind: str, collection: Collection, wanted: int) -> Iterator[Typed]:
             made = "".join(chance.choices(LETTERS, k=chance.randint(5, 9)))
             yield "", made, made
         return
-    texts = {one.id: {*_words(f"{one.title} {one.text}")} for one in collection.documents()}
+    texts = {
+        document.id: {*_words(f"{document.title} {document.text}")} for document in collection.documents()
+    }
     holding = Counter(word for words in texts.values() for word in words)
     judged = collection.judged
     for id in chance.sample([*judged], len(judged)):

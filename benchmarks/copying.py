@@ -26,7 +26,7 @@ def copy_documents(documents: Iterable[Document], origin: Store, target: Store, 
     for source in origin.catalog.snapshot().sources:
         target.catalog.put_source(replace(source, id=prefix + source.id))
     target.models.add(identity, {})
-    stored = ((one, origin.catalog.chunks(one.id)) for one in documents)
+    stored = ((document, origin.catalog.chunks(document.id)) for document in documents)
     ordered = sorted(stored, key=lambda pair: pair[1][0].id if pair[1] else 0)
     for start in range(0, len(ordered), DOCUMENTS):
         _copy(ordered[start : start + DOCUMENTS], origin, target, prefix)

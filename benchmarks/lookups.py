@@ -66,7 +66,9 @@ def sources() -> dict[str, str]:
             texts[f"code/{package}/{path.relative_to(root)}"] = path.read_text(encoding="utf-8")
     for folder, patterns in SYSTEM.items():
         # Hundreds of manual pages are of one program, with underscores in their names.
-        paths = sorted({path for one in patterns for path in Path("/").glob(one) if "_" not in path.name})
+        paths = sorted(
+            {path for pattern in patterns for path in Path("/").glob(pattern) if "_" not in path.name}
+        )
         some = random.Random(SEED).sample(paths, min(LOOKED_INTO, len(paths)))
         read = (
             (f"{folder}/{path.parent.name}/{path.name.removesuffix('.gz')}", _text(path)) for path in some
@@ -79,7 +81,7 @@ def sources() -> dict[str, str]:
 def looked_up(texts: Mapping[str, str]) -> dict[str, list[LookUp]]:
     """Return all look-ups by their kind."""
     code = [*_asked("code", texts, ("{}",))]
-    last = Counter(one.query.rpartition(".")[2] for one in code)
+    last = Counter(lookup.query.rpartition(".")[2] for lookup in code)
     once = {name for name, times in last.items() if times == 1 and len(name) > 5}
     forms = ("{}", "where is {} defined", "def {}")
     chance = random.Random(SEED)
@@ -89,12 +91,12 @@ def looked_up(texts: Mapping[str, str]) -> dict[str, list[LookUp]]:
         "keys of settings": [*_asked("settings", texts, ("{0}", "{2} {0}", "what is {0} set to"))],
         "options of manual pages": [*_asked("manuals", texts, ("{2} {0}",))],
         "definitions": [
-            one._replace(query=chance.choice(forms).format(name))
-            for one in code
-            if (name := one.query.rpartition(".")[2]) in once
+            lookup._replace(query=chance.choice(forms).format(name))
+            for lookup in code
+            if (name := lookup.query.rpartition(".")[2]) in once
         ],
         "qualified names": [
-            one for one in code if "." in one.query and last[one.query.rpartition(".")[2]] > 1
+            lookup for lookup in code if "." in lookup.query and last[lookup.query.rpartition(".")[2]] > 1
         ],
     }
 

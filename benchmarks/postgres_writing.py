@@ -43,13 +43,15 @@ class _Load(NamedTuple):
 
 def _load(chunks: int) -> _Load:
     documents = [
-        one for n, texts in enumerate(batches_of_texts(chunks)) for one in documents_of(SOURCE, n, texts)
+        document
+        for n, texts in enumerate(batches_of_texts(chunks))
+        for document in documents_of(SOURCE, n, texts)
     ]
     groups: list[list[tuple[Document, Sequence[Piece]]]] = [[]]
-    for one in documents:
+    for document in documents:
         if is_full([pieces for _, pieces in groups[-1]]):
             groups.append([])
-        groups[-1].append(one)
+        groups[-1].append(document)
     return _Load(groups, [row.tobytes() for row in points(chunks, SEED)])
 
 

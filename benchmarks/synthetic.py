@@ -160,7 +160,7 @@ def fill(
         for number, texts in enumerate(batches_of_texts(chunks)):
             documents = list(documents_of(source, number, texts))
             words.append(cost_of(partial(store.catalog.put_documents, documents), processor))
-            made = vectors_for([one.chunk_id for one in vectors_of(store).pending(0, BATCH)], seed=number)
+            made = vectors_for([chunk.chunk_id for chunk in vectors_of(store).pending(0, BATCH)], seed=number)
             vectors.append(cost_of(partial(vectors_of(store).put, list(keyed(made))), processor))
         settling = cost_of(settle, processor)
     return Filling(together(words), together(vectors), settling)

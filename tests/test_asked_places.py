@@ -42,7 +42,7 @@ ValueError: no existing session"""
     ],
 )
 def test_places_are_read_as_programs_and_people_write_them(text: str, named: list[tuple[str, object]]):
-    assert [(one.path, one.lines) for one in places_in(text)] == named
+    assert [(place.path, place.lines) for place in places_in(text)] == named
 
 
 @given(st.text(st.sampled_from("ab./\\:#L19 \n-"), max_size=200))

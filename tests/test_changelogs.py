@@ -36,13 +36,15 @@ RELEASES = [
 
 
 def markdown_title(*headings: str) -> str | None:
-    text = "".join(f"## {one}\n\nfaster\n\n" for one in headings)
+    text = "".join(f"## {heading}\n\nfaster\n\n" for heading in headings)
     return MarkdownExtractor().extract(text.encode(), "CHANGELOG.md").title
 
 
 def light_title(name: str, *headings: str) -> str | None:
     marks = {"a.rst": "{}\n{line}", "a.adoc": "= {}", "a.org": "* {}"}
-    text = "\n\n".join(marks[name].format(one, line="=" * len(one)) + "\n\nfaster" for one in headings)
+    text = "\n\n".join(
+        marks[name].format(heading, line="=" * len(heading)) + "\n\nfaster" for heading in headings
+    )
     return PlainExtractor().extract(text.encode(), name).title
 
 

@@ -187,7 +187,7 @@ def test_several_paths_are_added_at_once_each_as_a_source(kb: Kb, docs: Path, tm
         "plan.md",
     ]
     told = kb("add", docs, tmp_path / "plan.md", "--json").json
-    assert [one["source"] for one in told["sources"]] == [docs.name, "plan.md"]
+    assert [source["source"] for source in told["sources"]] == [docs.name, "plan.md"]
     assert kb("add", docs, tmp_path / "plan.md", "--name", "all").status == 2
     one_is_not_there = kb("add", tmp_path / "plan.md", tmp_path / "nowhere")
     assert (one_is_not_there.status, "nowhere" in one_is_not_there.err) == (2, True)
@@ -531,7 +531,7 @@ def test_a_mistyped_organisation_is_an_error_that_names_those_there_are_and_make
     store = ("--store", f"{scheme}:///{tmp_path}/there")
     assert kb(*store, "note", "A note.").status == 0
     before = sorted(tmp_path.rglob("*"))
-    run = kb(*store, "--org", "defualt", *(one.format(tmp_path) for one in command))
+    run = kb(*store, "--org", "defualt", *(part.format(tmp_path) for part in command))
     assert (run.status, run.out) == (2, "")
     assert "'defualt' has nothing in" in run.err
     assert "there are: default" in run.err

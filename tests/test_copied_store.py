@@ -45,7 +45,9 @@ def keys(shim: QdrantShim, collection: str = COLLECTION) -> dict[str, int]:
 
 def fetched(store: Store) -> int:
     """How many chunks have a vector that can be fetched."""
-    every = [chunk.id for one in store.catalog.documents() for chunk in store.catalog.chunks(one.id)]
+    every = [
+        chunk.id for document in store.catalog.documents() for chunk in store.catalog.chunks(document.id)
+    ]
     return len(vectors_of(store).fetch(every))
 
 
@@ -89,7 +91,7 @@ def check_apart(original: str, copy: str, shim: QdrantShim, folder: Path) -> Non
     with secluded(folder, copy, vectors__url=shim.url) as clone:
         answer = clone.search("heron waits")
         assert answer.hits
-        assert any("sync" in one.reason for one in answer.degraded)
+        assert any("sync" in part.reason for part in answer.degraded)
         clone.sync()
         assert clone.search("heron waits", mode="semantic").degraded == ()
         assert (fetched(clone.store), clone.stats().pending) == (3, 0)
@@ -149,9 +151,9 @@ def test_a_backup_that_was_put_back_has_all_its_vectors_after_a_sync_and_none_of
     (tmp_path / "docs" / "new.md").unlink()
     with secluded(tmp_path, url, vectors__url=shim.url) as kb:
         assert kb.stats().pending == 3
-        assert [one.fault for one in kb.doctor().findings if one.fault not in ("disk", "memory")] == [
-            "embedding"
-        ]
+        assert [
+            finding.fault for finding in kb.doctor().findings if finding.fault not in ("disk", "memory")
+        ] == ["embedding"]
         kb.sync()
         kb.note(Note("Bananas are yellow."), embed=False)  # under the number that the zebra had
         found = kb.search("The zebra grazes.", mode="semantic").hits
@@ -171,12 +173,12 @@ def test_an_older_state_that_came_back_unnoticed_is_found_by_the_doctor_and_mend
     write(tmp_path / "docs" / "1.md", "# Page 1\n\nThe heron number 1 waits.\n")
     (tmp_path / "docs" / "new.md").unlink()
     with secluded(tmp_path, url, vectors__url=shim.url) as kb:
-        lost, stray = (one for one in kb.doctor().findings if one.fault == "outside")
+        lost, stray = (finding for finding in kb.doctor().findings if finding.fault == "outside")
         assert "holds 2 vectors of the 3" in lost.message
         assert "1 vectors of passages that this store does not know" in stray.message
         assert "migrate" in lost.hint
         (said,) = kb.search("heron number 1 waits").degraded
         assert "doctor" in said.reason
         kb.migrate_vectors()
-        assert [one for one in kb.doctor().findings if one.fault == "outside"] == []
+        assert [finding for finding in kb.doctor().findings if finding.fault == "outside"] == []
     assert [*keys(shim).values()] == [3]

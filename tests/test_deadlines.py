@@ -72,7 +72,7 @@ def test_a_late_strategy_is_named_with_its_reason_and_stops_nobody():
     finally:
         late.go_on.set()
     assert [hit.document.title for hit in answer.hits] == ["Login"]
-    assert [(one.strategy, one.reason) for one in answer.degraded] == [
+    assert [(part.strategy, part.reason) for part in answer.degraded] == [
         ("semantic", "no answer within 800 ms")
     ]
     assert "semantic" not in answer.strategies_matched
@@ -173,7 +173,7 @@ def test_a_short_deadline_is_no_outage_of_the_model(monkeypatch: pytest.MonkeyPa
     kb = library(embed__provider="busy", search__deadline_ms=200)
     try:
         for n in range(2 * FAILURES):
-            reasons = [one.reason for one in kb.search(f"slow login {n}").degraded]
+            reasons = [part.reason for part in kb.search(f"slow login {n}").degraded]
             assert "no answer within 200 ms" in reasons
         answer = kb.search("login", deadline_ms=BOUND_S * 1000)
     finally:

@@ -135,7 +135,9 @@ def test_every_link_between_pages_leads_somewhere():
 def test_every_module_that_a_page_names_is_there():
     folders = ("src", "tests", "benchmarks", "scripts")
     files = [
-        f"/{path.relative_to(ROOT).as_posix()}" for one in folders for path in (ROOT / one).rglob("*.py")
+        f"/{path.relative_to(ROOT).as_posix()}"
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.py")
     ]
     for path in (*ROOT.glob("*.md"), *DOCS.glob("*.md")):
         named = re.findall(r"(?:\w+/)*\w+\.py\b", path.read_text(encoding="utf-8"))

@@ -154,7 +154,7 @@ def test_a_store_that_does_not_open_is_a_finding_with_what_to_do(tmp_path: Path,
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "default.db").write_bytes(content)
     with opened(tmp_path) as broken:
-        (finding,) = (one for one in broken.doctor(fix=True).findings if one.fault == "store")
+        (finding,) = (finding for finding in broken.doctor(fix=True).findings if finding.fault == "store")
         assert not finding.is_repairable
         assert "backup" in finding.hint
     assert (tmp_path / "store" / "default.db").read_bytes() == content
@@ -175,7 +175,7 @@ def test_the_command_exits_1_on_findings_and_0_once_they_are_fixed(tmp_path: Pat
     (tmp_path / "docs" / "b.md").unlink()
     status, out, _ = kb_process.run("doctor", "--json", env=environment)
     told = json.loads(out)
-    assert (status, told["healthy"], "ghosts" in {one["check"] for one in told["findings"]}) == (
+    assert (status, told["healthy"], "ghosts" in {finding["check"] for finding in told["findings"]}) == (
         1,
         False,
         True,
@@ -183,4 +183,4 @@ def test_the_command_exits_1_on_findings_and_0_once_they_are_fixed(tmp_path: Pat
     _, out, _ = kb_process.run("doctor", "--fix", env=environment)
     assert out.startswith("fixed: 1 documents whose file is gone: docs/b.md")
     _, out, _ = kb_process.run("doctor", "--json", env=environment)
-    assert "ghosts" not in {one["check"] for one in json.loads(out)["findings"]}
+    assert "ghosts" not in {finding["check"] for finding in json.loads(out)["findings"]}

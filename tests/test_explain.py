@@ -102,8 +102,8 @@ def test_a_duplicate_names_the_result_that_stands_for_it():
     kb = library()
     kb.note(Note("A  Kubernetes deployment rolls out containers one after the other.", title="Copy"))
     told = [explained(kb, "kubernetes deployment", title) for title in ("Kubernetes", "Copy")]
-    assert sorted(one.stage for one in told) == ["duplicate", "returned"]
-    (copy,) = [one for one in told if one.stage == "duplicate"]
+    assert sorted(explanation.stage for explanation in told) == ["duplicate", "returned"]
+    (copy,) = [explanation for explanation in told if explanation.stage == "duplicate"]
     assert copy.overlap is not None
     assert copy.overlap["similarity"] == 1.0
     assert "which stands for both" in copy.why
@@ -115,7 +115,7 @@ def test_a_place_that_went_to_others_for_diversity_says_so():
     others = {"Other": "a token for the login", "More": "a gateway to rent"}
     kb = library({**notes, **others}, search__diversity=0.1)
     told = [explained(kb, "login token gateway expires", title, top=3) for title in notes]
-    passed = next(one for one in told if one.stage == "diversity")
+    passed = next(explanation for explanation in told if explanation.stage == "diversity")
     assert passed.fused["rank"] is not None
     assert passed.fused["rank"] <= 3
     assert passed.overlap is not None

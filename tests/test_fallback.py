@@ -234,7 +234,9 @@ def test_meaning_that_finds_nothing_because_nothing_is_embedded_is_not_called_su
         kb.note(Note("a newer zebra"), supersedes=first.id, embed=False)
     assert kb.search("zebra", mode="semantic").note == UNEMBEDDED
     answer = kb.search("zebra")
-    assert [(one.strategy, "no vector yet" in one.reason) for one in answer.degraded] == [("vectors", True)]
+    assert [(part.strategy, "no vector yet" in part.reason) for part in answer.degraded] == [
+        ("vectors", True)
+    ]
 
 
 def test_excluded_words_are_named_when_they_leave_nothing():
@@ -289,7 +291,7 @@ def test_a_step_that_takes_too_long_is_named_and_left_behind():
         answer = search(Request("qqqqzzzz aaaa", mode="fts5"), replace(used, store=store))
     finally:
         release.set()
-    assert [(one.strategy, one.reason) for one in answer.degraded] == [
+    assert [(part.strategy, part.reason) for part in answer.degraded] == [
         ("fts_partial", "no answer within 300 ms")
     ]
     assert (answer.confidence, answer.note) == ("no_results", NO_TIME)

@@ -155,7 +155,7 @@ def test_a_hit_is_thought_of_alike_however_many_are_asked_for_and_whatever_order
             for other in others:
                 shared = first.keys() & other.keys()
                 assert len(shared) > 3
-                assert all(first[one] == pytest.approx(other[one]) for one in shared)
+                assert all(first[word] == pytest.approx(other[word]) for word in shared)
 
 
 def _scores(examined: Examined) -> dict[int, tuple[float, ...]]:

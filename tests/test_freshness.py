@@ -130,7 +130,7 @@ def test_a_disk_that_does_not_answer_costs_only_what_it_would_have_told(
     monkeypatch.undo()
     never.set()
     assert set(states(answer).values()) == {None}
-    assert "files" in {one.strategy for one in answer.degraded}
+    assert "files" in {part.strategy for part in answer.degraded}
 
 
 @pytest.mark.promise("freshness.own-writes")
@@ -163,4 +163,4 @@ def test_a_generation_that_does_not_come_is_admitted(kb: KnowledgeBase):
     assert answer.hits
     assert answer.note is not None
     assert f"not yet at {wanted}" in answer.note
-    assert [one.strategy for one in answer.degraded] == ["generation"]
+    assert [part.strategy for part in answer.degraded] == ["generation"]

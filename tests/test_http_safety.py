@@ -135,7 +135,7 @@ def test_an_organisation_neither_finds_nor_reads_nor_stops_what_is_anothers(tmp_
             theirs.get(document)
         (job,) = ask(url, f"GET {API}/jobs", Authorization=f"Bearer {red}").json["jobs"]
         told = ask(url, f"GET {API}/jobs", Authorization=f"Bearer {blue}").json["jobs"]
-        assert [one["label"] for one in told] == []
+        assert [line["label"] for line in told] == []
         assert ask(url, f"DELETE {API}/jobs/{job['id']}", Authorization=f"Bearer {blue}").status == 404
         metrics = ask(url, "GET /metrics", Authorization=f"Bearer {blue}").body.decode()
         assert 'call="add"' not in metrics

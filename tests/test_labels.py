@@ -71,7 +71,9 @@ How long to wait, see <a href="#limit">the limit</a>.
 
 def under(heading: str, sections: list[Section], text: str) -> str:
     """Return the text of the section under a heading."""
-    return next(text[one.start : one.end] for one in sections if one.heading[-1:] == (heading,))
+    return next(
+        text[section.start : section.end] for section in sections if section.heading[-1:] == (heading,)
+    )
 
 
 def test_labels_and_directives_that_name_a_heading_stand_in_its_section():

@@ -13,7 +13,7 @@ from support.small_library import opened
 
 
 def headings(text: str, markup: str) -> list[tuple[int, str]]:
-    return [(one.level, one.words) for one in headings_of(text, markup)]
+    return [(heading.level, heading.words) for heading in headings_of(text, markup)]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_levels_may_be_left_out_and_headings_need_no_blank_lines():
         ("Sea",),
     ]
     assert text[sections[2].blocks[1].start :].startswith("    34 euros")
-    assert "".join(text[block.start : block.end] for one in sections for block in one.blocks) == text
+    assert "".join(text[block.start : block.end] for section in sections for block in section.blocks) == text
 
 
 @pytest.mark.parametrize("markup", ["asciidoc", "org", "latex"])

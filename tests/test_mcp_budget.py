@@ -57,7 +57,7 @@ def scored(scores: list[float]) -> list[Hit]:
 
 def whole(reply: Reply) -> list[int]:
     """Return the ranks of the results that have their whole text."""
-    return [one["rank"] for one in reply.structured["results"] if "text" in one]
+    return [result["rank"] for result in reply.structured["results"] if "text" in result]
 
 
 def answer(hits: list[Hit], query: str = "how does login work", **changes: object) -> Answer:
@@ -103,7 +103,7 @@ def test_the_default_answer_stays_under_2500_tokens():
 def test_the_best_passages_are_whole_before_weak_ones_have_snippets():
     reply = pack_answer(answer([hit(n, WORDS) for n in range(1, 11)]), DEFAULT_TOKENS)
     assert whole(reply) == [1, 2]
-    assert [one["rank"] for one in reply.structured["results"]] == [1, 2, 3, 4, 5, 6]
+    assert [result["rank"] for result in reply.structured["results"]] == [1, 2, 3, 4, 5, 6]
     assert "did not fit" in reply.structured["note"]
     assert "did not fit" in reply.text
 
@@ -135,10 +135,12 @@ def test_the_nearest_of_what_answers_nothing_may_have_no_heading():
 
 def test_where_no_word_was_found_a_few_snippets_and_a_next_step_do():
     hits = [hit(n, WORDS) for n in range(1, 11)]
-    without_words = [replace(one, scores={**one.scores, "bm25": None}) for one in hits]
+    without_words = [replace(hit, scores={**hit.scores, "bm25": None}) for hit in hits]
     unsure = answer(without_words, answerable=False, strategies_matched=("semantic",))
     reply = pack_answer(unsure, DEFAULT_TOKENS)
-    assert [("snippet" in one, "text" in one) for one in reply.structured["results"]] == [(True, False)] * 3
+    assert [("snippet" in result, "text" in result) for result in reply.structured["results"]] == [
+        (True, False)
+    ] * 3
     assert "kb_list shows what there is" in reply.text
     assert "raise max_tokens" not in reply.text
     assert "raise max_tokens" not in pack_answer(unsure, MIN_TOKENS).text
@@ -150,7 +152,9 @@ def test_where_no_word_was_found_a_few_snippets_and_a_next_step_do():
 def test_where_hardly_any_result_is_an_answer_a_few_snippets_and_a_next_step_do():
     hits = [replace(hit(n, WORDS), score=0.04 / n, passage_score=0.04 / n) for n in range(1, 11)]
     reply = pack_answer(answer(hits, answerable=False), DEFAULT_TOKENS)
-    assert [("snippet" in one, "text" in one) for one in reply.structured["results"]] == [(True, False)] * 3
+    assert [("snippet" in result, "text" in result) for result in reply.structured["results"]] == [
+        (True, False)
+    ] * 3
     assert "hardly any of these is an answer; try other words, kb_list shows what there is" in reply.text
     for unsure in (answer(hits, answerable=None), answer(hits, answerable=True)):
         assert pack_answer(unsure, DEFAULT_TOKENS).structured["returned"] > 3
@@ -158,7 +162,7 @@ def test_where_hardly_any_result_is_an_answer_a_few_snippets_and_a_next_step_do(
 
 def test_a_small_budget_still_holds_one_citation():
     reply = pack_answer(answer([hit(n, "漢字" * 400) for n in range(1, 11)]), MIN_TOKENS)
-    assert [one["citation"] for one in reply.structured["results"]] == ["docs/auth.md:12-31"]
+    assert [result["citation"] for result in reply.structured["results"]] == ["docs/auth.md:12-31"]
     assert "[1] docs/auth.md:12-31" in reply.text
     assert size(reply) <= MIN_TOKENS
 

@@ -27,7 +27,7 @@ def test_eight_clients_search_and_note_while_one_syncs(tmp_path: Path):
             assert found["returned"] >= 1
             kept = await call(client, "kb_note", content=f"Client {number} says tapir{number}x{turn}.")
             found = await call(client, "kb_search", query=f"tapir{number}x{turn}", mode="fts5")
-            assert kept["document_id"] in [one["document_id"] for one in found["results"]]
+            assert kept["document_id"] in [hit["document_id"] for hit in found["results"]]
 
     async def syncing(client: Client) -> None:
         for turn in range(ROUNDS):
@@ -45,7 +45,7 @@ def test_eight_clients_search_and_note_while_one_syncs(tmp_path: Path):
             state = await call(first, "kb_stats")
             assert state["documents"] == 12 + ROUNDS + (CLIENTS - 1) * ROUNDS
             found = await call(first, "kb_search", query="gazelle", limit=50, max_tokens=25_000)
-            assert len({one["path"] for one in found["results"] if "new" in one["path"]}) == ROUNDS
+            assert len({hit["path"] for hit in found["results"] if "new" in hit["path"]}) == ROUNDS
 
     async def joined(number: int) -> None:
         async with over_stdio(home, tmp_path) as client:

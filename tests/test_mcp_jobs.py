@@ -55,7 +55,7 @@ def test_words_answer_at_once_while_the_model_loads_and_meaning_joins_when_it_ha
             cold = result.structured_content or {}
             assert cold["results"][0]["path"] == "docs/auth.md"
             assert cold["confidence"] == "fts_only"
-            assert [one["strategy"] for one in cold["degraded"]] == ["semantic"]
+            assert [part["strategy"] for part in cold["degraded"]] == ["semantic"]
             assert "still loading" in said(result)
             refused = await refusal(client, "kb_search", query="session token", mode="semantic")
             assert "still loading; ask again" in refused
@@ -182,7 +182,7 @@ def test_a_note_is_answered_when_it_is_kept_however_long_its_vectors_take(
             gated.close_gates(working=True)
             kept = [await call(client, "kb_note", content=text) for text in ("An ibis. " * 9000, "A kite.")]
             found = await call(client, "kb_search", query="kite", mode="fts5")
-            assert [one["document_id"] for one in found["results"]] == [kept[1]["document_id"]]
+            assert [hit["document_id"] for hit in found["results"]] == [kept[1]["document_id"]]
             assert (await call(client, "kb_stats"))["pending"]
             gated.working.open.set()
             while (await call(client, "kb_stats"))["pending"]:

@@ -131,9 +131,9 @@ def test_every_filter_of_the_tool_narrows_the_search(tmp_path: Path):
             }
             for asked in searches.values():
                 answer = await call(client, "kb_search", query="token", **asked)
-                assert {one["type"] for one in answer["results"]} == {"note"}
+                assert {result["type"] for result in answer["results"]} == {"note"}
             then = await call(client, "kb_search", query="token", until="2020-12-31")
-            assert {one["type"] for one in then["results"]} == {"markdown"}
+            assert {result["type"] for result in then["results"]} == {"markdown"}
             assert (await call(client, "kb_search", query="token", limit=1))["returned"] == 1
 
     run(scene)
@@ -192,12 +192,12 @@ def test_a_note_is_found_at_once_by_its_words_and_by_its_fields(tmp_path: Path):
             )
             for words in ("rotates", "quokka", "weekly"):
                 found = await call(client, "kb_search", query=words, mode="fts5")
-                assert [one["document_id"] for one in found["results"]] == [first["document_id"]]
+                assert [hit["document_id"] for hit in found["results"]] == [first["document_id"]]
             second = await call(
                 client, "kb_note", content="It rotates on Fridays now.", supersedes=first["document_id"]
             )
             found = await call(client, "kb_search", query="rotates", mode="fts5")
-            assert [one["document_id"] for one in found["results"]] == [second["document_id"]]
+            assert [hit["document_id"] for hit in found["results"]] == [second["document_id"]]
             result = await client.call_tool(
                 "kb_search", {"query": "rotates", "mode": "fts5", "include_superseded": True}
             )
@@ -291,7 +291,7 @@ def test_a_generation_that_is_reached_is_answered_from_and_one_that_is_not_is_to
                 client, "kb_search", query="herons", min_generation=generation + 100, deadline_ms=400
             )
             assert f"not yet at {generation + 100}" in early["note"]
-            assert "generation" in {one["strategy"] for one in early["degraded"]}
+            assert "generation" in {part["strategy"] for part in early["degraded"]}
             assert early["returned"] == 1
             asked = {"query": "herons", "min_generation": generation + 100, "deadline_ms": 400}
             assert said(await client.call_tool("kb_search", asked)).count("not yet at") == 1
@@ -310,7 +310,7 @@ def test_documents_are_resources_that_can_be_listed_and_read(tmp_path: Path, era
             await call(client, "kb_add_source", path=str(folder))
             listed = (await client.list_resources()).resources
             (template,) = (await client.list_resource_templates()).resource_templates
-            texts = {one.uri: text_of(await client.read_resource(one.uri)) for one in listed}
+            texts = {resource.uri: text_of(await client.read_resource(resource.uri)) for resource in listed}
             part = await client.read_resource("kb://documents/docs/auth.md:1-5")
             named = await call(client, "kb_get", citation="kb://documents/docs/na%C3%AFve%20file.md")
             with pytest.raises(MCPError, match="nothing indexed is called"):
@@ -334,10 +334,10 @@ def test_a_long_listing_of_resources_comes_in_pages(tmp_path: Path, monkeypatch:
         async with in_process(tmp_path / "home") as client:
             await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs", 5)))
             page = await client.list_resources()
-            uris = [one.uri for one in page.resources]
+            uris = [resource.uri for resource in page.resources]
             while page.next_cursor:
                 page = await client.list_resources(cursor=page.next_cursor)
-                uris += [one.uri for one in page.resources]
+                uris += [resource.uri for resource in page.resources]
             with pytest.raises(MCPError, match="not a cursor"):
                 await client.list_resources(cursor="nonsense")
         assert len(uris) == len(set(uris)) == 5
@@ -353,11 +353,11 @@ def test_a_long_listing_of_documents_comes_in_pages(tmp_path: Path):
             listed = result.structured_content or {}
             assert (listed["total"], listed["returned"]) == (60, len(listed["documents"]))
             assert listed["next_cursor"] in said(result)
-            paths = [one["path"] for one in listed["documents"]]
+            paths = [resource["path"] for resource in listed["documents"]]
             while listed["next_cursor"]:
                 assert tokens(json.dumps(listed, ensure_ascii=False)) < 2500
                 listed = await call(client, "kb_list", source="docs", cursor=listed["next_cursor"])
-                paths += [one["path"] for one in listed["documents"]]
+                paths += [resource["path"] for resource in listed["documents"]]
             assert paths == sorted(set(paths))
             assert len(paths) == 60
             assert "not a cursor" in await refusal(client, "kb_list", source="docs", cursor="nonsense")

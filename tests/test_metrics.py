@@ -21,17 +21,17 @@ def test_what_is_promised_as_often_as_it_comes_true_has_no_calibration_error():
     assert held.brier == pytest.approx((0.75**2 + 3 * 0.25**2) / 5)
     broken = reliability([(0.9, False), (0.9, False), (0.1, False), (0.1, False)])
     assert broken.ece == pytest.approx((0.9 + 0.1) / 2)
-    assert [one.n for one in broken.bins if one.n] == [2, 2]
+    assert [part.n for part in broken.bins if part.n] == [2, 2]
     assert reliability([]).ece == reliability([]).ece_by_chance == 0
 
 
 def test_the_error_by_chance_is_what_true_probabilities_show_when_cases_are_few():
     draw = random.Random(7)
     promised = [draw.random() ** 0.2 for _ in range(300)]
-    drawn = [reliability((one, draw.random() < one) for one in promised) for _ in range(200)]
+    drawn = [reliability((chance, draw.random() < chance) for chance in promised) for _ in range(200)]
     by_chance = drawn[0].ece_by_chance
     assert 0.01 < by_chance < 0.05
-    assert mean(one.ece for one in drawn) == pytest.approx(by_chance, rel=0.15)
+    assert mean(sample.ece for sample in drawn) == pytest.approx(by_chance, rel=0.15)
     assert reliability([(1.0, True), (0.0, False)]).ece_by_chance == 0
 
 

@@ -96,7 +96,7 @@ def test_everything_arrives_and_is_found_as_before(folder: Path, origin: str, ta
     assert done.cached >= 151  # where chunks and the cache share their vectors, those are in it, too
     assert read_memo(there.catalog.sync_state("docs")) == MEMO
     assert there.journal.accesses(["docs/002.md"]) == {"docs/002.md": Access(2, 7.5)}
-    assert [one.opinion for one in there.journal.feedback()] == ["good"]
+    assert [judgement.opinion for judgement in there.journal.feedback()] == ["good"]
     assert active_model(there) == IDENTITY
     older = replace(IDENTITY, model="older")
     assert there.models.index(older).cached([b"k" * 32]) == {b"k" * 32: unit(1, 2, 3, 4)}

@@ -78,8 +78,8 @@ def test_a_removed_note_is_gone_and_what_it_superseded_comes_back(kb: KnowledgeB
     removed = kb.remove_note(getattr(middle, named_by))
     assert (removed.document.title, removed.brought_back) == ("second", [])
     assert titles(kb, "password changes") == ["third"]
-    (newest,) = (one for one in kb.documents() if one.title == "third")
-    assert [one.id for one in kb.remove_note(newest.id).brought_back] == [oldest.id]
+    (newest,) = (document for document in kb.documents() if document.title == "third")
+    assert [note.id for note in kb.remove_note(newest.id).brought_back] == [oldest.id]
     assert titles(kb, "password changes") == ["first"]
     assert kb.stats().counts.documents == kb.stats().counts.vectors == 1
 

@@ -245,5 +245,5 @@ def test_office_files_are_found_by_what_they_say_and_by_their_type(kb: Kb, tmp_p
     (folder / "page.md").write_text("Feed the walrus.", encoding="utf-8")
     assert kb("add", "office").status == 0
     found = kb("search", "walrus", "--type", "office", "--json").json["results"]
-    assert [one["path"] for one in found] == ["office/handbook.docx"]
+    assert [hit["path"] for hit in found] == ["office/handbook.docx"]
     assert kb("get", found[0]["citation"]).out == "## Rules\n\nThe walrus clause.\n"

@@ -123,7 +123,9 @@ def opened(browser: Any, url: str, **context: Any) -> Iterator[Any]:
     origin = re.match(r"https?://[^/]+", url)
     assert faults == []
     assert [
-        one for one in asked if not one.startswith((origin[0] if origin else url, "blob:", "data:"))
+        question
+        for question in asked
+        if not question.startswith((origin[0] if origin else url, "blob:", "data:"))
     ] == []
 
 
@@ -502,7 +504,7 @@ def test_the_page_is_small_has_nothing_inline_and_names_no_other_host() -> None:
     assert sum(text.count("\n") for text in texts.values()) <= 1_500
     html = texts["index.html"]
     assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=", html)
-    named = {one for text in texts.values() for one in re.findall(r"https?://[\w.-]+", text)}
+    named = {url for text in texts.values() for url in re.findall(r"https?://[\w.-]+", text)}
     assert named <= {"http://www.w3.org", "http://base"}
     assert not any(
         re.search(r"innerHTML|insertAdjacentHTML|\beval\(|document\.write", text) for text in texts.values()

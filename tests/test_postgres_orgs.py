@@ -102,7 +102,7 @@ def some_change(chance: random.Random) -> Case:
 
 
 def scores(found: list[Scored]) -> Scores:
-    return Scores((one.chunk_id, one.score) for one in found)
+    return Scores((hit.chunk_id, hit.score) for hit in found)
 
 
 def nearest(store: Store, vector: Vector, filter: Filter, limit: int) -> list[Scored]:
@@ -116,11 +116,11 @@ def truths(store: Store, vector: Vector, filter: Filter) -> list[bool]:
     Which few it is, a graph may tell otherwise than comparing all does.
     """
     found = nearest(store, vector, filter, 3)
-    ids = [one.chunk_id for one in found]
+    ids = [hit.chunk_id for hit in found]
     known, allowed = vectors_of(store).fetch(ids), store.catalog.allowed(filter, ids)
     return [
-        one.chunk_id in allowed and one.score == pytest.approx(cosine(vector, known[one.chunk_id]), abs=1e-5)
-        for one in found
+        hit.chunk_id in allowed and hit.score == pytest.approx(cosine(vector, known[hit.chunk_id]), abs=1e-5)
+        for hit in found
     ]
 
 

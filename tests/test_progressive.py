@@ -20,7 +20,7 @@ def test_words_come_first_and_the_full_answer_after_them(mode: str):
     assert (first.stage, last.stage) == ("preliminary", "final")
     assert (first.answer.confidence, first.answer.answerable) == ("fts_only", None)
     assert first.answer.note == PENDING_NOTE
-    assert [one.strategy for one in first.answer.degraded] == ["semantic"]
+    assert [part.strategy for part in first.answer.degraded] == ["semantic"]
     assert titles(first.answer) == ["Login"]
     assert {name for hit in first.answer.hits for name in hit.found_by} == {"fts_exact", "fts_relaxed"}
     assert last.answer.hits == kb.search("login token", mode=mode, top=3).hits
@@ -56,7 +56,7 @@ def test_a_cold_model_leaves_the_answer_to_words_and_says_so(tmp_path: Path):
     with stored(tmp_path) as kb:
         cold = kb.search("token", wait_for_model=False)
         assert (titles(cold), cold.confidence, cold.answerable) == (["Login"], "fts_only", None)
-        assert [one.strategy for one in cold.degraded] == ["semantic"]
+        assert [part.strategy for part in cold.degraded] == ["semantic"]
         assert "loading" in cold.degraded[0].reason
         assert not kb.is_warm
         kb.warm()

@@ -52,8 +52,8 @@ def opened() -> Iterator[Open]:
         return made[-1]
 
     yield open_one
-    for one in made:
-        one.close()
+    for vector in made:
+        vector.close()
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ def test_a_server_that_dies_in_the_middle_leaves_the_rest_for_the_next_sync(
         server.server_close()
         answer = kb.search("subject3")
         assert answer.hits[0].document.title == "Page 3"
-        assert [one.strategy for one in answer.degraded] == ["semantic"]
+        assert [part.strategy for part in answer.degraded] == ["semantic"]
         with serving(port=port):
             (report,) = kb.sync()
             assert (report.pending, report.degraded) == (0, None)
@@ -315,7 +315,7 @@ def test_with_the_provider_frozen_words_answer_within_the_deadline(
     with knowledge(tmp_path, server) as kb:
         answer = kb.search("subject7", deadline_ms=150)
         assert answer.hits[0].document.title == "Page 7"
-        assert [(one.strategy, one.reason) for one in answer.degraded] == [
+        assert [(part.strategy, part.reason) for part in answer.degraded] == [
             ("semantic", "no answer within 150 ms")
         ]
 
@@ -357,6 +357,6 @@ def test_the_bundled_model_behind_a_server_gives_the_vectors_that_it_gives_here(
         remote = opened(dialect, url=server.url + PATHS[dialect], model="granite", timeout_s=60)
         here = [numbers(vector) for vector in server.embedder.embed_documents(texts)]
         assert [numbers(vector) for vector in remote.embed_documents(texts)] == [
-            pytest.approx(one, abs=1e-6) for one in here
+            pytest.approx(number, abs=1e-6) for number in here
         ]
         assert remote.identity.dimension == 384

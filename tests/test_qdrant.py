@@ -208,7 +208,9 @@ def tagged(store: Store) -> list[int]:
     """Store ten passages, then give all of them a tag that the server has not been told of."""
     made = [put(store, f"docs/{n}.md", str(n))[0] for n in range(10)]
     embed(store, [(chunk_id, NORTH) for chunk_id in made])
-    store.catalog.update_documents([replace(one, tags=("hot",)) for one in store.catalog.documents()])
+    store.catalog.update_documents(
+        [replace(document, tags=("hot",)) for document in store.catalog.documents()]
+    )
     return made
 
 

@@ -74,7 +74,7 @@ def test_whatever_is_kept_takes_one_text_where_it_takes_several(tmp_path: Path):
     (tmp_path / "docs" / "a.md").write_text("# Pool\n\nTen connections.\n", encoding="utf-8")
     (tmp_path / "docs" / "a.txt").write_text("Twenty connections.\n", encoding="utf-8")
     report = kb.add(tmp_path / "docs", tags="hr", patterns="*.md")
-    assert (report.added, [one.tags for one in kb.documents("docs")]) == (1, [("hr",)])
+    assert (report.added, [document.tags for document in kb.documents("docs")]) == (1, [("hr",)])
     assert [report.unchanged for report in kb.sync("docs")] == [1]
     given: Any = {"tags": "hr", "aliases": "quokka", "highlights": "Monday"}
     note = kb.note(Note("The password is rotated.", **given))

@@ -88,7 +88,7 @@ def test_after_many_edits_the_same_are_nearest_as_in_a_fresh_store(store: SQLite
         batch = [(document(f"docs/{n}.md"), pieces(f"text {n} of {edition}")) for n in range(100)]
         target.catalog.put_documents(batch)
         waiting = vectors_of(target).pending(0, 200)
-        vectors_of(target).put(keyed((one.chunk_id, vector_of(one.text)) for one in waiting))
+        vectors_of(target).put(keyed((pending.chunk_id, vector_of(pending.text)) for pending in waiting))
 
     def vector_of(text: str) -> Vector:
         made = random.Random(text)
@@ -148,4 +148,4 @@ def test_a_vector_that_a_disk_has_changed_is_skipped_and_moves_no_other(
         assert (finding.fault, finding.is_repairable) == ("damaged-vectors", True)
         again.repair([finding])
         assert again.check() == []
-        assert [one.chunk_id for one in vectors_of(again).pending(0, 9)] == [spoiled]
+        assert [chunk.chunk_id for chunk in vectors_of(again).pending(0, 9)] == [spoiled]

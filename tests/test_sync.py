@@ -533,9 +533,16 @@ def test_who_changes_how_files_are_read_or_cut_raises_the_reader_version(bench: 
         write(tmp_path / "docs" / name, text)
     bench.add(tmp_path / "docs")
     cut = [
-        (name, bench.document(f"docs/{name}").title, one.text, one.heading, one.start_line, one.start_column)
+        (
+            name,
+            bench.document(f"docs/{name}").title,
+            chunk.text,
+            chunk.heading,
+            chunk.start_line,
+            chunk.start_column,
+        )
         for name in SAMPLES
-        for one in bench.chunks(f"docs/{name}")
+        for chunk in bench.chunks(f"docs/{name}")
     ]
     assert hashlib.sha256(repr(cut).encode()).hexdigest()[:8] == CUT[documents.READER_VERSION], cut
 

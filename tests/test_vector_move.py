@@ -144,8 +144,8 @@ def test_vectors_that_are_kept_elsewhere_than_the_settings_say_are_found_by_the_
 ):
     assert kb.doctor().findings == ()
     with opened(tmp_path, vectors) as elsewhere:
-        said = [one for one in elsewhere.doctor().findings if one.fault == "vectors"]
-        assert [f"are kept in {shim.url}/{OLD}" in one.message for one in said] == [True]
+        said = [finding for finding in elsewhere.doctor().findings if finding.fault == "vectors"]
+        assert [f"are kept in {shim.url}/{OLD}" in finding.message for finding in said] == [True]
         assert "vectors.url" in said[0].hint
         assert elsewhere.stats().index is None
 

@@ -179,7 +179,7 @@ def test_updating_several_documents_is_updating_each(store: Store):
     before = store.catalog.snapshot().generation
     changed = [document("docs/0.md", tags=("web",)), document("docs/1.md", title="New", tags=("ops", "web"))]
     store.catalog.update_documents(changed)
-    assert [document_by_id(store.catalog, one.id) for one in changed] == changed
+    assert [document_by_id(store.catalog, document.id) for document in changed] == changed
     assert sorted(found(store, "web")) == ids[0] + ids[1]
     assert sorted(found(store, "ops")) == ids[1] + ids[2]
     assert sorted(found(store, "new")) == ids[1]
@@ -364,8 +364,8 @@ def test_documents_stored_together_are_as_if_stored_one_by_one(store: Store):
     vectors = store.catalog.chunks("docs/a.md")
     documents = [document("docs/a.md", title="A"), document("docs/b.md", tags=("ops",))]
     store.catalog.put_documents(
-        (one, pieces("new text", "kept text") if one.id == "docs/a.md" else pieces("other text"))
-        for one in documents
+        (document, pieces("new text", "kept text") if document.id == "docs/a.md" else pieces("other text"))
+        for document in documents
     )
     assert [d.path for d in store.catalog.documents()] == ["docs/a.md", "docs/b.md"]
     assert [c.text for c in store.catalog.chunks("docs/a.md")] == ["new text", "kept text"]

@@ -45,8 +45,8 @@ def test_a_score_is_the_sum_of_what_each_name_tells(store: Store):
         return math.log((10 - n + 0.5) / (n + 0.5))
 
     scored = store.words.search_names(["--csv", "--pk", "--pk", "--none"], EVERYTHING, 9)
-    assert [one.chunk_id for one in scored] == [a, b]
-    assert [one.score for one in scored] == pytest.approx([idf(2) + idf(1), idf(2)])
+    assert [row.chunk_id for row in scored] == [a, b]
+    assert [row.score for row in scored] == pytest.approx([idf(2) + idf(1), idf(2)])
     assert store.words.name_frequencies(["--csv", "--pk", "cli --csv", "--none"]) == {
         "--csv": 2,
         "--pk": 1,

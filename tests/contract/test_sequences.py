@@ -71,7 +71,7 @@ def _supersede(store: Store, path: str, by: str) -> None:
 def _embed(store: Store, most: int) -> None:
     store.models.add(IDENTITY, {})
     waiting = vectors_of(store).pending(0, most)
-    vectors_of(store).put(keyed((one.chunk_id, _meaning(one.text)) for one in waiting))
+    vectors_of(store).put(keyed((pending.chunk_id, _meaning(pending.text)) for pending in waiting))
 
 
 def _remove(store: Store, source: str) -> None:

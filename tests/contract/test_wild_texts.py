@@ -102,10 +102,10 @@ def test_a_document_and_its_chunks_are_read_back_whatever_is_written_in_them(
 @pytest.mark.parametrize("path", ["docs/a\0b.md", "docs/a*b.md", "docs/a\0*", "**/*\0b.md", "docs/**"])
 def test_a_filter_by_path_lets_the_same_through(rivals: tuple[Store, Store], path: str):
     found = []
-    for one in rivals:
-        put(one, "docs/a\0b.md", "text")
-        put(one, "docs/ab.md", "text")
-        found.append(sorted(one.catalog.matching(Filter(path=path), 9) or []))
+    for store in rivals:
+        put(store, "docs/a\0b.md", "text")
+        put(store, "docs/ab.md", "text")
+        found.append(sorted(store.catalog.matching(Filter(path=path), 9) or []))
     assert found[0] == found[1]
 
 

@@ -32,7 +32,7 @@ def exact(query: str) -> Match:
 
 
 def scores(found: Sequence[Scored]) -> dict[ChunkId, float]:
-    return {one.chunk_id: one.score for one in found}
+    return {hit.chunk_id: hit.score for hit in found}
 
 
 def words(*texts: str) -> tuple[Word, ...]:
@@ -315,7 +315,7 @@ def test_a_filter_changes_no_score(store: Store, filter: Filter):
     unfiltered = scores(store.words.search(match, EVERYTHING, 99))
     filtered = store.words.search(match, filter, 99)
     assert len(filtered) >= 4
-    assert scores(filtered) == {one.chunk_id: unfiltered[one.chunk_id] for one in filtered}
+    assert scores(filtered) == {row.chunk_id: unfiltered[row.chunk_id] for row in filtered}
 
 
 VOCABULARY = ["red", "reds", "green", "blue", "running", "runs", "foo-bar", "getUserName", "検索", "über"]

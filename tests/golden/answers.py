@@ -52,7 +52,7 @@ def record_of(answer: Answer) -> Record:
 
 
 def _said(answer: Answer) -> str:
-    degraded = [f"degraded: {one.strategy} {in_words(one.reason)}" for one in answer.degraded]
+    degraded = [f"degraded: {part.strategy} {in_words(part.reason)}" for part in answer.degraded]
     return " | ".join([in_words(answer.note) or "", *answer.suggestions, *answer.searched, *degraded])
 
 

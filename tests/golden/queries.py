@@ -92,7 +92,7 @@ def made(corpora: Path) -> list[GoldenQuery]:
 
 
 def _as_pairs(given: Iterator[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    return ((one, {}) if isinstance(one, str) else one for one in given)
+    return ((query, {}) if isinstance(query, str) else query for query in given)
 
 
 def _numbered(name: str, pairs: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[GoldenQuery]:
@@ -183,7 +183,11 @@ def _defined(text: str) -> Iterator[str]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
         if isinstance(node, ast.ClassDef):
-            yield from (f"{node.name}.{one.name}" for one in node.body if isinstance(one, ast.FunctionDef))
+            yield from (
+                f"{node.name}.{statement.name}"
+                for statement in node.body
+                if isinstance(statement, ast.FunctionDef)
+            )
 
 
 def _settings(texts: Texts, pick: random.Random) -> Iterator[str]:

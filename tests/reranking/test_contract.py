@@ -44,22 +44,22 @@ def open_reranker(request: pytest.FixtureRequest, model: Path) -> Open:
 def test_the_same_chunks_come_back_best_first(open_reranker: Open):
     better = open_reranker(0.5).rerank(QUERY, FUSED, TEXTS)
     assert {row.chunk_id: row.candidate for row in better} == {row.chunk_id: row.candidate for row in FUSED}
-    assert [one.score for one in better] == sorted((one.score for one in better), reverse=True)
-    assert all(0 <= one.score <= 1 for one in better)
+    assert [row.score for row in better] == sorted((row.score for row in better), reverse=True)
+    assert all(0 <= row.score <= 1 for row in better)
 
 
 def test_chunks_that_fit_the_query_rise(open_reranker: Open):
-    assert {one.chunk_id for one in open_reranker(1.0).rerank(QUERY, FUSED, TEXTS)[:2]} == {2, 4}
+    assert {row.chunk_id for row in open_reranker(1.0).rerank(QUERY, FUSED, TEXTS)[:2]} == {2, 4}
 
 
 @pytest.mark.promise("000.rerank.blend")
 def test_the_weight_divides_the_score_between_the_second_look_and_fusion(open_reranker: Open):
-    alone = {one.chunk_id: one.score for one in open_reranker(1.0).rerank(QUERY, FUSED, TEXTS)}
-    fused = {one.chunk_id: (one.score - 0.0164) / (0.0325 - 0.0164) for one in FUSED}
+    alone = {row.chunk_id: row.score for row in open_reranker(1.0).rerank(QUERY, FUSED, TEXTS)}
+    fused = {row.chunk_id: (row.score - 0.0164) / (0.0325 - 0.0164) for row in FUSED}
     for weight in (0.25, 0.8):
-        for one in open_reranker(weight).rerank(QUERY, FUSED, TEXTS):
-            expected = weight * alone[one.chunk_id] + (1 - weight) * fused[one.chunk_id]
-            assert one.score == pytest.approx(expected, abs=1e-5)
+        for row in open_reranker(weight).rerank(QUERY, FUSED, TEXTS):
+            expected = weight * alone[row.chunk_id] + (1 - weight) * fused[row.chunk_id]
+            assert row.score == pytest.approx(expected, abs=1e-5)
 
 
 def test_nothing_to_rerank_gives_nothing(open_reranker: Open):

@@ -43,7 +43,7 @@ def test_without_vectors_cosine_leaves_the_order_that_words_gave():
     plain = library(NOTES, embed__provider="none").search(QUERY)
     reranked = library(NOTES, embed__provider="none", rerank__provider="cosine").search(QUERY)
     assert titles(reranked) == titles(plain)
-    assert [one.strategy for one in reranked.degraded] == ["semantic"]
+    assert [part.strategy for part in reranked.degraded] == ["semantic"]
 
 
 def test_a_missing_model_is_named_in_the_answer_and_costs_nothing_else(tmp_path: Path):
@@ -51,7 +51,7 @@ def test_a_missing_model_is_named_in_the_answer_and_costs_nothing_else(tmp_path:
     given = {"rerank__provider": "cross_encoder", "rerank__model": str(tmp_path / "nowhere")}
     answer = library(NOTES, **given).search(QUERY)
     assert titles(answer) == titles(plain)
-    assert [one.strategy for one in answer.degraded] == ["rerank"]
+    assert [part.strategy for part in answer.degraded] == ["rerank"]
     assert "nowhere" in answer.degraded[0].reason
 
 
@@ -92,7 +92,7 @@ def reranked(
         (fail(ZeroDivisionError("by nothing")), "ZeroDivisionError: by nothing"),
         (lambda ranked: ranked[1:], "other chunks"),
         (lambda ranked: [*ranked, ranked[0]], "other chunks"),
-        (lambda ranked: [replace(one, score=math.nan) for one in ranked], "other chunks"),
+        (lambda ranked: [replace(row, score=math.nan) for row in ranked], "other chunks"),
     ],
     ids=["down", "bug", "lost", "doubled", "no-number"],
 )

@@ -27,7 +27,7 @@ def frail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Knowledge
 
 
 def reasons(answer: Answer) -> dict[str, str]:
-    return {one.strategy: one.reason for one in answer.degraded}
+    return {part.strategy: part.reason for part in answer.degraded}
 
 
 class Down(HashingEmbedder):

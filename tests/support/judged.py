@@ -58,7 +58,7 @@ def write_collection(
         folder / "corpus.jsonl", [{"_id": i, "title": "", "text": text} for i, text in documents.items()]
     )
     _write_rows(folder / "queries.jsonl", [{"_id": i, "text": text} for i, text in queries.items()])
-    lines = ["query-id\tcorpus-id\tscore", *("\t".join(map(str, one)) for one in qrels)]
+    lines = ["query-id\tcorpus-id\tscore", *("\t".join(map(str, qrel)) for qrel in qrels)]
     (folder / "qrels" / f"{split}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
 

@@ -44,7 +44,7 @@ def make_xlsx(sheets: Mapping[str, Sequence[str]], *, strings: Sequence[str] = (
         {
             "xl/workbook.xml": _xml(f"<sheets>{listed}</sheets>", "workbook"),
             "xl/_rels/workbook.xml.rels": f"<Relationships>{targets}</Relationships>",
-            "xl/sharedStrings.xml": _xml("".join(f"<si>{one}</si>" for one in strings), "sst"),
+            "xl/sharedStrings.xml": _xml("".join(f"<si>{string}</si>" for string in strings), "sst"),
             "xl/styles.xml": _xml(styles, "styleSheet"),
             **{
                 f"xl/worksheets/s{n}.xml": _xml(
