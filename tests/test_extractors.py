@@ -93,8 +93,9 @@ def test_a_document_that_is_packed_is_read_as_if_it_were_not(reader: SandboxedRe
     ],
 )
 def test_other_packed_files_are_binary(reader: SandboxedReader, name: str, data: bytes):
-    with pytest.raises(NotIndexable, match="binary"):
-        reader.read(gzip.compress(data), f"{name}.gz")
+    for packed in (gzip.compress(data), gzip.compress(data)[:-9]):
+        with pytest.raises(NotIndexable, match="binary"):
+            reader.read(packed, f"{name}.gz")
 
 
 @pytest.mark.parametrize("name", ["pear.1.gz", "pear.md.gz"])
