@@ -157,9 +157,9 @@ class Recovery(Struct, frozen=True):
 CheckName = Literal["open", "storage", "sources", "files", "vectors", "provider", "machine"]
 FaultName = CheckName | Literal[
     "store", "ghosts", "embedding", "model", "disk", "outside",  # around the store
-    "integrity", "metric", "texts", "words", "counter", "types", "index",  # damage
+    "integrity", "texts", "words", "counter", "index",  # damage
     "space", "notes",  # free space in the file; notes that are kept a second time
-    "chunks", "lost-vectors", "damaged-vectors", "pending", "superseded",  # rows that belong to nothing
+    "chunks", "lost-vectors", "damaged-vectors", "superseded",  # rows that belong to nothing
     "policies",  # what keeps organisations apart
 ]  # fmt: skip
 

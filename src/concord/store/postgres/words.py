@@ -68,16 +68,16 @@ class Scopes:
     """The scopes of an organisation's filters: a filter is mostly used again and again."""
 
     def __init__(self) -> None:
-        self._generation = -1
-        self._known: dict[Filter, Scope | None] = {}
+        self._known: tuple[int, dict[Filter, Scope | None]] = (-1, {})  # a generation and what it has
 
     def of(self, session: PostgresSession, filter: Filter, generation: int, chunks: int) -> Scope | None:
         """Return what a filter lets through of so many chunks; None if that is too much to be listed."""
-        if generation != self._generation or len(self._known) > _MOST_REMEMBERED:
-            self._generation, self._known = generation, {}
-        if filter not in self._known:
-            self._known[filter] = _read(session, filter, max(MOST_LISTED, int(NARROW_SHARE * chunks)))
-        return self._known[filter]
+        known = self._known  # others may have another generation's in its place meanwhile
+        if known[0] != generation or len(known[1]) > _MOST_REMEMBERED:
+            known = self._known = generation, {}
+        if filter not in known[1]:
+            known[1][filter] = _read(session, filter, max(MOST_LISTED, int(NARROW_SHARE * chunks)))
+        return known[1][filter]
 
 
 def _read(session: PostgresSession, filter: Filter, most: int) -> Scope | None:

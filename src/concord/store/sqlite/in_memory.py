@@ -133,7 +133,7 @@ class Memory:
     ) -> Mask:
         """Return which vectors a filter allows; the same is asked for often."""
         seen = session.value(_GENERATION), model.version  # what counts changes
-        key = (*_which(session, model), *seen, kept.last, filter)
+        key = (*_which(session, model), *seen, kept.last, len(kept.ids), filter)
         mask = self._masks.get(key)
         if mask is None:
             mask = np.isin(kept.ids, np.fromiter(allowed(), np.int64))

@@ -31,7 +31,8 @@ _NUMBER, _MAYBE = (int, float), (str, type(None))
 _NULL = type(None)
 _DOCUMENT = (_NULL, str, int, str, str, str, str, str, str, int, int, _MAYBE, _NUMBER, str)
 _SOURCE = (_NULL, str, str, _MAYBE, str, str, str, str, str, _NUMBER, (int, float, _NULL), str, str)
-_LEAST_OF_DOCUMENT, _LEAST_OF_SOURCE = 13, 11
+_LEAST_OF_DOCUMENT, _LEAST_OF_SOURCE, _LEAST_OF_CHUNK = 13, 11, 13
+_TEXTS_OF_CHUNK = 5  # its own is the last
 
 Pages = Mapping[int, bytes]
 Row = tuple[int, list[Any]]  # the number of the row, and its columns
@@ -48,10 +49,11 @@ def salvage(url: str, org: str) -> Salvage:
 
 
 def _read(pages: Pages) -> tuple[list[Document], list[Source]]:
-    """Return notes and sources in the rows that look like those of documents, sources and tags."""
+    """Return notes and sources in the rows that look like those of documents, sources, tags and chunks."""
     documents: list[Row] = []
     sources: list[Source] = []
     tags: defaultdict[int, dict[str, int]] = defaultdict(dict)  # by the key of a document
+    texts: defaultdict[int, dict[int, str]] = defaultdict(dict)  # of chunks: early versions had no others
     for key, row in (row for number in pages for row in _rows(number, pages)):
         if _fits(row, _DOCUMENT, _LEAST_OF_DOCUMENT):
             documents.append((key, row))
@@ -60,12 +62,17 @@ def _read(pages: Pages) -> tuple[list[Document], list[Source]]:
                 sources.append(source_of([*row[1:11], *(row[12:13] or [""])]))
         elif [type(value) for value in row] == [int, str, int]:
             tags[row[0]][row[1]] = row[2]
+        elif len(row) >= _LEAST_OF_CHUNK:
+            own = [value for value in row if isinstance(value, str)]
+            if len(own) == _TEXTS_OF_CHUNK:
+                texts[row[1]][row[2]] = own[-1]
     paths = {row[3] for _, row in documents}  # an index of paths looks like a table of tags
     notes = []
     for key, row in documents:
         labels = tuple(sorted(tags[key].keys() - paths, key=tags[key].__getitem__))
         with suppress(CorruptStore, ValueError):
             fields = details_of(row[13]) if len(row) > _LEAST_OF_DOCUMENT else {}
+            fields = fields or {"content": "\n\n".join(texts[key][at] for at in sorted(texts[key]))}
             named: list[Any] = [row[1], "", row[3], "note", row[5], labels, details_of(row[6])]
             note = Document(*[*named, *row[7:13], fields])
             if row[4] == "note":
