@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.core.config import load_settings
-from concord.core.errors import BadValue, StoreError
+from concord.core.errors import BackendDown, BadValue, StoreError
 from concord.files.state import Memo, read_memo, write_memo
 from concord.ops.migrate import migrate, verified
 from concord.parts import Parts
@@ -284,6 +284,14 @@ def test_vectors_of_a_copy_go_where_they_are_asked_to(kb: KnowledgeBase, folder:
         answer = there.search("pump", mode="semantic")
         assert (answer.hits[0].document.title, answer.degraded) == ("Pump", ())
         assert there.store.outbox.home().url.startswith("qdrant-local:")
+
+
+def test_nothing_is_copied_if_its_vectors_cannot_go_where_they_are_asked_to(kb: KnowledgeBase, folder: Path):
+    pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
+    url = f"sqlite://{folder}/there"
+    with pytest.raises(BackendDown, match="http://127.0.0.1:1"):
+        kb.migrate(url, vectors="http://127.0.0.1:1")
+    assert kb.migrate(url).counts.vectors == 1
 
 
 def test_the_command_says_what_it_did_and_what_to_do_next(

@@ -482,6 +482,11 @@ class KnowledgeBase:
 
         check_lasting(to, vectors or "")
         elsewhere = self.settings.replaced(store__url=to, vectors__url="", org=org or self.org)
+        if vectors:  # a place that cannot be reached is known of before anything is copied
+            with KnowledgeBase(elsewhere.replaced(vectors__url=vectors)) as other:
+                if outside := other.parts.outside:
+                    for model in self.store.catalog.snapshot().models:
+                        outside.reach(model.identity.dimension)
         with KnowledgeBase(elsewhere) as other:
             done = migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
         if vectors:

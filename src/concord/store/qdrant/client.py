@@ -185,10 +185,10 @@ class Collections:
 
     def make(self, dimension: int) -> bool:
         """Make the collection for a dimension, unless it is there; return whether it is new."""
-        from qdrant_client import models
-
         self._names.pop(dimension, None)
         is_new = not self.has(dimension)
+        from qdrant_client import models  # it is known by now that the package is there
+
         if is_new:
             with self._connection.client() as client:
                 name = f"{self.base}_{dimension}" if client.collection_exists(self.base) else self.base
