@@ -221,7 +221,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("serve.host", "127.0.0.1",
         doc="the address that the HTTP server listens on",
         why="only this machine; any other address needs a token"),
-    Setting("serve.port", 8420, minimum=0,
+    Setting("serve.port", 8420, minimum=0, maximum=65535,
         doc="the port that the HTTP server listens on; 0 is any free one",
         why="seldom taken"),
     Setting("serve.hosts", "",
