@@ -47,6 +47,7 @@ def test_another_document_is_named_by_path_link_name_or_title(named: Json):
         "7 smaller services",
         "#7",
         "2024 handbook",
+        2024,
         "",
         None,
         {"a": 1},

@@ -44,7 +44,9 @@ _OF = ("supersedes", "replaces")
 _LONGEST_CHAIN = 100  # of documents that replace one another; what goes on longer may as well be a circle
 _LINK = pattern(r"\[[^\]\n]{0,200}\]\(\s*<?([^)>\s#]{1,300})[^)]*\)|\[\[([^\]|#\n]{1,200})[^\]\n]*\]\]")
 _STATUS = pattern(r"\W{0,9}(?:status\W{1,9})?super[sc]eded by[*_:\s]{1,9}([^\n]{1,200})", re.IGNORECASE)
-_NUMBERED = pattern(r"(?:(?:adr|decision|rfc)[ _-]?)?0{0,9}(\d{1,6})(?=[_. -]|$)", re.IGNORECASE)
+_NUMBERED = pattern(  # 0007-queues.md, and not 2024-01-05-standup.md
+    r"(?!(?:19|20)\d\d-\d\d)(?:(?:adr|decision|rfc)[ _-]?)?0{0,9}(\d{1,6})(?=[_. -]|$)", re.IGNORECASE
+)
 _SEARCHED_LINES = 100  # a status stands near the top
 
 
