@@ -27,9 +27,8 @@ _ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are not for users
 # slower.
 _SPIN_US = "20"
 
-LONGEST_WAIT_S = (
-    10.0  # for native code at the end: a model loads in one, and its weights are written in another
-)
+# For native code at the end: a model loads in one, and its weights are written in another.
+LONGEST_WAIT_S = 10.0
 
 Error = Callable[[str], KBError]
 
