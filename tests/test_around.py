@@ -99,3 +99,5 @@ def test_the_command_line_shows_them(kb: KnowledgeBase, tmp_path: Path, monkeypa
     assert "docs/alone.md" in capsys.readouterr().out
     assert main(["--store", store, "links"]) == 0
     assert "missing.md" in capsys.readouterr().out
+    assert main(["--store", store, "links", "docs/alone.md"]) == 0
+    assert capsys.readouterr().err == "no links\n"

@@ -120,7 +120,7 @@ def _export(flags: Flags, target: str) -> None:
     with opened(flags) as knowledge:
         if target != "-":
             count = knowledge.export_notes(target)
-            line = f"{count:,} notes written to {target}"
+            line = f"{output.counted(count, 'note')} written to {target}"
             flags.show({"exported": count, "path": target}, lambda _: output.talk(line))
             return
         from concord.index.note_files import note_to_json

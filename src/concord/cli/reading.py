@@ -97,10 +97,11 @@ def links(flags: Flags, document: str | None) -> None:
     Links are those of Markdown, wikis, HTML and Org, relations in front matter, imports of code, and mentions
     of another document's title.
     """
-    flags.show(run(flags, "links", Links(document)), _show_links)
+    none = "no links" if document else "no broken links"
+    flags.show(run(flags, "links", Links(document)), lambda found: _show_links(found, none))
 
 
-def _show_links(found: JsonObject) -> None:
+def _show_links(found: JsonObject, none: str) -> None:
     marks = {"→": found["out"], "←": found["back"], "broken": found["broken"]}
     rows = [
         {"mark": mark, "at": end["path"] or end["target"], **end}
@@ -108,7 +109,7 @@ def _show_links(found: JsonObject) -> None:
         for end in ends
     ]
     heads = {"mark": "", "kind": "kind", "at": "document", "text": "said as", "citation": "in"}
-    output.listed(rows, heads, "no links")
+    output.listed(rows, heads, none)
 
 
 @command("related", "kb related docs/auth.md", "kb related docs/auth.md --top 5 --json")
