@@ -95,4 +95,5 @@ def test_a_removal_that_was_given_up_costs_the_next_sync_nothing(reference: Refe
             pass
         assert catalog.sync_state(id) == written
         catalog.put_sync_state(id, f"{written}\nremoved")  # as of one that was killed
+        assert kb.doctor().findings == ()
         assert kb.sync()[0].unchanged == report.added

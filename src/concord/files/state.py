@@ -177,8 +177,8 @@ class Memo(Struct, frozen=True):
 
 
 def read_memo(written: str) -> Memo:
-    """Return what a sync wrote down; an empty memo where something else is written there."""
-    return msgspec.json.decode(written or "{}", type=Memo)
+    """Return what a sync wrote down, without the mark behind it of whoever wants to remove the source."""
+    return msgspec.json.decode(written.partition("\n")[0] or "{}", type=Memo)
 
 
 def write_memo(memo: Memo) -> str:
