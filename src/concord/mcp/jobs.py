@@ -148,8 +148,8 @@ class Jobs:
         If the plan is to be done only once (`is_once`), a job that has begun is joined, too.
         """
         with self._lock:
-            ended = [job for job in self._jobs if not job.is_running][-MOST_ENDED:]
-            self._jobs = [job for job in self._jobs if job.is_running or job in ended]
+            forgotten = [job for job in self._jobs if not job.is_running][:-MOST_ENDED]
+            self._jobs = [job for job in self._jobs if job not in forgotten]
             alike = (job for job in reversed(self._jobs) if job.is_running and job.plan.key == plan.key)
             last = next(alike, None)
             if last and (last.is_yet_to_begin or (plan.is_once and not last.is_cancelled)):
