@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -49,8 +49,22 @@ def engine(wish: str) -> str | None:
     return next((name for name, is_there in installed.items() if is_there and wish in ("auto", name)), None)
 
 
-class _PictureExtractor(Extractor):
-    """Reads pictures that are large enough for words, line by line."""
+def _extracted(lines: Iterable[Line]) -> Extracted:
+    """Return the lines of a picture as a text, with how sure they are and where they stand."""
+    kept = [line for line in lines if line.text.strip() and line.confidence >= LEAST_CONFIDENCE]
+    letters = sum(len(line.text) for line in kept)
+    confidence = sum(line.confidence * len(line.text) for line in kept) / (letters or 1)
+    boxes = [[line.text, *line.box] for line in kept]
+    text = clean("\n".join(line.text for line in kept))
+    return Extracted(text, "image", details={"confidence": round(confidence, 3), "boxes": boxes})
+
+
+class RapidOcrExtractor(Extractor):
+    """Reads pictures with the networks that the package rapidocr brings."""
+
+    def __init__(self) -> None:  # before the worker limits its memory to that of a picture
+        is_there = find_spec("rapidocr") is not None
+        self._engine: Any = import_module("rapidocr").RapidOCR(params=_RAPIDOCR) if is_there else None
 
     def cpu_s(self, data: bytes) -> int:
         """Return how much processor time a picture may take."""
@@ -58,28 +72,10 @@ class _PictureExtractor(Extractor):
 
     @override
     def extract(self, data: bytes, name: str) -> Extracted:
-        """Return the lines of a picture as a text, with how sure they are and where they stand."""
-        lines = self.lines(data) if data else ()
-        kept = [line for line in lines if line.text.strip() and line.confidence >= LEAST_CONFIDENCE]
-        letters = sum(len(line.text) for line in kept)
-        confidence = sum(line.confidence * len(line.text) for line in kept) / (letters or 1)
-        boxes = [[line.text, *line.box] for line in kept]
-        text = clean("\n".join(line.text for line in kept))
-        return Extracted(text, "image", details={"confidence": round(confidence, 3), "boxes": boxes})
+        return _extracted(self.lines(data) if data else ())
 
     def lines(self, data: bytes) -> Iterator[Line]:
-        raise NotImplementedError
-
-
-class RapidOcrExtractor(_PictureExtractor):
-    """Reads pictures with the networks that the package rapidocr brings."""
-
-    def __init__(self) -> None:  # before the worker limits its memory to that of a picture
-        is_there = find_spec("rapidocr") is not None
-        self._engine: Any = import_module("rapidocr").RapidOCR(params=_RAPIDOCR) if is_there else None
-
-    @override
-    def lines(self, data: bytes) -> Iterator[Line]:
+        """Yield the lines of a picture that is large enough for words."""
         try:
             with import_module("PIL.Image").open(BytesIO(data)) as picture:
                 size = max(picture.size)
@@ -94,7 +90,7 @@ class RapidOcrExtractor(_PictureExtractor):
             yield Line(text, float(confidence), (min(across), min(down), max(across), max(down)))
 
 
-class TesseractExtractor(_PictureExtractor):
+class TesseractExtractor(Extractor):
     """Reads pictures with the program tesseract, in the languages that are installed with it."""
 
     @cached_property
@@ -102,8 +98,16 @@ class TesseractExtractor(_PictureExtractor):
         names = _ran("--list-langs").decode("utf-8", "replace").split("\n")[1:]
         return "+".join([name for name in names if name not in ("", "osd")][:_MOST_LANGUAGES])
 
+    def cpu_s(self, data: bytes) -> int:
+        """Return how much processor time a picture may take."""
+        return PAGE_CPU_S
+
     @override
+    def extract(self, data: bytes, name: str) -> Extracted:
+        return _extracted(self.lines(data) if data else ())
+
     def lines(self, data: bytes) -> Iterator[Line]:
+        """Yield the lines of a picture that is large enough for words."""
         table = _ran("stdin", "stdout", "-l", self._languages or "eng", "tsv", given=data)
         rows = [line.split("\t") for line in table.decode("utf-8", "replace").split("\n")[1:] if "\t" in line]
         if not rows or max(int(rows[0][_WIDTH]), int(rows[0][_HEIGHT])) < LEAST_PIXELS:
