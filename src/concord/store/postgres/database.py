@@ -188,7 +188,7 @@ class PostgresDatabase(Database):
     def __init__(self, connections: Connections, make: Callable[[], None] | None = None) -> None:
         self.connections = connections
         self._make = make  # None: they are there
-        self._lockers: dict[int, Connection] = {}  # thread → connection that holds its locks
+        self._lockers: dict[int, tuple[Connection, set[int]]] = {}  # thread → connection, and its locks
 
     @property
     def is_made(self) -> bool:
@@ -219,30 +219,33 @@ class PostgresDatabase(Database):
         location = self.connections.location
         digest = hashlib.sha256(f"{location.schema}\n{name}".encode("utf-8", "surrogatepass")).digest()
         key = int.from_bytes(digest[:8], signed=True)
-        with self._locking() as connection:
+        with self._locking() as (connection, held):
             with translated(location.server):
-                if not _is_locked(connection, key, wait_s):
+                if key in held or not _is_locked(connection, key, wait_s):
                     raise locked(doing)
+            held.add(key)
             try:
                 yield
             finally:
+                held.remove(key)
                 try:
                     connection.execute("SELECT pg_advisory_unlock(%s)", (key,))
                 except psycopg.Error:
                     connection.close()  # which lets go, if it is not lost already
 
     @contextmanager
-    def _locking(self) -> Iterator[Connection]:
-        """Lend this thread's connection for locks: a migration holds one for each source."""
+    def _locking(self) -> Iterator[tuple[Connection, set[int]]]:
+        """Lend the connection of this thread's locks, and their keys: migrations have one a source."""
         thread = threading.get_ident()
-        if connection := self._lockers.get(thread):
-            yield connection
+        if locker := self._lockers.get(thread):
+            yield locker
             return
         with ExitStack() as lent:
             with translated(self.connections.location.server):
-                connection = self._lockers[thread] = lent.enter_context(self.connections.extra())
+                connection = lent.enter_context(self.connections.extra())
+            locker = self._lockers[thread] = connection, set[int]()
             try:
-                yield connection
+                yield locker
             finally:
                 del self._lockers[thread]
                 with suppress(psycopg.Error):
