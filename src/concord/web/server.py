@@ -15,11 +15,11 @@ import os
 import secrets
 import signal
 import socket
+import threading
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
 
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -146,13 +146,17 @@ def _serve(
         hosts, origins = [host, *_listed(settings["serve.hosts"])], _listed(settings["serve.origins"])
         web = web_server(application(server, keys, hosts, limits, origins), limits)
 
-        def interrupt(*_: object) -> NoReturn:
-            web.should_exit = True  # Python loses a KeyboardInterrupt that is raised in a finalizer
-            raise KeyboardInterrupt
+        is_interrupted = threading.Event()
+
+        def interrupt(*_: object) -> None:
+            is_interrupted.set()  # Python loses a KeyboardInterrupt that is raised in a finalizer
+            web.should_exit = True
 
         signal.signal(signal.SIGINT, interrupt)
         announce(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}")
         web.run(sockets=[listener])
+    if is_interrupted.is_set():
+        raise KeyboardInterrupt
     leave_if_busy()
 
 
