@@ -266,8 +266,10 @@ def _watched(process: int, until: float) -> list[float]:
 
 
 def _family(process: int) -> list[int]:
-    children = Path(f"/proc/{process}/task").glob("*/children")
-    below = [int(child) for listed in children for child in listed.read_text(encoding="ascii").split()]
+    below: list[int] = []
+    for listed in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):  # that thread has just ended
+            below += map(int, listed.read_text(encoding="ascii").split())
     return [process, *(member for child in below for member in _family(child))]
 
 
