@@ -65,25 +65,26 @@ class WorkerThreads:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._work: SimpleQueue[Work] = SimpleQueue()
-        self._idle = 0  # threads that wait for work, less the work that waits for them
+        # What each thread without work waits for. The one that worked last comes first: its memory is warm,
+        # and work that goes round all of them leaves some in each.
+        self._idle: list[SimpleQueue[Work]] = []
 
     def start(self, work: Work) -> None:
         """Have a piece of work done, without waiting for it."""
         with self._lock:
-            is_anybody_idle = self._idle > 0
-            self._idle -= is_anybody_idle
-        if not is_anybody_idle:  # first: what no thread can be started for must not wait for one
-            threading.Thread(target=self._live, daemon=True).start()
-        self._work.put(with_callers_limit(work))
+            given = self._idle.pop() if self._idle else None
+        if given is None:  # first: what no thread can be started for must not wait for one
+            given = SimpleQueue()
+            threading.Thread(target=self._live, args=(given,), daemon=True).start()
+        given.put(with_callers_limit(work))
 
-    def _live(self) -> None:
+    def _live(self, given: SimpleQueue[Work]) -> None:
         while True:
-            self._work.get()()
+            given.get()()
             with self._lock:
-                if self._idle >= MAX_IDLE:
+                if len(self._idle) >= MAX_IDLE:
                     return
-                self._idle += 1
+                self._idle.append(given)
 
 
 _workers = WorkerThreads()
