@@ -291,7 +291,9 @@ PROMISES: dict[str, Promise] = {
     "004.json.file": Promise("004, search paths", "the JSON provider keeps everything in one file"),
     "004.json.fusion": Promise("004, search paths", "the JSON provider combines scores by the same formula"),
     "D.migrate.everything": Promise("D part 5", "everything moves, and nothing is embedded again"),
-    "D.migrate.resumable": Promise("D part 5", "a migration that was killed is taken up by the next"),
+    "D.migrate.resumable": Promise(
+        "D part 5", "a killed migration leaves nothing, and the next does the whole"
+    ),
     "D.migrate.verified": Promise("D part 5", "a copy that differs in anything is not called finished"),
     "D.migrate.refuses": Promise("D part 5", "a target that holds something else is left alone"),
     # Issue C: the MCP server.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from concord.parts import Parts
 from concord.store.contract import Store, documents_at
 from concord.types import Access, Feedback, Filter
 from contract.stored import IDENTITY, active_model, document, keyed, put, unit, vectors_of
+from support.engines import wait_until
 from support.kb_process import environment, finish, start
 from support.postgres_server import fresh_org, server_url
 from support.recorders import write
@@ -137,17 +139,19 @@ def test_a_run_that_is_stopped_leaves_nothing_and_can_be_repeated(folder: Path, 
 
 
 @pytest.mark.promise("D.migrate.resumable")
-def test_a_process_that_is_killed_is_taken_up_by_the_next(folder: Path):
+def test_a_process_that_is_killed_leaves_nothing_and_the_next_does_the_whole(folder: Path):
     env = environment(folder / "home")
     for n in range(300):
         write(folder / "docs" / f"{n}.md", f"# Page {n}\n\nWhat there is to say about number {n}.\n")
     assert finish(start("add", folder / "docs", env=env))[0] == 0
     target = folder / "there" / "default.db"
     killed = start("migrate", "--to", f"sqlite://{target.parent}", env=env)
-    while not target.exists() and killed.poll() is None:
-        pass
+    assert wait_until(target.exists)
     killed.kill()
     finish(killed)
+    assert killed.returncode == -signal.SIGKILL
+    left = json.loads(finish(start("--store", f"sqlite://{target.parent}", "stats", "--json", env=env))[1])
+    assert left["documents"] == 0
     status, out, err = finish(start("migrate", "--to", f"sqlite://{target.parent}", "--json", env=env))
     assert status == 0, err
     said = json.loads(out)

