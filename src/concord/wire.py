@@ -6,25 +6,17 @@ given in full, so that one read here can be used as a threshold there; a duratio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from concord.core.errors import Action, worded
 from concord.core.values import iso_time
-from concord.reading.budget import (
-    SLIGHT,
-    SLIGHT_SHARE,
-    Costs,
-    Packed,
-    Under,
-    are_slight,
-    choose,
-    within,
-)
-from concord.text.json_safe import JsonObject, json_object, json_safe, to_text
+from concord.reading.budget import within
+from concord.reading.packing import Form, agreement_scores, pack
+from concord.text.json_safe import JsonObject, json_object, to_text
 
 if TYPE_CHECKING:
     from concord.core.reports import DocumentSlice, Slices
@@ -34,7 +26,6 @@ if TYPE_CHECKING:
     from concord.types import Answer, Document, Hit, Source
 
 LEFT_OUT = "{} did not fit into the token budget"
-LEFT_OUT_BYTES = len(LEFT_OUT) + 23
 AGREEMENT_BYTES = 30  # a result's line among the agreement scores, beside its id, and what separates results
 
 _LINES = ("start_line", "end_line", "start_column", "end_column")
@@ -45,24 +36,34 @@ def answer_to_json(answer: Answer, *, max_tokens: int | None = None, explain: bo
 
     Whole texts go to the best results first, as far as the budget reaches; without a budget all have theirs.
     """
-    texts = [json_safe(hit.chunk.text) for hit in answer.hits]
+    wire = json_object(_answer(answer, [_result(hit, explain=explain) for hit in answer.hits]))
+    if max_tokens is None:
+        return wire
+    from concord.parts import count_tokens
 
-    def bare() -> JsonObject:
-        return json_object(_answer(answer, [_result(hit, explain=explain) for hit in answer.hits]))
+    return within(
+        max_tokens,
+        lambda max_bytes: pack(wire, [_FORM], max_bytes, LEFT_OUT, keeps_best=True),
+        lambda packed: [to_text(packed)],
+        count_tokens,
+    )
 
-    if max_tokens is not None:
-        from concord.parts import count_tokens
 
-        return within(
-            max_tokens,
-            lambda max_bytes: _fitted(bare(), texts, max_bytes),
-            lambda wire: [to_text(wire)],
-            count_tokens,
-        )
-    wire = bare()
-    for result, text in zip(wire["results"], texts, strict=True):
-        result["text"] = text
-    return wire
+def frame_of(wire: JsonObject) -> JsonObject:
+    """Return all of an answer that is sent when there are no results."""
+    return {**wire, "results": [], "linked": [], "agreement_scores": {}}
+
+
+def _size(value: JsonObject) -> int:
+    return len(to_text(value).encode("utf-8")) + 1
+
+
+_FORM = Form(
+    frame=lambda wire: _size(frame_of(wire)),
+    result=lambda result: _size(result) + len(result["chunk_id"]) + AGREEMENT_BYTES,
+    under=_size,
+    whole=_size,
+)
 
 
 def answer_in_words(answer: Answer, words: Mapping[Action, str]) -> Answer:
@@ -221,7 +222,7 @@ def _result(hit: Hit, *, explain: bool) -> JsonObject:
         "path": document.path,
         "title": document.title,
         "snippet": hit.snippet,
-        "text": None,
+        "text": hit.chunk.text,
         "score": hit.score,
         "passage_score": hit.passage_score,
         "source": hit.source.name,
@@ -251,89 +252,3 @@ def _under(hit: Hit) -> JsonObject:
         **_same(hit, "snippet", "warnings"),
         "text": hit.chunk.text,
     }
-
-
-def agreement_scores(results: Iterable[JsonObject]) -> dict[str, float]:
-    """Return how far strategies agree on each of some results, by its chunk."""
-    return {hit["chunk_id"]: hit["agreement"] for hit in results if hit["agreement"] is not None}
-
-
-def fit_linked(wire: JsonObject, fits: Callable[[JsonObject], bool]) -> None:
-    """Keep of the links beside the results that are sent what fits when everything else has its room."""
-    sent = {result["citation"] for result in wire["results"]}
-    rows, wire["linked"] = wire["linked"], []
-    for row in rows:
-        if row["via"] in sent and fits({**wire, "linked": [*wire["linked"], row]}):
-            wire["linked"].append(row)
-
-
-def frame_of(wire: JsonObject) -> JsonObject:
-    """Return all of an answer that is sent when there are no results."""
-    return {**wire, "results": [], "linked": [], "agreement_scores": {}}
-
-
-def with_left_out(note: str | None, sentence: str, left_out: int) -> str | None:
-    """Return a note that tells how many results did not fit, if any did not."""
-    if not left_out:
-        return note
-    said = sentence.format("1 more result" if left_out == 1 else f"{left_out} more results")
-    return f"{note}; {said}" if note else said
-
-
-def _fitted(wire: JsonObject, texts: Sequence[str], max_bytes: int) -> JsonObject:
-    results = wire["results"]
-    frame = _size(frame_of(wire)) + LEFT_OUT_BYTES
-    slight = are_slight([hit["passage_score"] for hit in results])
-    under = taken_apart(results)
-    packed = choose(
-        Costs(
-            (frame,),
-            [(_size(hit) + len(hit["chunk_id"]) + AGREEMENT_BYTES,) for hit in results],
-            [
-                None if less else (_size(text) - _size(None),)
-                for less, text in zip(slight, texts, strict=True)
-            ],
-            [hit["score"] for hit in results],
-            [[_weighed(other) for other in others] for others in under],
-        ),
-        max_bytes,
-    )
-    kept = results[: max(1, packed.kept)]
-    put_under(kept, under, packed)
-    for place in packed.whole:
-        kept[place]["text"] = texts[place]
-    wire |= {
-        "results": kept,
-        "returned": len(kept),
-        "note": with_left_out(wire["note"], LEFT_OUT, len(results) - len(kept)),
-        "agreement_scores": agreement_scores(kept),
-    }
-    fit_linked(wire, lambda wire: _size(wire) <= max_bytes)
-    return wire
-
-
-def taken_apart(results: Sequence[JsonObject]) -> list[list[JsonObject]]:
-    """Take away what comes under results, and return as much of it as is worth telling."""
-    scores = [hit["passage_score"] for hit in results]
-    scores += [other["score"] for hit in results for other in hit["more"] or ()]
-    least = min(SLIGHT, SLIGHT_SHARE * max(scores, default=0.0))
-    under = [[other for other in hit["more"] or () if other["score"] >= least] for hit in results]
-    for hit in results:
-        hit["more"] = None if hit["more"] is None else []
-    return under
-
-
-def put_under(results: Sequence[JsonObject], under: Sequence[Sequence[JsonObject]], packed: Packed) -> None:
-    """Put back under each result what was chosen of it."""
-    for at, place in sorted(packed.under):
-        is_whole = (at, place) in packed.whole_under
-        results[at]["more"].append(under[at][place] if is_whole else {**under[at][place], "text": None})
-
-
-def _weighed(other: JsonObject) -> Under:
-    entry = _size({**other, "text": None}) + 1
-    return Under(other["score"], (entry,), (_size(other) + 1 - entry,))
-
-
-def _size(value: Any) -> int:
-    return len(to_text(value).encode("utf-8"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -10,35 +10,14 @@ from msgspec.structs import replace
 from concord.mcp import render
 from concord.mcp.words import WORDS
 from concord.parts import count_tokens
-from concord.reading.budget import (
-    SLIGHT,
-    Costs,
-    Packed,
-    Under,
-    are_slight,
-    as_json,
-    choose,
-    cut_to_bytes,
-    json_length,
-    utf8_length,
-    within,
-    worth_telling,
-)
+from concord.reading.budget import as_json, cut_to_bytes, json_length, utf8_length, within
+from concord.reading.packing import NUMBER_BYTES, SLIGHT, Form, pack, with_left_out, worth_telling
 from concord.text.json_safe import JsonObject
 from concord.text.visible import one_line
 from concord.types import Answer
-from concord.wire import (
-    answer_in_words,
-    answer_to_json,
-    fit_linked,
-    frame_of,
-    put_under,
-    taken_apart,
-    with_left_out,
-)
+from concord.wire import answer_in_words, answer_to_json, frame_of
 
 LEFT_OUT = "{} did not fit into the token budget: raise max_tokens, or narrow the query"
-LEFT_OUT_BYTES = len(LEFT_OUT) + 29  # the sentence, its number, and what joins it to another note
 WEAK = "{} left out as unlikely answers (give max_tokens to see them)"
 # Of a result: what the citation says already, or what tells how the order came about and not what was found.
 FOR_PEOPLE = (
@@ -118,61 +97,42 @@ def _brief(answer: Answer) -> Answer:
 
 
 def _packed(answer: Answer, max_bytes: int, is_guess: bool) -> Reply:
-    whole = answer_to_json(answer)
-    wire = {"notice": render.NOTICE, **whole, "timings_ms": {}, "agreement_scores": {}}
-    results, texts = wire["results"], [result["text"] for result in wire["results"]]
-    for result in results:
-        result["text"] = None
-    under = taken_apart(results)
-    frame = max(json_length(frame_of(wire)), utf8_length(render.answer_head(wire, wire["returned"])))
-    if frame > max_bytes // FRAME_SHARE:  # what is not evidence leaves little room for evidence
-        _shorten_frame(wire, query=120, suggestions=2, note=160)
-    packed = choose(_costs(wire, results, texts, under), max_bytes)
-    if results and not packed.kept:
-        _shorten_best(wire, results[0], max_bytes)
-        packed = choose(_costs(wire, results[:1], texts[:1]), max_bytes)
+    wire = {"notice": render.NOTICE, **answer_to_json(answer), "timings_ms": {}, "agreement_scores": {}}
+    found, forms = len(wire["results"]), _forms(len(wire["results"]))
     if is_guess:
-        results, packed = results[: packed.kept], packed._replace(whole=frozenset())
-    put_under(results, under, packed)
-    return _filled(wire, results, texts, packed, max_bytes)
+        wire["results"] = [{**result, "text": None} for result in wire["results"]]
+    if max(form.frame(wire) for form in forms) > max_bytes // FRAME_SHARE:
+        wire = _with_short_frame(wire, query=120, suggestions=2, note=160)  # to leave room for evidence
+    if found and _over(wire, forms, max_bytes) > 0:
+        wire = _with_short_best(wire, forms, max_bytes)
+    sent = pack(wire, forms, max_bytes, "" if is_guess or found == 1 else LEFT_OUT)
+    return Reply(_all_lean(sent), _text(sent, found))
 
 
-def _costs(
-    wire: JsonObject,
-    results: Sequence[JsonObject],
-    texts: Sequence[str],
-    under: Sequence[Sequence[JsonObject]] = (),
-) -> Costs:
-    head = utf8_length(render.answer_head({**wire, "returned": len(results)}, len(results)))
-    left_out = LEFT_OUT_BYTES if len(wire["results"]) > 1 else 0  # the only one is not left out
-    slight = are_slight([result["passage_score"] for result in results])
-    return Costs(
-        (json_length(frame_of(wire)) + left_out, head + left_out),
-        [_entry(result) for result in results],
-        [
-            None if is_slight else _whole(result, text)
-            for is_slight, result, text in zip(slight, results, texts, strict=True)
-        ],
-        [result["score"] for result in results],
-        [[_under(other) for other in others] for others in under],
+def _forms(found: int) -> tuple[Form, Form]:
+    """Return how long an answer is as JSON and as text."""
+    structured = Form(
+        frame=lambda wire: json_length(frame_of(wire)),
+        result=lambda result: json_length(_lean(result)) + 2,
+        under=lambda other: json_length(_lean(other)) + 2,
+        whole=lambda wire: json_length(_all_lean(wire)),
     )
-
-
-def _entry(result: JsonObject) -> tuple[int, int]:
-    return json_length(_lean(result)) + 2, utf8_length(render.result(result, result["snippet"])) + 1
-
-
-def _whole(result: JsonObject, text: str) -> tuple[int, int]:
-    more = utf8_length(render.quoted(text)) - utf8_length(render.quoted(result["snippet"]))
-    return json_length({"text": text}) - json_length({"snippet": result["snippet"]}), more
-
-
-def _under(other: JsonObject) -> Under:
-    short, whole = (
-        (json_length(_lean(told)) + 2, utf8_length(render.under(told)) + 1)
-        for told in ({**other, "text": None}, other)
+    told = Form(
+        frame=lambda wire: utf8_length(render.answer_head(wire, found)),
+        result=lambda result: utf8_length(render.result(result)) + 1,
+        under=lambda other: utf8_length(render.under(other)) + 1,
+        whole=lambda wire: utf8_length(_text(wire, found)),
     )
-    return Under(other["score"], short, (whole[0] - short[0], whole[1] - short[1]))
+    return structured, told
+
+
+def _text(wire: JsonObject, found: int) -> str:
+    linked = [render.linked(wire["linked"])] if wire["linked"] else []
+    return "\n".join([render.answer_head(wire, found), *map(render.result, wire["results"]), *linked])
+
+
+def _all_lean(wire: JsonObject) -> JsonObject:
+    return {**wire, "results": [_lean(result) for result in wire["results"]]}
 
 
 def _lean(result: JsonObject) -> JsonObject:
@@ -195,28 +155,33 @@ def _lean(result: JsonObject) -> JsonObject:
     return lean
 
 
-def _shorten_best(wire: JsonObject, best: JsonObject, max_bytes: int) -> None:
+def _over(wire: JsonObject, forms: tuple[Form, Form], max_bytes: int) -> int:
+    """Return by how many bytes an answer of the best result alone is too long, in the form that is longer."""
+    best = {**wire["results"][0], "text": None, "more": None}
+    spare = len(LEFT_OUT) + NUMBER_BYTES if len(wire["results"]) > 1 else NUMBER_BYTES
+    return max(form.frame(wire) + form.result(best) for form in forms) + spare - max_bytes
+
+
+def _with_short_best(wire: JsonObject, forms: tuple[Form, Form], max_bytes: int) -> JsonObject:
     """Cut the best result and the frame down so that a small budget still holds one citation, if it can.
 
     Its citation and its confidence stay; the snippet gets the room that is left, and `kb_get` has the rest.
     """
-    if _over(wire, best, max_bytes) > utf8_length(best["snippet"]) // 2:
-        best |= {"title": _short(best["title"], 40), "file": None, "tags": [], "heading": [], "also_at": []}
-        _shorten_frame(wire, query=40, suggestions=0, note=70)
+    best, *others = wire["results"]
+    if _over(wire, forms, max_bytes) > utf8_length(best["snippet"]) // 2:
+        title = _short(best["title"], 40)
+        best = {**best, "title": title, "file": None, "tags": [], "heading": [], "also_at": []}
+        wire = _with_short_frame({**wire, "results": [best, *others]}, query=40, suggestions=0, note=70)
     # A byte of the snippet may be more in JSON, where it is escaped; what is dropped counts at least once.
-    over = max(0, _over(wire, best, max_bytes))
-    best["snippet"] = cut_to_bytes(best["snippet"], utf8_length(best["snippet"]) - over)
+    over = max(0, _over(wire, forms, max_bytes))
+    snippet = cut_to_bytes(best["snippet"], utf8_length(best["snippet"]) - over)
+    return {**wire, "results": [{**best, "snippet": snippet}, *others]}
 
 
-def _over(wire: JsonObject, result: JsonObject, max_bytes: int) -> int:
-    """Return by how many bytes an answer of one result is too long, in the form that is longer."""
-    frame = _costs(wire, [result], [""]).frame
-    return max(head + entry - max_bytes for head, entry in zip(frame, _entry(result), strict=True))
-
-
-def _shorten_frame(wire: JsonObject, *, query: int, suggestions: int, note: int) -> None:
+def _with_short_frame(wire: JsonObject, *, query: int, suggestions: int, note: int) -> JsonObject:
     """Shorten the query, the note and the like to so many bytes, and leave so many suggestions."""
-    wire |= {
+    return {
+        **wire,
         "query": _short(wire["query"], query),
         "answer": wire["answer"] if suggestions else None,
         "sources_about": {},
@@ -236,25 +201,3 @@ def _short(text: str, most: int) -> str:
         return text
     cut = cut_to_bytes(text, most - 3)
     return (cut if written(cut) <= most - 3 else cut_to_bytes(text, most // 6)) + "…"
-
-
-def _filled(
-    wire: JsonObject, results: Sequence[JsonObject], texts: Sequence[str], packed: Packed, max_bytes: int
-) -> Reply:
-    kept = [
-        {**result, "text": texts[i]} if i in packed.whole else result
-        for i, result in enumerate(results[: packed.kept])
-    ]
-    wire |= {
-        "results": [_lean(result) for result in kept],
-        "returned": len(kept),
-        "note": with_left_out(wire["note"], LEFT_OUT, len(results) - len(kept)),
-    }
-    bodies = [render.result(result, result["text"] or result["snippet"]) for result in kept]
-    found = "\n".join([render.answer_head(wire, len(results)), *bodies])
-
-    def text(wire: JsonObject) -> str:
-        return f"{found}\n{render.linked(wire['linked'])}" if wire["linked"] else found
-
-    fit_linked(wire, lambda wire: max(json_length(wire), utf8_length(text(wire))) <= max_bytes)
-    return Reply(wire, text(wire))

@@ -65,8 +65,8 @@ def _verdict(answer: Wire) -> str:
     return " | ".join([*told, f"generation {answer['generation']}"])
 
 
-def result(hit: Wire, body: str) -> str:
-    """Return one result with its passage, or with the snippet of it."""
+def result(hit: Wire) -> str:
+    """Return one result with its passage, or with the snippet of it, and with what comes under it."""
     section, further = hit.get("section"), hit["more_in_document"]
     about = [
         _place(hit),
@@ -84,7 +84,9 @@ def result(hit: Wire, body: str) -> str:
         lines.append(f"superseded by {hit['superseded_by']}")
     if hit["also_at"]:
         lines.append("same text at: " + ", ".join(hit["also_at"]))
-    return "\n".join([f"{_text(lines)}\n{quoted(body)}", *map(under, hit.get("more") or ())])
+    return "\n".join(
+        [f"{_text(lines)}\n{quoted(hit['text'] or hit['snippet'])}", *map(under, hit.get("more") or ())]
+    )
 
 
 def _place(hit: Wire) -> str:
