@@ -267,10 +267,6 @@ PROMISES: dict[str, Promise] = {
     "000.rerank.blend": Promise(
         "000 §5.3", "the new score is weight × second look + (1 − weight) × fused score"
     ),
-    "B.rerank.cross-encoder": Promise(
-        "B part 4",
-        "a cross-encoder reranks, from a local directory or by a name on this machine, off unless configured",
-    ),
     # Issue D: Qdrant, JSON, moving, degradation.
     "000.qdrant.collection": Promise("000 §6.2", "the collection conduit_kb has the model's size and cosine"),
     "000.qdrant.payload": Promise(

@@ -158,13 +158,11 @@ def test_relative_paths_mean_the_same_wherever_the_client_starts_the_server(
     here = Path.cwd()
     (here / "model").mkdir()
     (here / "model" / "tokenizer.json").touch()
-    (here / "reranker").mkdir()
     relative = {
         "KB_HOME": "rel",
         "KB_SERVE_TOKENS": "keys/tokens",
         "KB_MCP_ROOTS": f"a{os.pathsep}~/b{os.pathsep}",
         "KB_EMBED_MODEL": "model",
-        "KB_RERANK_MODEL": "reranker",
     }
     for name, value in relative.items():
         monkeypatch.setenv(name, value)
@@ -174,7 +172,6 @@ def test_relative_paths_mean_the_same_wherever_the_client_starts_the_server(
         "KB_SERVE_TOKENS": str(here / "keys" / "tokens"),
         "KB_MCP_ROOTS": f"{here / 'a'}{os.pathsep}{machine / 'b'}",
         "KB_EMBED_MODEL": str(here / "model"),
-        "KB_RERANK_MODEL": "reranker",
     }
 
 

@@ -28,8 +28,8 @@ MAY_IMPORT = (
     ({"web"}, GROUND | PURE | PIPELINES | LIBRARY | {"mcp"}),  # which it serves, and whose state it shares
     (ENGINE, GROUND | PURE | PIPELINES | LIBRARY | {"mcp"}),
 )
-# The commands that start another face or ask the engine, the two steps of a search that run a model of their
-# own, and in each pipeline the module that takes what it works with out of the parts that are open.
+# The commands that start another face or ask the engine, the step of a search that runs a model of its own,
+# and in each pipeline the module that takes what it works with out of the parts that are open.
 DOORS = {
     "cli/command.py": {"engine"},
     "clients/passages.py": {"wire"},
@@ -37,7 +37,6 @@ DOORS = {
     "cli/serving.py": {"engine", "mcp", "web"},
     "index/refresh.py": {"parts"},
     "quality/measuring.py": {"parts"},
-    "search/rerank.py": {"embed"},
     "search/reader_model.py": {"embed"},
     "search/setup.py": {"parts"},
 }

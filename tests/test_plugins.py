@@ -33,7 +33,7 @@ from concord.extract.scans import ScanReader
 from concord.extract.text import CodeExtractor, MarkdownExtractor, NotebookExtractor, PlainExtractor
 from concord.knowledge import KnowledgeBase
 from concord.search.legs import ExactWords, RelaxedWords, Semantic
-from concord.search.rerank import CosineReranker, CrossEncoder
+from concord.search.rerank import CosineReranker
 from concord.store.contract import OutsideVectors, Salvage, Store
 from concord.store.json_file import JsonStore, MemoryStore
 from concord.store.json_file import locate as locate_json
@@ -80,7 +80,7 @@ EXTRACTORS: Sequence[Callable[..., Extractor]] = (
     ManualExtractor,
 )
 READERS: Sequence[Callable[..., FileReader]] = (SandboxedReader,)
-RERANKERS: Sequence[Callable[..., Reranker]] = (CosineReranker, CrossEncoder)
+RERANKERS: Sequence[Callable[..., Reranker]] = (CosineReranker,)
 STRATEGIES: Sequence[Callable[..., Strategy]] = (ExactWords, RelaxedWords, Semantic)
 CHECKED: dict[str, Sequence[object]] = {
     "embedders": EMBEDDERS,

@@ -20,7 +20,7 @@ from concord.core.values import without_org, without_password
 
 STORE, ROOTS = "KB_STORE_URL", "KB_MCP_ROOTS"
 PATHS = ("KB_HOME", "KB_SERVE_TOKENS")
-MODELS = ("KB_EMBED_MODEL", "KB_RERANK_MODEL")  # a folder, or a name
+MODEL = "KB_EMBED_MODEL"  # a folder, or a name
 STARTING_S = 30.0
 GREETING = {
     "jsonrpc": "2.0",
@@ -73,7 +73,7 @@ def _from_anywhere(name: str, value: str) -> str:
         named = (f"{org}={_absolute(path)}" if org else _absolute(path) for org, path in entries)
         return os.pathsep.join(dict.fromkeys(named))
     # A folder may have the name of a model that is none of its own.
-    is_model = name in MODELS and os.path.isfile(os.path.join(os.path.expanduser(value), "tokenizer.json"))
+    is_model = name == MODEL and os.path.isfile(os.path.join(os.path.expanduser(value), "tokenizer.json"))
     return _absolute(value) if value and (name in PATHS or is_model) else value
 
 

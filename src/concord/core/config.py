@@ -18,7 +18,7 @@ from msgspec import Struct
 from concord.core.errors import Action, BadValue, Hint, UnknownSetting, did_you_mean, joined
 from concord.core.settings import SETTINGS, TABLE, Setting
 
-Origin = Literal["default", "file", "environment", "flag", "implied"]
+Origin = Literal["default", "file", "environment", "flag"]
 APP = "concord"
 _HAS_XDG = sys.platform == "linux"
 _OF_A_CALL = ("org", "mcp.roots", "engine.start")
@@ -100,8 +100,6 @@ def load_settings(
     set_there = {key: environment[name] for name, key in named.items() if name in environment}
     values |= _layer(set_there, "environment")
     values |= _layer({key: value for key, value in (overrides or {}).items() if value is not None}, "flag")
-    if values["rerank.model"].value and values["rerank.provider"].origin == "default":
-        values["rerank.provider"] = Resolved("cross_encoder", "implied")  # who names one wants it asked
     ours = {*named, *(name for name in environment if name.startswith(_OURS))}
     strangers = sorted(name for name in environment if name.startswith("KB_") and name not in ours)
     return Settings(values, paths, tuple(_stranger_warning(name, named) for name in strangers))

@@ -66,7 +66,6 @@ TABLES: dict[str, dict[str, str]] = {
     },
     "rerankers": {
         "cosine": "concord.search.rerank:CosineReranker",
-        "cross_encoder": "concord.search.rerank:CrossEncoder",
     },
     "strategies": {
         "fts_exact": "concord.search.legs:ExactWords",

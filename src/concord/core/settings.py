@@ -75,7 +75,7 @@ SETTINGS: tuple[Setting, ...] = (
             "model"),
     Setting("embed.model", "",
         doc="the model: a name for ollama and openai; for onnx a directory with model.onnx and "
-            "tokenizer.json, or a name as of rerank.model",
+            "tokenizer.json, or the name of one in the data directory's `models`",
         why="the bundled provider has one model; ollama's default is nomic-embed-text"),
     Setting("embed.url", "",
         doc="where the model server is; any OpenAI-compatible one for openai, up to and including /v1",
@@ -158,17 +158,11 @@ SETTINGS: tuple[Setting, ...] = (
         doc="characters in a snippet",
         why="two or three sentences"),
     Setting("rerank.provider", "none",
-        doc="who takes a second look at what was found: none, cosine or cross_encoder",
-        why="vectors have voted already, so cosine gained nothing on three collections (120 queries each), "
-            "and a cross-encoder needs a model of the user's own"),
+        doc="who takes a second look at what was found: none or cosine",
+        why="vectors have voted already, so cosine gained nothing on three collections (120 queries each)"),
     Setting("rerank.weight", 0.5, minimum=0, maximum=1,
         doc="how much the second look counts: 0 leaves the order as it is, 1 leaves it to the reranker alone",
-        why="up to 0.5 cosine moved nDCG@10 by less than 0.01, at 1 it cost up to 0.06; an evaluation tells "
-            "what another model does"),
-    Setting("rerank.model", "",
-        doc="the cross-encoder: a directory with model.onnx and tokenizer.json, or the name of one in the "
-            "data directory's `models`; it implies rerank.provider cross_encoder",
-        why="none comes with the program, and none is ever downloaded"),
+        why="up to 0.5 cosine moved nDCG@10 by less than 0.01, at 1 it cost up to 0.06"),
     Setting("reader.enabled", True,
         doc="whether a small model reads the best passages with the question, and says whether they answer "
             "it",

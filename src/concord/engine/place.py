@@ -50,8 +50,8 @@ def place_of(settings: Settings) -> Place | None:
     urls = (settings.store_url, settings["vectors.url"])
     if any(url.startswith(_FLEETING) for url in urls):
         return None
-    models = (settings["embed.model"], settings["rerank.model"])
-    if any(model and not os.path.isabs(model) and os.path.exists(model) for model in models):
+    model = settings["embed.model"]
+    if model and not os.path.isabs(model) and os.path.exists(model):
         return None  # a folder that is found from where this process is, and from nowhere else
     name = f"{__version__}-{fingerprint(settings)}"
     places = (

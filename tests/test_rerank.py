@@ -1,32 +1,52 @@
-"""Rerankers in a search: the order that they give, and what happens when they fail."""
+"""A second look at what was found: by cosine, and what happens when a reranker fails."""
 
 from __future__ import annotations
 
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from concord.core.errors import Unavailable
-from concord.search.rerank import rerank
-from concord.types import ChunkId, Degraded, Ranked
-from reranking.tiny_model import DOUBT, FUSED, NOTES, QUERY, TEXTS, sigmoid
+from concord.search.rerank import CosineReranker, rerank
+from concord.types import Candidate, ChunkId, Degraded, Ranked
+from support.folders import NOWHERE
 from support.small_library import library, passages, titles, understood
 
+TEXTS: dict[ChunkId, str] = {
+    1: "the pool holds ten connections",
+    2: "login hands out a token after the password",
+    3: "backups are kept for a month",
+    4: "a token expires after login",
+}
+NOTES = {str(i): text for i, text in TEXTS.items()}
+QUERY = "login token"
+SCORES = {3: 0.0325, 1: 0.0317, 2: 0.0310, 4: 0.0164}
+FUSED = [Ranked(Candidate(chunk_id, {"fts_exact": 1}, 1), score) for chunk_id, score in SCORES.items()]
+COSINES: dict[ChunkId, float] = {1: -0.2, 2: 0.9, 3: 0.1, 4: 0.8}
 
-@pytest.mark.promise("B.rerank.cross-encoder")
-def test_a_search_comes_in_the_order_of_the_cross_encoder(model: Path):
-    notes = {"Wordy": "login login pool", "Apt": "login month token pool"}
-    with library(notes, rerank__provider="cross_encoder", rerank__weight=1, rerank__model=str(model)) as kb:
-        answer = kb.search("login token", explain=True)
-    assert titles(answer)[0] == "Apt"
-    assert answer.degraded == ()
-    told = answer.hits[0].explanation
-    assert told["ranked"] == answer.hits[0].scores["fused"] == pytest.approx(sigmoid(2 - DOUBT), abs=1e-6)
-    assert told["fused"] != told["ranked"]
+
+def by_cosine(weight: float, cosines: Mapping[ChunkId, float]) -> dict[ChunkId, float]:
+    """Return the scores of chunks after a second look, in their order."""
+    reranker = CosineReranker({"rerank.weight": weight}, NOWHERE, lambda query, chunk_ids: cosines)
+    return {row.chunk_id: row.score for row in reranker.rerank(QUERY, FUSED, TEXTS)}
+
+
+@pytest.mark.promise("000.rerank.blend")
+def test_the_weight_divides_the_score_between_cosine_and_fusion():
+    assert by_cosine(1.0, COSINES) == {2: 0.9, 4: 0.8, 3: 0.1, 1: 0.0}
+    fused = {chunk_id: (score - 0.0164) / (0.0325 - 0.0164) for chunk_id, score in SCORES.items()}
+    for weight in (0.25, 0.8):
+        for chunk_id, score in by_cosine(weight, COSINES).items():
+            expected = weight * max(0.0, COSINES[chunk_id]) + (1 - weight) * fused[chunk_id]
+            assert score == pytest.approx(expected, abs=1e-9)
+
+
+def test_what_has_no_vector_counts_as_average_and_without_any_the_order_stays():
+    assert by_cosine(1.0, {2: 0.9, 4: 0.5})[1] == pytest.approx(0.7)
+    assert by_cosine(0.5, {}) == SCORES
 
 
 @pytest.mark.promise("000.rerank.cosine")
@@ -44,15 +64,6 @@ def test_without_vectors_cosine_leaves_the_order_that_words_gave():
     reranked = library(NOTES, embed__provider="none", rerank__provider="cosine").search(QUERY)
     assert titles(reranked) == titles(plain)
     assert [part.strategy for part in reranked.degraded] == ["semantic"]
-
-
-def test_a_missing_model_is_named_in_the_answer_and_costs_nothing_else(tmp_path: Path):
-    plain = library(NOTES).search(QUERY)
-    given = {"rerank__provider": "cross_encoder", "rerank__model": str(tmp_path / "nowhere")}
-    answer = library(NOTES, **given).search(QUERY)
-    assert titles(answer) == titles(plain)
-    assert [part.strategy for part in answer.degraded] == ["rerank"]
-    assert "nowhere" in answer.degraded[0].reason
 
 
 class Outsider:

@@ -1,1 +1,0 @@
-"""What does a second look at the first results change?"""
