@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import codecs
 
-from concord.text.tokens import pattern
-
 HEAD_BYTES = 8192  # what a file is judged by: a page of text, and what file(1) and git look at
 SAMPLE_BYTES = 65_536  # chardet's answer does not change beyond this; its time does
 
@@ -41,14 +39,8 @@ _AS_BROWSERS_READ = {
 }
 
 # A short text with a few accents, quotes or signs tells chardet too little: of “quoted” it makes Hebrew, of
-# Café Greek, of It’s what Macs wrote in Prague. Up to so many bytes beyond ASCII it was wrong in half of such
-# lines, with twice as many in none. What is likeliest is then Windows-1252, unless it has named a close
-# relative, or read a word in another alphabet, which is no accident.
+# Café Greek. Up to so many bytes beyond ASCII it was wrong in half of such lines: Windows-1252 is likeliest.
 _FEW = 8
-_RELATIVES = {f"cp{number}" for number in (1250, 1252, 1254, 1257, 1258)} | {
-    f"iso8859-{number}" for number in (1, 2, 9, 13, 15, 16)
-}
-_OTHER_WORD = pattern(r"[\u0370-\u1fff\ufb1d-\ufeff]{2}|[\u2e80-\ud7ff\uf900-\ufaff\uff01-\uffef]")
 
 
 def looks_binary(data: bytes) -> bool:
@@ -85,23 +77,20 @@ def _decode_other(data: bytes, declared: str | None, first_bad: int) -> str:
     bad, ascii_count = text.count("\ufffd"), len(data.translate(None, _HIGH_BYTES))
     if len(text) - ascii_count - bad >= bad * _GOOD_PER_BAD:
         return text
+    if len(data) - ascii_count <= min(_FEW, len(data) / 2):
+        return _try(data, "cp1252") or text
     import chardet  # 60 ms, and most files are UTF-8
 
     start = max(0, first_bad - SAMPLE_BYTES // 8)  # a window with the first byte that is not UTF-8
     # EBCDIC makes something of any bytes, and nobody keeps a mainframe's text in a folder of notes.
     eras = chardet.EncodingEra.ALL & ~chardet.EncodingEra.MAINFRAME
     answer = chardet.detect(data[start : start + SAMPLE_BYTES], compat_names=False, encoding_era=eras)
-    guessed = answer["encoding"]
-    read = _try(data, guessed) if guessed else None
-    if guessed and read and len(data) - ascii_count <= min(_FEW, len(data) / 2):
-        is_likely = codecs.lookup(guessed).name in _RELATIVES or _OTHER_WORD.search(read)
-        return read if is_likely else _try(data, "cp1252", "strict") or read
-    return read or text
+    return _try(data, answer["encoding"] or "") or text
 
 
-def _try(data: bytes, encoding: str, errors: str = "replace") -> str | None:
+def _try(data: bytes, encoding: str) -> str | None:
     try:
         canonical = codecs.lookup(encoding).name
-        return data.decode(_AS_BROWSERS_READ.get(canonical, canonical), errors)
+        return data.decode(_AS_BROWSERS_READ.get(canonical, canonical), "replace")
     except (LookupError, ValueError):  # unknown, or a codec that is not a text encoding ("hex", "idna")
         return None

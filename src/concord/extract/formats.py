@@ -54,6 +54,7 @@ _BY_FORMAT = {
     Format("text", "data", "csv"): "csv tsv",
     Format("text", "data", "json"): "json jsonl ndjson json5 jsonc geojson",
     HTML: "html htm xhtml shtml",
+    RICH_TEXT: "rtf",
     Format("mail", "mail"): "eml",
     Format("drawing", "image"): "svg",
     Format(
@@ -110,16 +111,9 @@ _HTML_HEAD = re.compile(
     rb"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html)\b",
     re.IGNORECASE | re.DOTALL,
 )
-# Many files are numbered that are something else. A page begins with a request or a comment, and has a title,
-# a section, or nothing but comments that far.
+# Many files are numbered that are something else: a page begins with a request or a comment, and has a macro.
 _MANUAL_EXTENSION = re.compile(r"[0-9][a-z]{0,9}|n|l|man|mdoc|mandoc|roff|nroff|troff")
-_ROFF_COMMENT = rb"[.']?[ \t]*+\\[\"#]|'{3}"
-_MANUAL_START = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*+(?:\.[ \t]*+\r?\n\s*+)*+(?:%b|[.'][ \t]*+[A-Za-z]{2}\b)" % _ROFF_COMMENT
-)
-_MANUAL_MACRO = re.compile(rb"^[.'][ \t]*+(?:TH|Dd|Dt|SH|Sh|so)[ \t]++\S", re.MULTILINE)
-_ALL_COMMENTS = re.compile(rb"(?:(?:[.']?[ \t\r]*+|(?:%b)[^\n]*+)\n)++" % _ROFF_COMMENT)
-_RICH_TEXT_HEAD = re.compile(rb"\s*+\{\\rtf[0-9]*[\\{}\s]")  # some leave out its version
+_MANUAL = re.compile(rb"\s*(?:[.'].*\n(?:.*\n)*?)?[.'][ \t]*(?:TH|Dd|Dt|SH|Sh)[ \t]+\S")
 _PDF_HEAD = b"%PDF-"  # Acrobat, and so everybody, allows rubbish before it in the first kilobyte
 _PDF_HEAD_WITHIN = 1024
 
@@ -127,19 +121,15 @@ _PDF_HEAD_WITHIN = 1024
 def detect(name: str, head: bytes) -> Format | Refusal:
     """Return how to read a file of this name that begins with these bytes (8 kB are enough), or why not."""
     known = by_name(name)
-    if extension(name) == "xls" and not looks_binary(head):
-        return _by_content(head)  # many programs call a page or a table so, for Excel to open it
     if known in _BINARY:
         return known
-    if _PDF_HEAD in head[:_PDF_HEAD_WITHIN] and looks_binary(head):
+    if known is None and _PDF_HEAD in head[:_PDF_HEAD_WITHIN]:
         return PDF
-    if _RICH_TEXT_HEAD.match(head) and known in (None, TEXT):  # also many a .doc
-        return RICH_TEXT
     if extension(name) in _UNSUPPORTED:
         return Refusal("unsupported format")
     if looks_binary(head):
         return Refusal(BINARY)
-    if may_be_manual(name) and _is_manual(head):
+    if _MANUAL_EXTENSION.fullmatch(extension(name)) and _MANUAL.match(head):
         return MANUAL
     return known or _by_content(head)
 
@@ -148,11 +138,6 @@ def extension(name: str) -> str:
     """Return what follows the last dot of a file name, in lower case; nothing when there is no dot."""
     _, dot, after = name.rpartition("/")[2].rpartition(".")
     return after.lower() if dot else ""
-
-
-def may_be_manual(name: str) -> bool:
-    """Return whether a manual page may have this name: git.1, ssh.1ssl, perl.3pm."""
-    return _MANUAL_EXTENSION.fullmatch(extension(name)) is not None
 
 
 def by_name(name: str) -> Format | None:
@@ -166,18 +151,9 @@ def _by_content(head: bytes) -> Format:
     if head.startswith(b"#!"):
         program = _interpreter(head.partition(b"\n")[0][:200].decode("latin-1"))
         return Format("code", "code", _INTERPRETERS[program]) if program else TEXT
-    if _PDF_HEAD in head[:_PDF_HEAD_WITHIN]:
-        return PDF
     if _HTML_HEAD.match(head):
         return HTML
     return DATA if head.lstrip().startswith(b"<?xml") else TEXT
-
-
-def _is_manual(head: bytes) -> bool:
-    if not _MANUAL_START.match(head):
-        return False
-    whole_lines = head[: head.rfind(b"\n") + 1]
-    return bool(_MANUAL_MACRO.search(head) or _ALL_COMMENTS.fullmatch(whole_lines))
 
 
 def _interpreter(shebang: str) -> str | None:

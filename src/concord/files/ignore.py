@@ -267,7 +267,6 @@ NO_TEXT = frozenset(_NO_TEXT.split())
 
 def holds_no_text(name: str) -> bool:
     """Return whether a file of this name, in lower case, is not even looked at: nobody could read it."""
-    name = name.removesuffix(".gz")  # what is packed may be a document: ls.1.gz, changelog.gz
     _, dot, ending = name.rpartition(".")
     return bool(dot) and ending in NO_TEXT
 
