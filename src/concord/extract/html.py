@@ -47,6 +47,7 @@ _AROUND_ROLES = frozenset(
 )
 # The ¶ after a heading, and what leads past the navigation.
 _ANCHOR_CLASS = re.compile(r"(?:^|\s)(?:headerlink|anchor-link|heading-anchor|hash-link|skip)")
+_OF_TABLES = ("table", "tr", "td", "th")
 _LEADING_CLASSES = listed("nav-panel related navheader navfooter navigation nav toc")
 _LEADING_BLOCKS = listed("p div table ul ol dl li td center section header footer")
 
@@ -155,20 +156,18 @@ class _Walk:
             self.links.append((address, " ".join(node.text().split())))
         if tag == "table":
             self._tables.append(not self._is_layout(node))
-        if self._tables and self._tables[-1] and (action := _OPEN_TABLE.get(tag)):
-            action(self._page)
-        else:
-            self._page.open(tag, attributes)
+        self._page.open(self._written_as(tag), attributes)
         return True
 
     def _close(self, tag: str) -> None:
         self._inside -= tag in ("main", "article")
-        if self._tables and self._tables[-1] and (action := _CLOSE_TABLE.get(tag)):
-            action(self._page)
-        else:
-            self._page.close(tag)
+        self._page.close(self._written_as(tag))
         if tag == "table":
             self._tables.pop()
+
+    def _written_as(self, tag: str) -> str:
+        """Return a tag, or that of any block for a part of a table which is there for its looks."""
+        return "div" if tag in _OF_TABLES and not (self._tables and self._tables[-1]) else tag
 
     def _is_around(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
         if tag in ("nav", "aside") or (tag in ("header", "footer") and not self._inside):
@@ -188,15 +187,6 @@ class _Walk:
         if len(self._tables) >= MAX_LAYOUT_DEPTH:
             return True
         return len(table.css("table, h1, h2, h3, h4, h5, h6")) > 1  # it counts itself
-
-
-_OPEN_TABLE = {
-    "table": MarkdownLines.begin_table,
-    "tr": MarkdownLines.begin_row,
-    "td": MarkdownLines.begin_cell,
-    "th": MarkdownLines.begin_cell,
-}
-_CLOSE_TABLE = {"tr": MarkdownLines.end_row, "td": MarkdownLines.end_cell, "th": MarkdownLines.end_cell}
 
 
 def _leads_elsewhere(node: LexborNode) -> bool:

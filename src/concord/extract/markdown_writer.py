@@ -24,6 +24,7 @@ BLOCKS = frozenset(HEADINGS) | listed(
     "menu ul ol li blockquote pre"
 )
 
+_CELLS = ("td", "th")
 _BREAK = "\x1e"  # stands for <br> until the block ends
 _ANCHORS = ("#", "¶", "§", "🔗")  # how the link looks that many headings end with, to themselves
 _READS_AS_MARKUP = re.compile(r"#{1,6}(?:\s|$)|```|~~~|\|")
@@ -53,6 +54,7 @@ class MarkdownLines:
         self._marker = ""  # the bullet or number of a list item that has no text yet
         self._code: list[str] | None = None
         self._language = ""
+        self._tables = 0  # how many are open: one inside another is only text
         self._row: list[list[str]] | None = None
         self._cell: list[str] | None = None
         self._rows = 0  # rows of the open table that are written
@@ -97,6 +99,13 @@ class MarkdownLines:
         elif tag == "pre" and self._cell is None and self._code is None:
             self._code, self._language = [], ""
             self._name_language(attributes)
+        elif tag == "table":
+            self._tables += 1
+            self._rows = 0 if self._tables == 1 else self._rows
+        elif tag == "tr" and self._tables == 1:
+            self._row = []
+        elif tag in _CELLS and self._tables == 1 and self._row is not None:
+            self._cell = []
 
     def _name_language(self, attributes: Attributes) -> None:
         found = _LANGUAGE.search(attributes.get("class") or "")
@@ -120,36 +129,24 @@ class MarkdownLines:
             self._marker = ""
             if tag != "li":
                 self._lists.pop()
+        elif tag == "table":
+            self._tables -= 1
+        elif self._tables == 1:
+            self._close_in_table(tag)
 
-    def begin_table(self) -> None:
-        """Write rows from here to the table's end."""
-        self.end_block()
-        self._rows = 0
-
-    def begin_row(self) -> None:
-        """Collect the cells of a row."""
-        self.end_block()
-        self._row = []
-
-    def begin_cell(self) -> None:
-        """Collect what is in a cell."""
-        self.end_block()
-        if self._row is not None:
-            self._cell = []
-
-    def end_cell(self) -> None:
-        """Add the cell to its row."""
-        self.end_block()
-        if self._row is not None and self._cell is not None:
+    def _close_in_table(self, tag: str) -> None:
+        if tag in _CELLS and self._row is not None and self._cell is not None:
             self._row.append(self._cell)
-        self._cell = None
+            self._cell = None
+        elif tag == "tr":
+            self._end_row()
 
     def row(self, texts: Sequence[str]) -> None:
         """Write a row of cells that are known already."""
         self._row = [[" ".join(text.split())] for text in texts]
-        self.end_row()
+        self._end_row()
 
-    def end_row(self) -> None:
+    def _end_row(self) -> None:
         """Write the row, as paragraphs if it is too long to be one."""
         row, self._row, self._cell = self._row or [], None, None
         while row and not row[-1]:

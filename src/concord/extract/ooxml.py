@@ -170,7 +170,7 @@ class _Slide(OfficeText):
 
     def paragraph(self, element: Element) -> None:
         tags = ["p"]
-        if self._has_points and not self._tables and element.find("pPr/buNone") is None:
+        if self._has_points and element.find("pPr/buNone") is None:
             properties = element.find("pPr")
             level = "0" if properties is None else properties.get("lvl", "0")
             tags = [*["ul"] * (max(0, _LEVELS.find(level)) + 1), "li"]

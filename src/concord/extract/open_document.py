@@ -169,10 +169,12 @@ def _write_sheet(page: MarkdownLines, sheet: str, workbook: CalamineWorkbook) ->
             cells.pop()
         if cells and not is_begun:
             page.heading(sheet)
-            page.begin_table()
+            page.open("table", {})
             is_begun = True
         if cells:
             page.row([*cells[:MAX_COLUMNS], *filter(None, cells[MAX_COLUMNS:])])
+    if is_begun:
+        page.close("table")
     return True
 
 

@@ -132,7 +132,6 @@ class OfficeText:
 
     def __init__(self) -> None:
         self.page = MarkdownLines()
-        self._tables = 0  # how many are open: one inside another is only text
 
     def write(self, element: Element) -> None:
         """Write what is in an element."""
@@ -175,27 +174,15 @@ class OfficeText:
 
     def table(self, element: Element) -> None:
         """Write a table."""
-        self._tables += 1
-        if self._tables == 1:
-            self.page.begin_table()
-        self.write(element)
-        self.page.end_block()
-        self._tables -= 1
+        self.within(["table"], self.write, element)
 
     def row(self, element: Element) -> None:
         """Write a row of a table."""
-        self._between(self.page.begin_row, self.page.end_row, element)
+        self.within(["tr"], self.write, element)
 
     def cell(self, element: Element) -> None:
         """Write a cell of a table."""
-        self._between(self.page.begin_cell, self.page.end_cell, element)
-
-    def _between(self, begin: Callable[[], None], end: Callable[[], None], element: Element) -> None:
-        if self._tables == 1:
-            begin()
-        self.write(element)
-        if self._tables == 1:
-            end()
+        self.within(["td"], self.write, element)
 
 
 def said_by(elements: Iterable[Element]) -> dict[str, str]:
