@@ -16,10 +16,9 @@ from msgspec.structs import replace
 from concord.cli.main import main
 from concord.core import plugins
 from concord.core.errors import EmbedderDown
-from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
 from concord.ops.backfill import Backfill, backfill
-from concord.types import Answer, Piece, Word, silent
+from concord.types import Answer, Word, silent
 from contract.stored import EVERYTHING, vectors_of
 from support.kb_process import BOUND_S
 from support.recorders import RecordingEmbedder, write
@@ -208,17 +207,3 @@ def test_the_cache_stays_within_its_limit_but_for_the_vectors_that_chunks_use(tm
         assert cache is not None
         assert (cache.entries, cache.misses) == (40, 80)
         assert kb.stats().counts.vectors == 40
-
-
-def test_links_of_texts_that_an_earlier_version_stored_are_found():
-    with opened("memory://") as kb:
-        kb.note(Note("Decides.", title="Release board"))
-        plan = kb.note(Note("Ask the Release Board, see [[Release board]].", title="Plan"))
-        before = [(row.link.kind, row.document_id) for row in kb.store.links.outgoing(plan.id)]
-        assert {kind for kind, _ in before} == {"mention", "wiki"}
-        (chunk,) = kb.store.catalog.chunks(plan.id)
-        plain = Piece(chunk.text, chunk.start, chunk.end, chunk.start_line, chunk.end_line)
-        kb.store.catalog.put_documents([(plan, [plain])])
-        assert not kb.store.links.outgoing(plan.id)
-        kb.backfill()
-        assert [(row.link.kind, row.document_id) for row in kb.store.links.outgoing(plan.id)] == before

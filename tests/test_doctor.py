@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,48 +60,6 @@ def test_a_source_that_cannot_be_read_is_told_of_and_keeps_its_index(kb: Knowled
     assert (finding.fault, finding.is_repairable) == ("sources", False)
     assert "docs is not there any more" in finding.message
     assert kb.stats().counts.documents == 4
-
-
-AS_NOBODY = """
-import os, sys
-from pathlib import Path
-from support.small_library import opened
-
-docs = Path(sys.argv[1])
-with opened("memory://") as kb:
-    kb.add(docs)
-    kb.doctor()  # imports everything while it may
-    (docs / "shut").chmod(0)
-    (docs / "closed.md").chmod(0)
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
-    assert kb.sync()[0].failed
-    for finding in kb.doctor(fix=True).findings:
-        print(finding.fault, finding.message, finding.hint, kb.stats().counts.documents, sep="|")
-"""
-
-
-@pytest.mark.promise("doctor.finds")
-def test_files_and_folders_that_every_sync_fails_at_are_named_and_keep_their_index(shared_folder: Path):
-    docs = shared_folder / "docs"
-    for name in ("open.md", "closed.md", "shut/a.md"):
-        write(docs / name, f"# {name}\n\nA heron waits.\n")
-    done = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY, str(docs)],
-        env=kb_process.environment(shared_folder),
-        capture_output=True,
-        text=True,
-    )
-    (docs / "shut").chmod(0o755)
-    assert done.returncode == 0, done.stderr
-    (told,) = (line.split("|") for line in done.stdout.splitlines() if line.startswith("sources|"))
-    assert told[1] == (
-        "docs: 2 files or folders cannot be read: closed.md (permission denied), shut (permission denied)"
-    )
-    assert "permissions" in told[2]
-    assert told[3] == "3"
 
 
 @pytest.mark.promise("doctor.finds", "doctor.fixes")

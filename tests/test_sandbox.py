@@ -272,7 +272,6 @@ def test_nothing_is_imported_from_the_working_folder(
         {"details": []},
         {"page_starts": ["a"]},
         {"title": 1.5},
-        {"body_start": 2},
     ],
 )
 def test_an_answer_of_the_wrong_shape_is_not_believed(sandbox: Sandbox, answer: dict[str, object]):

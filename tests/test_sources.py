@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from concord.core import plugins
-from concord.core.errors import BackendDown, BadValue, NotFound, StoreBusy, UsageError
+from concord.core.errors import BackendDown, BadValue, NotFound, UsageError
 from concord.index.sources import notes_source, register
 from concord.knowledge import KnowledgeBase
 from concord.store.json_file import MemoryStore
@@ -167,29 +167,11 @@ def test_a_new_folder_is_indexed_and_a_changed_one_brought_up_to_date(kb: Knowle
     assert len(citations(kb, "tokens", source=scope.source)) == 3
 
 
-def test_a_search_in_a_folder_waits_for_another_sync_of_it_only_if_a_file_has_changed(
-    tmp_path: Path, docs: Path
-):
-    with opened(tmp_path / "home", sync__lock_wait_s=0.01) as kb:
+def test_a_search_in_a_folder_does_not_wait_for_another_sync_of_it(tmp_path: Path, docs: Path):
+    with opened(tmp_path / "home") as kb:
         scope = kb.ensure(docs)
         with kb.store.lock(scope.source, "syncing this source", wait_s=0):  # as who embeds what it has stored
             assert kb.ensure(docs / "ops").source == scope.source
-            write(docs / "new.md", "# New\n\nnew tokens\n")
-            with pytest.raises(StoreBusy):
-                kb.ensure(docs)
-
-
-@pytest.mark.parametrize("how", ["ignored", "pattern"])
-def test_a_folder_that_its_source_leaves_out_is_searched_when_it_is_asked_for(
-    kb: KnowledgeBase, docs: Path, how: str
-):
-    write(docs / "drafts" / "idea.txt", "An idea about tokens.\n")
-    if how == "ignored":
-        write(docs / ".kbignore", "drafts/\n")
-    kb.add(docs, patterns=["*.md"] if how == "pattern" else [])
-    scope = kb.ensure(docs / "drafts")
-    assert citations(kb, "tokens", source=scope.source, path=scope.path) == {"drafts/idea.txt:1-1"}
-    assert kb.ensure(docs / "drafts") == scope
 
 
 @pytest.mark.promise("A.search.in-path")

@@ -559,7 +559,6 @@ class KnowledgeBase:
             sync=lambda source: self._syncing.sync_and_report(source, embed=False, progress=progress),
             restore=self._restore,
             folder=self.settings.paths.data,
-            max_bytes=self.settings["ingest.max_bytes"],
         )
         return diagnose(tools, fix=fix, progress=progress)
 

@@ -16,8 +16,6 @@ import sys
 import threading
 from collections import Counter
 from contextlib import suppress
-from itertools import chain, islice
-from operator import gt
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -166,8 +164,8 @@ class FileInWorker:
             if not self._worker.has_text or request.plain:
                 raise
             return self._sandbox.begin(request.extractor, self._data, request.name, plain=str(fault)).result()
-        if reply.extracted is None or not _makes_sense(reply.extracted):
-            raise _fault_of(reply if reply.extracted is None else _NONSENSE)
+        if reply.extracted is None:
+            raise _fault_of(reply)
         return reply.extracted
 
     def image(self) -> bytes:
@@ -224,10 +222,6 @@ class _Worker:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self._requests, self._replies = self.process.stdin, self.process.stdout
-        with suppress(OSError, ImportError, AttributeError):  # only Linux lets a pipe hold more
-            from fcntl import F_SETPIPE_SZ, fcntl
-
-            fcntl(self._replies, F_SETPIPE_SZ, _PIPE_BYTES)  # a worker ends most files before anybody reads
 
     def send(self, request: Request, data: bytes) -> None:
         """Give the worker a file; if it is dead, that is told by `receive`."""
@@ -308,13 +302,3 @@ def _close(descriptor: int) -> None:
 
 def _fault_of(reply: Reply) -> errors.KBError:
     return _FAULTS.get(reply.fault, errors.Damaged)(reply.message, hint=reply.hint)
-
-
-def _makes_sense(extracted: Extracted) -> bool:
-    """Whether blocks stand in order, within the text."""
-    length, sections = len(extracted.text), extracted.sections or []
-    if not 0 <= extracted.body_start <= length or not all(section.blocks for section in sections):
-        return False
-    blocks = chain.from_iterable(section.blocks for section in sections)
-    borders = [0, *chain.from_iterable((block.start, block.end) for block in blocks), length]
-    return not any(map(gt, borders, islice(borders, 1, None)))

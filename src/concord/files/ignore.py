@@ -210,8 +210,8 @@ def _lines(folder: str, name: str) -> Sequence[str]:
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
 
 
-# What is almost never worth finding: what tools install, cache, lock or minify. Names that may be somebody's
-# own (build, vendor …) are below. A .kbignore takes one back with !name, a --pattern by naming it.
+# What is almost never worth finding: what tools install, cache, lock or minify, but no name that may be
+# somebody's own (build, vendor …). A .kbignore takes one back with !name, a --pattern by naming it.
 UNWANTED = """
 .git .hg/ .svn/ .bzr/ .jj/ CVS/ _darcs/
 node_modules/ bower_components/ jspm_packages/ .pnpm-store/ .yarn/ site-packages/ Pods/
@@ -227,17 +227,6 @@ Gemfile.lock go.sum flake.lock mix.lock pubspec.lock
 Podfile.lock gradle.lockfile .terraform.lock.hcl
 *.min.js *.min.css *.js.map *.css.map *.svg *~ *.swp *.swo *.tmp *.part *.crdownload .#* ~$*
 """
-
-# Folders that are output only beside the file that says so: elsewhere they may be documentation about builds.
-GENERATED = {
-    "build": "setup.py pyproject.toml package.json build.gradle build.gradle.kts CMakeLists.txt",
-    "dist": "setup.py pyproject.toml package.json",
-    "target": "Cargo.toml pom.xml build.sbt",
-    "vendor": "composer.json go.mod Gemfile",
-    "deps": "mix.exs",
-    "_build": "conf.py mix.exs dune-project",
-    "_site": "_config.yml",
-}
 
 SECRET_FOLDERS = """
 .ssh/ .gnupg/ .aws/ .azure/ .kube/ .password-store/ **/.config/gcloud/
@@ -274,11 +263,6 @@ def holds_no_text(name: str) -> bool:
 def unwanted_rules(patterns: Sequence[str]) -> Rules:
     """Return the rules for useless names, but for those that an include pattern names."""
     return Rules(parse_all(line for line in UNWANTED.split() if not _is_named(line.strip("/"), patterns)))
-
-
-def generated_markers(patterns: Sequence[str]) -> dict[str, Collection[str]]:
-    """Return which neighbours mark a folder as generated, but for folders that an include pattern names."""
-    return {name: row.split() for name, row in GENERATED.items() if not _is_named(name, patterns)}
 
 
 def _is_named(name: str, patterns: Sequence[str]) -> bool:

@@ -25,7 +25,6 @@ from concord.types import Document, FileState, Freshness, Source
 
 if TYPE_CHECKING:
     from concord.files.walk import Found
-    from concord.store.contract import Catalog
 
 Entry = list[int | str]  # the state of a file, then why it holds no text
 
@@ -259,28 +258,3 @@ def is_as_indexed(found: Found, state: FileState) -> bool:
     """Whether size and times say for sure that a file holds what was indexed."""
     is_same = (state.size, state.mtime_ns) == (found.size, found.mtime_ns)
     return is_same and not may_be_another(found.ctime_ns, state.indexed_at)
-
-
-def is_unchanged(source: Source, catalog: Catalog, max_bytes: int) -> bool:
-    """Whether all files of a source are as they were indexed, and no others are there; writes nothing."""
-    from concord.files.walk import Found, walk_source
-
-    memo, known = read_memo(catalog.sync_state(source.id)), catalog.file_states(source.id)
-    check_disk(source, known, memo)
-    textless = Textless(memo)
-    for found in walk_source(source, max_bytes):
-        if isinstance(found, Found):
-            state = known.pop(source.path_of(found.relative), None)
-            if not (textless.reason(found) if state is None else _holds_the_same(found, state)):
-                return False
-    return not known
-
-
-def _holds_the_same(found: Found, state: FileState) -> bool:
-    """Whether a file holds what was indexed; it is read if size and times do not tell."""
-    if is_as_indexed(found, state) or found.size != state.size:
-        return found.size == state.size
-    try:
-        return _hash(os.fspath(found.path)) == state.file_hash
-    except OSError:
-        return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from operator import attrgetter
 from pathlib import Path
@@ -20,7 +20,6 @@ from concord.files.ignore import (
     SECRET_FOLDERS,
     FolderRules,
     Rules,
-    generated_markers,
     holds_no_text,
     parse,
     parse_all,
@@ -120,14 +119,6 @@ def count_unlike(root: Path, patterns: Sequence[str], max_bytes: int) -> int:
     return sum(isinstance(entry, Found) for entry in walk(root, max_bytes=max_bytes))
 
 
-def leaves_out(source: Source, path: Path, max_bytes: int) -> bool:
-    """Whether there are files at a path inside a source that only its patterns or ignore rules keep out."""
-    if not any(isinstance(found, Found) for found in walk(path, max_bytes=max_bytes)):
-        return False
-    met = (found for found in walk_source(source, max_bytes) if isinstance(found, Found))
-    return not any(found.path.is_relative_to(path) for found in met)
-
-
 def _check_root(root: str) -> bool:
     """Return whether the root is a folder; refuse what is none and no file, and where secrets are kept."""
     try:
@@ -162,7 +153,7 @@ class _Tree:
     def __init__(self, root: str, patterns: Sequence[str], max_bytes: int) -> None:
         self._root, self._place, self._max_bytes = root, _place(root), max_bytes
         self._is_included = _included(patterns)
-        self._unwanted, self._generated = unwanted_rules(patterns), generated_markers(patterns)
+        self._unwanted = unwanted_rules(patterns)
         above = root.strip("/").lower() + "/"  # secrets are known by their whole path, in any case of letters
         self._secret_folders, self._secret_files = _rules(SECRET_FOLDERS, above), _rules(SECRET_FILES, above)
 
@@ -192,7 +183,7 @@ class _Tree:
                     rules = (own, *rules)
                 folders: list[str] = []
                 for entry in entries:
-                    answer = self._look(entry, prefix, names, rules)
+                    answer = self._look(entry, prefix, rules)
                     if isinstance(answer, str):
                         folders.append(answer)
                     elif answer is not None:
@@ -200,9 +191,7 @@ class _Tree:
             pending.extend((name, rules) for name in reversed(folders))
         self._check_not_lost()
 
-    def _look(
-        self, entry: os.DirEntry[str], prefix: str, siblings: Set[str], rules: Inherited
-    ) -> Found | Skipped | str | None:
+    def _look(self, entry: os.DirEntry[str], prefix: str, rules: Inherited) -> Found | Skipped | str | None:
         """Return what to say of an entry: a file, why not, a folder to go into, or nothing."""
         name = entry.name
         relative = prefix + name
@@ -210,7 +199,7 @@ class _Tree:
             return Skipped(os.fsencode(relative).decode("utf-8", "backslashreplace"), "undecodable name")
         try:
             if entry.is_dir(follow_symlinks=False):
-                return self._look_at_folder(name, relative, siblings, rules)
+                return self._look_at_folder(name, relative, rules)
             if not self._is_included(relative) or self._is_ignored(name, relative, False, rules):
                 return None
             if not entry.is_file(follow_symlinks=False):
@@ -238,12 +227,8 @@ class _Tree:
         if self._place is None or _place(self._root) != self._place:
             raise Unreadable(f"{self._root} went away while it was read", hint="sync again when it is back")
 
-    def _look_at_folder(
-        self, name: str, relative: str, siblings: Set[str], rules: Inherited
-    ) -> Skipped | str | None:
-        markers = self._generated.get(name)
-        generated = markers is not None and not siblings.isdisjoint(markers)
-        if self._is_ignored(name, relative, True, rules, unwanted=generated):
+    def _look_at_folder(self, name: str, relative: str, rules: Inherited) -> Skipped | str | None:
+        if self._is_ignored(name, relative, True, rules):
             return None
         if self._secret_folders.verdict(name.lower(), relative.lower(), is_folder=True):
             return Skipped(relative, "secret")
@@ -255,13 +240,12 @@ class _Tree:
         relative: str,
         is_folder: bool,
         rules: Inherited,
-        unwanted: bool = False,
     ) -> bool:
         """Return whether the nearest ignore file that speaks of a path, or else experience, leaves it out."""
         verdicts = (own.ignored.verdict(name, relative, is_folder) for own in rules)
         if next((spoken for spoken in verdicts if spoken is not None), False):
             return True
-        if not unwanted and not self._unwanted.verdict(name, relative, is_folder):
+        if not self._unwanted.verdict(name, relative, is_folder):
             return False
         return not any(own.wanted and own.wanted.verdict(name, relative, is_folder) for own in rules)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from threading import Event
@@ -14,13 +15,11 @@ from concord.core.errors import NotFound, ReadOnlyStore, StoreBusy, Unavailable,
 from concord.core.places import holder
 from concord.core.protocols import Progress
 from concord.core.reports import Failure, SyncReport
-from concord.files.state import is_unchanged
-from concord.files.walk import leaves_out
 from concord.files.watch import WatchTools, watch
 from concord.index.sources import glob_under, register
 from concord.index.sync import SyncTools, embed_notes, sync
 from concord.parts import Parts
-from concord.types import Filter, Source, silent
+from concord.types import Source, silent
 
 
 class Scope(Struct, frozen=True):
@@ -82,12 +81,10 @@ class Syncing:
         catalog = self._parts.store.catalog
         source = holder(path, catalog.snapshot().sources)
         if source is not None:
-            self._sync_if_stale(source, embed=embed, progress=progress)
-            inside = glob_under(source, path)
-            part = Filter(source_id=source.id, path=inside, include_superseded=True)
-            is_held = inside is None or catalog.count_documents(part) > 0
-            if is_held or not leaves_out(source, path, self._parts.settings["ingest.max_bytes"]):
-                return Scope(source.id, inside)
+            # What is indexed serves as well while another syncs it, or where nothing can be written.
+            with suppress(ReadOnlyStore, StoreBusy):
+                self.sync(source, embed=embed, progress=progress, wait_s=0)
+            return Scope(source.id, glob_under(source, path))
         return Scope(self.sync(register(path, catalog), embed=embed, progress=progress).source.id, None)
 
     def watch(
@@ -114,25 +111,6 @@ class Syncing:
             return self.sync_and_report(source, embed=embed, progress=progress)
         except (Unavailable, StoreBusy) as fault:
             return _failed(source, fault.message)
-
-    def _sync_if_stale(self, source: Source, *, embed: bool, progress: Progress) -> None:
-        """Bring a source up to date for a search that follows.
-
-        If no file has changed, a read-only store is good enough. Nor is another sync waited for then: it may
-        be embedding for minutes what words can find already.
-
-        Raises:
-            ReadOnlyStore: a file has changed since it was indexed.
-            StoreBusy: so it has, and another process has been syncing the source for too long.
-        """
-        try:
-            self.sync(source, embed=embed, progress=progress, wait_s=0)
-        except (ReadOnlyStore, StoreBusy) as fault:
-            if is_unchanged(source, self._parts.store.catalog, self._parts.settings["ingest.max_bytes"]):
-                return
-            if isinstance(fault, ReadOnlyStore):
-                raise
-            self.sync(source, embed=embed, progress=progress)
 
 
 def _failed(source: Source, reason: str) -> SyncReport:

@@ -20,7 +20,6 @@ from concord.index.links import find_mentions
 from concord.index.notes import NoteTools, kept_notes, store_notes
 from concord.store.contract import Catalog, Store, VectorIndex
 from concord.text.document import embeddable_text, embedded_tags
-from concord.text.links import links_in_chunk
 from concord.types import ChunkId, Document, silent
 
 
@@ -57,7 +56,8 @@ def backfill(tools: NoteTools, embedder: Embedder | None, progress: Progress) ->
     )
     done = Backfill(documents=len(labels), notes=notes, chunks=store.catalog.count().chunks)
     done = done._replace(reworded=_reindex_words(store.catalog, list(labels), progress))
-    _find_links(store, progress)
+    store.links.await_all()
+    find_mentions(store, progress)
     if embedder is None:
         done = done._replace(degraded="no embedding provider is configured")
     else:
@@ -88,22 +88,6 @@ def _reindex_words(catalog: Catalog, document_ids: list[str], progress: Progress
         done += len(group)
         progress("words", done, len(document_ids))
     return changed
-
-
-def _find_links(store: Store, progress: Progress) -> None:
-    """Store what documents link to that were stored before links were kept, as far as their texts tell."""
-    for document in list(store.catalog.documents()):
-        if any(row.link.kind != "mention" for row in store.links.outgoing(document.id)):
-            continue
-        found = {
-            chunk.id: links
-            for chunk in store.catalog.chunks(document.id)
-            if (links := links_in_chunk(chunk.text, document.type, document.path))
-        }
-        if found:
-            store.links.add(found)
-    store.links.await_all()
-    find_mentions(store, progress)
 
 
 def _reindex_vectors(

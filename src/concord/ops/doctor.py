@@ -18,7 +18,7 @@ from concord.core.errors import Action, Hint, KBError, Unreadable, joined
 from concord.core.protocols import Embedder, Progress
 from concord.core.reports import CheckName, FaultName, Finding, SourceSummary, Stats, SyncReport
 from concord.files.state import Files, check_disk, read_memo
-from concord.files.walk import Skipped, walk_source
+from concord.files.walk import walk_source
 from concord.index.embedding import embed_pending
 from concord.store.contract import Catalog, Select, Store
 from concord.types import Document, Identity, Source
@@ -37,7 +37,6 @@ class DoctorTools(NamedTuple):
     sync: Callable[[Source], SyncReport]  # embeds nothing
     restore: Callable[[], object]  # puts notes into the store that it has lost
     folder: str  # our data directory, whose disk is looked at where the store is no file
-    max_bytes: int
 
 
 class Diagnosis(NamedTuple):
@@ -109,33 +108,16 @@ def _checked(name: CheckName, tools: DoctorTools) -> Iterator[Finding]:
 
 
 def _sources(tools: DoctorTools) -> Iterator[Finding]:
-    """Folders and files that cannot be read any more: whole sources, or parts of them."""
+    """Find sources that cannot be read any more; of parts of them every sync tells."""
     catalog = tools.store().catalog
     for source in catalog.snapshot().sources:
         if source.path is None:
             continue
         try:
-            closed = [*_closed(source, tools.max_bytes)]
+            walk_source(source, max_bytes=0)
             check_disk(source, catalog.file_states(source.id), read_memo(catalog.sync_state(source.id)))
         except Unreadable as fault:
             yield Finding("sources", joined(": ", source.name, fault.message), fault.hint or "")
-            continue
-        if closed:
-            said = f"{source.name}: {len(closed):,} files or folders cannot be read: {_some(closed)}"
-            hint = "check their permissions, or name them in .kbignore; what is indexed of them is kept"
-            yield Finding("sources", said, hint)
-
-
-def _closed(source: Source, max_bytes: int) -> Iterator[str]:
-    """Yield the parts of a source that every sync fails to read, with the reason."""
-    for entry in walk_source(source, max_bytes):
-        if isinstance(entry, Skipped):
-            if entry.failed:
-                yield f"{entry.relative} ({entry.reason})"
-            continue
-        path = os.path.join(entry.root, entry.relative)
-        if not os.access(path, os.R_OK) and os.path.lexists(path):  # nor was it deleted meanwhile
-            yield f"{entry.relative} (permission denied)"
 
 
 def _some(names: Sequence[str]) -> str:
