@@ -41,7 +41,7 @@ from concord.store.postgres.connections import locate as locate_postgres
 from concord.store.postgres.store import PostgresStore
 from concord.store.qdrant.store import QdrantStore
 from concord.store.sqlite.file import locate as locate_sqlite
-from concord.store.sqlite.salvage import salvage
+from concord.store.sqlite.note_log import salvage
 from concord.store.sqlite.store import SQLiteStore
 from contract.stored import active_model
 from support.recorders import write

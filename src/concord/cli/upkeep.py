@@ -86,7 +86,7 @@ def backup(flags: Flags, file: str) -> None:
 def recover(flags: Flags) -> None:
     """Bring back what exists nowhere else: notes, and which folders were indexed.
 
-    Notes are read from the damaged file itself and from the copy that is kept beside it. A store that cannot
+    Notes and sources are read from the copies that are kept beside it. A store that cannot
     be mended is moved away, never deleted, and a new one takes its place; `kb sync` fills it from your files.
     A store that is well gets the notes that it has lost, as after an older copy was put back.
     """

@@ -31,7 +31,7 @@ TABLES: dict[str, dict[str, str]] = {
         "json": "concord.store.json_file:locate",
     },
     "salvagers": {  # what brings back the notes of a store that does not open
-        "sqlite": "concord.store.sqlite.salvage:salvage",
+        "sqlite": "concord.store.sqlite.note_log:salvage",
     },
     "vectors": {  # kept outside the store, by the scheme of `vectors.url`
         "http": "concord.store.qdrant.store:QdrantStore",

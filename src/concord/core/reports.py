@@ -147,7 +147,7 @@ class Recovery(Struct, frozen=True):
     """What was brought back of a store that is damaged, or that has lost notes."""
 
     notes: int
-    uncertain: int  # of these: their text may be damaged
+    uncertain: int  # 0: what is not as it was written is not brought back
     sources: Sequence[str]  # names; the next sync reads their files
     moved_to: str | None  # where the damaged file is now
     took_s: float

@@ -360,11 +360,10 @@ class Backend(Store, Protocol):
 
 
 class Salvage(Struct, frozen=True):
-    """What could be read of a store that may be damaged, and of what is kept beside it."""
+    """What is kept beside a store that may be damaged."""
 
     path: str
-    logged: tuple[Document, ...]  # notes, each as it was written
-    scanned: tuple[Document, ...]  # notes that look like it; perhaps older, or damaged
+    notes: tuple[Document, ...]
     sources: tuple[Source, ...]
 
 

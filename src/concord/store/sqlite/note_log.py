@@ -1,10 +1,11 @@
-"""Notes once more, in two files beside the store: they exist nowhere else, and a store may be damaged.
+"""Notes once more, in files beside the store: they exist nowhere else, and a store may be damaged.
 
-Both files hold the same, so that one damaged place costs nothing. A line is a note as it is stored, or the id
-of one that was deleted, after the CRC-32 of the rest. Lines are added at the end; once a note is changed or
-deleted, the files are written anew without what it said. That happens under the store's write lock, just
-before a transaction is committed: a deleted note has left these files before anybody is told that it is
-deleted. What a process that is killed in between has written is there to be brought back.
+So do sources: which folders are indexed. All files hold the same, so that what is damaged in some of them
+costs nothing. A line is a note or a source as it is stored, or the id of one that was deleted, after the
+CRC-32 of the rest. Lines are added at the end; once something is changed or deleted, the files are written
+anew without what they said of it. That happens under the store's write lock, just before a transaction is
+committed: a deleted note has left these files before anybody is told that it is deleted. What a process that
+is killed in between has written is there to be brought back.
 """
 
 from __future__ import annotations
@@ -18,33 +19,47 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from msgspec import DecodeError, Struct, json
+from msgspec import DecodeError, Struct, convert, json
 from msgspec.structs import replace
 
 from concord.core.filesystem import CLOSED_IN_CHILDREN, replace_file
 from concord.core.reports import Finding
-from concord.store.rows import DOCUMENT_COLUMNS, document_of
-from concord.store.sqlite.file import NOTES
+from concord.store.contract import Salvage
+from concord.store.rows import DOCUMENT_COLUMNS, SOURCE_COLUMNS, document_of, source_of
+from concord.store.sqlite.file import NOTES, locate
 from concord.store.upkeep import repairable
-from concord.types import Document
+from concord.types import Document, Source
 
 if TYPE_CHECKING:
     from concord.store.sqlite.connections import Connection
 
+# Of 100 stores beyond opening, with each copy damaged once, 31 lost something with two copies, 12 with three.
+_COPIES = ("", "-too", "-third", "-fourth")
 # The id in an entry: looked for by how it begins, which is ten times as fast as by a checksum before it.
 _ENTRY = re.compile(rb'\{"(?:id|gone)":("(?:[^"\\\n]|\\.)*")')
-_HEAD = re.compile(rb"[0-9a-f]{8}[ ?]")
-_CRC = 8  # digits; what an earlier version was killed at has a question mark behind them
+_HEAD = re.compile(rb"[0-9a-f]{8} ")
+_CRC = 8  # digits
 
+_FIELDS = ("name", "path", "kind", "prefix", "patterns", "tags", "trust", "about")  # not when it was synced
+_OLD, _NEW = (", ".join(f"{row}.{field}" for field in _FIELDS) for row in ("old", "new"))
 # They belong to the connection, not to the file: no other program meets them.
 _WATCH = "".join(
-    f"CREATE TEMP TRIGGER kb_note_{name} AFTER {name} ON main.kb_documents WHEN {row}.type = 'note'"
+    f"CREATE TEMP TRIGGER {table}_{event} AFTER {event} ON main.{table} WHEN {when.format(row=row)}"
     f" BEGIN SELECT kb_note_changed({row}.id); END;"
-    for name, row in (("insert", "new"), ("update", "new"), ("delete", "old"))
+    for event, row, changed in (
+        ("insert", "new", ""),
+        ("update", "new", f" AND ({_OLD}) IS NOT ({_NEW})"),
+        ("delete", "old", ""),
+    )
+    for table, when in (
+        ("kb_documents", "{row}.type = 'note'"),
+        ("kb_sources", f"{{row}}.path IS NOT NULL{changed}"),
+    )
 )
 _NOTES = f"""
 SELECT {DOCUMENT_COLUMNS} FROM kb_documents AS d
 WHERE d.source IN (SELECT key FROM kb_sources WHERE kind = 'notes')"""
+_SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources AS s WHERE s.path IS NOT NULL"
 # Notes of early versions have their text in chunks alone.
 _TEXT = """
 SELECT group_concat(content, char(10, 10)) FROM (
@@ -53,12 +68,13 @@ SELECT group_concat(content, char(10, 10)) FROM (
 
 
 class _Gone(Struct, frozen=True):
-    """The id of a note that was deleted: it must not come back out of a damaged store."""
+    """The id of what was deleted: it must not come back."""
 
     gone: str = ""
 
 
-_Entry = Document | _Gone
+_Kept = Document | Source
+_Entry = _Kept | _Gone
 
 
 class NoteLog:
@@ -105,7 +121,15 @@ class NoteLog:
 
 def paths(store: str) -> tuple[str, ...]:
     """Return the files beside a store."""
-    return store + NOTES, f"{store}{NOTES}-too"
+    return tuple(store + NOTES + ending for ending in _COPIES)
+
+
+def salvage(url: str, org: str) -> Salvage:
+    """Return the notes and sources that are whole in the files beside a store, which is not looked at."""
+    path = locate(url, org).path
+    kept = read(path)[0].values()
+    notes = tuple(entry for entry in kept if isinstance(entry, Document))
+    return Salvage(path, notes, tuple(entry for entry in kept if isinstance(entry, Source)))
 
 
 def _write(path: str, content: bytes, changed: Iterable[str], entries: Iterable[_Entry]) -> None:
@@ -131,30 +155,31 @@ def _put_back(before: Mapping[str, bytes | None]) -> None:
             os.unlink(path) if content is None else replace_file(path, content)
 
 
-def read(store: str) -> tuple[dict[str, Document], set[str]]:
-    """Return the notes that are whole in the files, by id, and the ids of those that were deleted."""
-    notes: dict[str, Document] = {}
+def read(store: str) -> tuple[dict[str, _Kept], set[str]]:
+    """Return what is whole in the files, by id, and the ids of what was deleted."""
+    kept: dict[str, _Kept] = {}
     gone: set[str] = set()
     for path in paths(store):
         known, deleted = _read(path)
-        newer = {id for id, note in known.items() if id not in notes or note.mtime_ns > notes[id].mtime_ns}
-        notes.update({id: known[id] for id in newer})
+        kept.update({id: entry for id, entry in known.items() if _is_later(entry, kept.get(id))})
         gone |= deleted
-    return notes, gone - notes.keys()
+    return kept, gone - kept.keys()
 
 
-def _read(path: str) -> tuple[dict[str, Document], set[str]]:
-    notes: dict[str, Document] = {}
+def _read(path: str) -> tuple[dict[str, _Kept], set[str]]:
+    kept: dict[str, _Kept] = {}
     gone: set[str] = set()
-    for line in _lines(_content(path) or b""):
+    for text in _texts(_content(path) or b""):
         with suppress(DecodeError):  # of another version, perhaps
-            id = _id_of(line)
-            notes.pop(id, None)
-            if json.decode(line[_CRC + 1 :], type=_Gone).gone:
+            entry = json.decode(text, type=dict[str, Any])
+            kept.pop(id := entry.get("gone") or entry["id"], None)
+            if "gone" in entry:
                 gone.add(id)
+            elif "prefix" in entry:
+                kept[id] = convert(entry, Source)
             else:
-                notes[id] = json.decode(line[_CRC + 1 :], type=Document)
-    return notes, gone
+                kept[id] = convert(entry, Document)
+    return kept, gone
 
 
 def find_faults(connection: Connection, store: str) -> Iterator[Finding]:
@@ -169,44 +194,51 @@ def find_faults(connection: Connection, store: str) -> Iterator[Finding]:
         yield repairable("notes", message, "writes them there")
 
 
-def _is_newer(note: Document, other: Document | None) -> bool:
+def _is_newer(note: _Kept, other: _Kept | None) -> bool:
     """Whether a note is not like another, and not older."""
+    if isinstance(note, Source) or isinstance(other, Source):
+        return False
     if other is None:
         return True
     place = {"path": note.path, "source_id": note.source_id, "indexed_at": note.indexed_at}
     return note.mtime_ns >= other.mtime_ns and note != replace(other, **place)
 
 
+def _is_later(entry: _Kept, other: _Kept | None) -> bool:
+    """Whether an entry is to take the place of another: of two that are as old it is none, but of sources."""
+    if isinstance(entry, Document) and isinstance(other, Document):
+        return entry.mtime_ns > other.mtime_ns
+    return True
+
+
 def mend(connection: Any, store: str) -> None:
-    """Write all notes anew: the newer version of each, with those that only these files hold."""
-    logged, gone = read(store)
-    kept = stored(connection)
-    newer = {id: note for id, note in kept.items() if id not in logged or note.mtime_ns > logged[id].mtime_ns}
-    entries: list[_Entry] = [*(_Gone(id) for id in sorted(gone - kept.keys())), *{**logged, **newer}.values()]
+    """Write everything anew: the newer version of each note, with what only these files hold."""
+    kept, gone = read(store)
+    now = stored(connection)
+    kept.update({id: entry for id, entry in now.items() if _is_later(entry, kept.get(id))})
+    entries: list[_Entry] = [*(_Gone(id) for id in sorted(gone - now.keys())), *kept.values()]
     for path in paths(store):
         with suppress(OSError):  # it is found again
             replace_file(path, b"".join(map(_line, entries)), mode=os.stat(store).st_mode & 0o777)
 
 
-def stored(connection: Connection, ids: Sequence[str] | None = None) -> dict[str, Document]:
-    """Return notes of a store by id, all or some, each with its text."""
-    some = "" if ids is None else " AND d.id IN (:ids...)"
-    rows = connection.rows(_NOTES + some, {} if ids is None else {"ids": list(ids)})
-    notes = {note.id: note for note in map(document_of, rows)}
-    for id in [id for id, note in notes.items() if not note.fields]:
-        text = connection.value(_TEXT, {"id": id}) or ""
-        notes[id] = replace(notes[id], fields={"content": text})
-    return notes
+def stored(connection: Connection, ids: Sequence[str] | None = None) -> dict[str, _Kept]:
+    """Return notes and sources of a store by id, all or some; each note with its text."""
+    values = {} if ids is None else {"ids": list(ids)}
+    notes, sources = (
+        connection.rows(statement + ("" if ids is None else f" AND {row}.id IN (:ids...)"), values)
+        for statement, row in ((_NOTES, "d"), (_SOURCES, "s"))
+    )
+    kept: dict[str, _Kept] = {source.id: source for source in map(source_of, sources)}
+    for note in map(document_of, notes):
+        fields = note.fields or {"content": connection.value(_TEXT, {"id": note.id}) or ""}
+        kept[note.id] = replace(note, fields=fields)
+    return kept
 
 
 def _line(entry: _Entry) -> bytes:
     text = json.encode(entry)
     return b"%08x %s\n" % (crc32(text), text)
-
-
-def _id_of(line: bytes) -> str:
-    entry = json.decode(line[_CRC + 1 :], type=dict[str, Any])
-    return str(entry.get("gone") or entry.get("id"))
 
 
 def _content(path: str) -> bytes | None:
@@ -226,10 +258,10 @@ def _parts(content: bytes) -> Iterator[tuple[bytes, bytes]]:
         yield id, content[start:end]
 
 
-def _lines(content: bytes) -> Iterator[bytes]:
-    """Yield the lines that are as they were written, also where the end of another was damaged."""
+def _texts(content: bytes) -> Iterator[bytes]:
+    """Yield the entries that are as they were written, also where the end of a line was damaged."""
     for _, part in _parts(content):
         line = part.split(b"\n", 1)[0]
         for text in (line[_CRC + 1 :], line[_CRC + 1 : -1]):  # without what stands for a line end
             if crc32(text) == int(line[:_CRC], 16):
-                yield line[: _CRC + 1] + text + b"\n"
+                yield text
