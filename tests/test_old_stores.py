@@ -119,18 +119,6 @@ def test_a_store_in_a_file_opens_migrates_and_answers(
     assert embedded == []
 
 
-@each([written for written in IN_FILES if written.kind == "db"])
-def test_the_notes_of_a_store_that_was_damaged_before_it_was_migrated_come_back(
-    written: Written, folder: Path, tmp_path: Path
-):
-    url = unpacked(written, folder)
-    file = folder / "default.db"
-    file.write_bytes(bytes(100) + file.read_bytes()[100:])
-    with secluded(tmp_path, url) as kb:
-        assert kb.recover().notes == NOTES
-        assert all(kept.note.content for kept in kb.notes())
-
-
 def test_vectors_that_were_kept_in_a_qdrant_that_is_gone_come_back_from_the_cache(
     folder: Path, tmp_path: Path, embedded: list[str]
 ):

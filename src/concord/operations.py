@@ -347,10 +347,7 @@ def _migrate(kb: KnowledgeBase, args: take.Migrate, progress: Progress) -> JsonO
         done = kb.migrate(args.to, org=args.org, vectors=args.vectors, progress=progress)
         return _wire(done, store=without_password(args.to))
     moved, outside = kb.migrate_vectors(progress=progress), kb.parts.outside
-    wire = _wire(moved, vectors=outside.home if outside else "the store itself")
-    for row, left in zip(wire["left"], moved.left, strict=True):
-        row["anothers"] = left.home.is_anothers
-    return wire
+    return _wire(moved, vectors=outside.home if outside else "the store itself")
 
 
 def _wire(report: Any, **before: Any) -> JsonObject:

@@ -265,7 +265,6 @@ class Home(Struct, frozen=True):
 
     url: str  # empty: in the store itself
     key: str  # marks all that this store has sent there; it changes with every move
-    is_anothers: bool = False  # this store is a copy, and the key belongs to its original
 
 
 class Filter(Struct, frozen=True):

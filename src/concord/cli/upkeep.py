@@ -130,7 +130,6 @@ def migrate(flags: Flags, to: str | None, to_org: str | None, vectors: str | Non
     if to is None and to_org is not None:
         refuse("--to-org goes with --to; to another organisation of the same store, give its URL")
     done = run(flags, "migrate", Migrate(to, to_org, vectors))
-    places = [(left.pop("anothers"), left) for left in done.get("left", ())]
     flags.show(done, output.facts)
     if to is not None and not flags.as_json:
         given = {"KB_STORE_URL": done["store"], "KB_VECTORS_URL": vectors, "KB_ORG": to_org}
@@ -141,12 +140,11 @@ def migrate(flags: Flags, to: str | None, to_org: str | None, vectors: str | Non
                 "the old store's vectors stay where they are, with their texts: when you need it no more,"
                 " `KB_VECTORS_URL= kb migrate` on it brings them back to it and deletes them there"
             )
-    for is_anothers, left in places:
+    for left in done.get("left", ()):
         told = f"what was sent to {left['vectors']} is still there, with its texts"
         output.talk(f"{told}: {in_words(left['why'])}")
-        again = "the next `kb migrate` tries again to delete it; by hand,"
-        when = "where that is gone," if is_anothers else again
-        output.talk(f"  {when} delete the points there whose `store` is {left['store']}")
+        again = "the next `kb migrate` tries again to delete it; by hand, delete the points"
+        output.talk(f"  {again} there whose `store` is {left['store']}")
     return SOME_FAILED if to is None and done["pending"] else 0
 
 

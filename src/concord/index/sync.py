@@ -141,7 +141,6 @@ def _as_stored(source: Source, catalog: Catalog) -> Source:
 
 
 def _embed_source(source: Source, tools: SyncTools) -> EmbeddingReport:
-    tools.store.outbox.own()  # before counting: in a copy of a store no vector has been sent anywhere yet
     counts = tools.store.catalog.count(source.id)
     if counts.chunks == counts.vectors:
         return EmbeddingReport()

@@ -38,7 +38,6 @@ SAME_DIRECTION = 1 - 1e-5  # a store may normalise a vector again, which changes
 _DECIMALS = 3  # of a time: the clocks of stores are not all as fine
 _AT_ONCE = 512  # vectors
 _UNFINISHED = Hint(Action.SYNC, "some vectors are yet to be made in the new place, by {sync} or {models_add}")
-_ANOTHERS = "this store is a copy, and the one that it was made of may need it"
 
 
 class Migration(Struct, frozen=True):
@@ -192,7 +191,7 @@ def _change_home(store: Store, new: OutsideVectors | None) -> None:
     if new:
         for model in store.catalog.snapshot().models:
             new.reach(model.identity.dimension)
-        if home.url == url and not home.is_anothers:
+        if home.url == url:
             new.sweep()  # all is sent again, but what is gone from here would be there for ever
     if new or home.url:
         store.outbox.move(url)
@@ -213,16 +212,14 @@ def _clear(store: Store, tools: VectorMoveTools) -> Iterator[LeftBehind]:
     left = store.outbox.left()
     missing = _missing(store, tools.new) if left else None
     for home in left:
-        why = missing or (_ANOTHERS if home.is_anothers else None)
-        if why is None:
-            try:
-                tools.clear(home)
-            except KBError as fault:  # whatever it is, the vectors have moved
-                why = fault.message
-        if why:
-            yield LeftBehind(home, why)
-        if why in (None, _ANOTHERS):  # another store's are reported once: they may still be needed
+        if missing:
+            yield LeftBehind(home, missing)
+            continue
+        try:
+            tools.clear(home)
             store.outbox.forget(home)
+        except KBError as fault:  # whatever it is, the vectors have moved
+            yield LeftBehind(home, fault.message)
 
 
 def _missing(store: Store, new: OutsideVectors | None) -> str | None:

@@ -75,7 +75,7 @@ class SqlCatalog(Changes):
             [source_of(row) for row in sources],
             [model_of(*row) for row in models],
             bool(superseded[0][0]),
-            home_of(dict(texts), self._database.origin),
+            home_of(dict(texts)),
         )
 
     @override

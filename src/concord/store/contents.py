@@ -55,7 +55,7 @@ from concord.types import (
 VERSION = 1  # of JSON files
 _AT_ONCE = 500  # chunks or vectors
 _NUMBERS = ("generation", "cache_hits", "cache_misses")  # of kb_meta
-_TEXTS = ("home", "key", "birthplace")  # of kb_vec_meta
+_TEXTS = ("home", "key")  # of kb_vec_meta
 
 _SOURCES = f"SELECT {SOURCE_COLUMNS}, s.sync_state FROM kb_sources AS s ORDER BY s.key"
 _DOCUMENTS = f"SELECT {DOCUMENT_COLUMNS} FROM kb_documents AS d ORDER BY d.key"
@@ -99,7 +99,6 @@ class Contents(Struct):
     cached: list[tuple[Identity, TextHash, Vector]] = []  # the least recently used first
     home: str = ""
     key: str = ""
-    birthplace: str = ""
     left: list[Home] = []
     unsettled: dict[int, ChunkId] = {}  # changes that a vector store outside does not know of
     accesses: dict[str, Access] = {}
@@ -133,7 +132,7 @@ def contents_in(session: Session, begin: str = "kb_") -> Contents:
 
 def homes_of(stored: str) -> list[Home]:
     """Return places of vectors from their column."""
-    return [Home(*home) for home in list_of(stored or "[]")]
+    return [Home(*home[:2]) for home in list_of(stored or "[]")]
 
 
 def fill(

@@ -225,7 +225,6 @@ class Outbox(Protocol):
     """What a store knows of vectors that are kept outside it, so that none is lost or left behind."""
 
     def home(self) -> Home: ...  # where the vectors are kept
-    def own(self) -> Home: ...  # the same, under a key of this very store: a copy gets its own
     def is_empty(self) -> bool: ...  # whether no chunk has a vector of any model, wherever they are kept
 
     # Keeps vectors at this URL from now on: all chunks are pending for all models, no change waits.

@@ -115,7 +115,7 @@ class SqlVectors(VectorIndex):
             if model is None or not model.is_added:
                 raise not_added()
             if model.home:
-                claim(session, self._database)
+                claim(session, self._database.dialect)
             for _, _, vector in batch:
                 check_vector(vector, self._identity.dimension)
             ids = self._store(session, model, {key: vector for _, key, vector in batch})

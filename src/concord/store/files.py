@@ -110,27 +110,3 @@ def _hold_database(path: str) -> _Free | None:
         database.close()
         return None
     return database.close
-
-
-COPY = "copy"  # no place is called so: who finds this in a store knows that it was made as a copy
-
-
-def is_copied(drawn_in: str, here: str) -> bool:
-    """Whether a key that was drawn in one place is now in another, as far as both are known."""
-    then, now = drawn_in.split("/"), here.split("/")
-    if not drawn_in or not here:
-        return False
-    return len(then) != len(now) or any(a != b for a, b in zip(then, now, strict=True) if a and b)
-
-
-def file_birthplace(path: str) -> str:
-    """Return what tells a file or a folder from all others, also from a copy that takes its place.
-
-    Empty where that cannot be known: it may have been deleted this moment. Linux does not tell Python when a
-    file was made.
-    """
-    try:
-        status = os.stat(path)
-    except OSError:
-        return ""
-    return f"file/{status.st_ino}/{getattr(status, 'st_birthtime', '')}"

@@ -33,7 +33,7 @@ from concord.core.values import check_org
 from concord.store.contents import VERSION, Contents, Held, contents_in, fill
 from concord.store.contract import Place, WordIndex
 from concord.store.embeddings import all_vectors
-from concord.store.files import file_birthplace, file_identity, file_lock, organisations_beside
+from concord.store.files import file_identity, file_lock, organisations_beside
 from concord.store.links import links_in
 from concord.store.models import ADDED, model_of
 from concord.store.rows import identity_column
@@ -95,10 +95,6 @@ class MemoryDatabase(Database):
             yield
         finally:
             self._locks[name].release()
-
-    @override
-    def origin(self) -> str:
-        return ""
 
 
 class MemoryStore(SqlStore):
@@ -168,12 +164,6 @@ class JsonDatabase(MemoryDatabase):
             os.makedirs(folder, mode=0o700, exist_ok=True)  # for its owner's eyes
         with file_lock(self.path, name, doing, wait_s):
             yield
-
-    @override
-    def origin(self) -> str:
-        folder, name = os.path.split(self.path)
-        origin = file_birthplace(folder)  # not the file's: each change is a new file
-        return origin and f"{origin}/{name}"
 
     def _catch_up(self) -> None:
         """Read the file, unless it is the one that was read or written last."""

@@ -7,15 +7,14 @@ that a crash forgets nothing; they exist only while vectors are kept outside: no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import astuple, replace
+from msgspec.structs import astuple
 
 from concord import types
 from concord.core.errors import Action, BadValue, Hint, NotFound, VectorsElsewhere
 from concord.store.contract import Models, Outbox, VectorIndex
-from concord.store.files import COPY, is_copied
 from concord.store.rows import (
     OF_SOURCE,
     details_column,
@@ -177,19 +176,7 @@ class SqlOutbox(Outbox):
 
     @override
     def home(self) -> Home:
-        return home_of(dict(self._database.rows(TEXTS)), self._database.origin)
-
-    @override
-    def own(self) -> Home:
-        texts = dict(self._database.rows(TEXTS))
-        home = home_of(texts, self._database.origin)
-        if not home.url or (texts.get("birthplace") and not home.is_anothers):
-            return home
-        with self._database.transaction() as session:
-            if home_of(_texts(session), self._database.origin).is_anothers:
-                move_home(session, home.url, self._database)
-            _remember(session, "birthplace", self._database.origin())
-        return self.home()
+        return home_of(dict(self._database.rows(TEXTS)))
 
     @override
     def is_empty(self) -> bool:
@@ -198,7 +185,7 @@ class SqlOutbox(Outbox):
     @override
     def move(self, url: str) -> None:
         with self._database.transaction() as session:
-            move_home(session, url, self._database)
+            move_home(session, url, self._database.dialect)
 
     @override
     def acknowledge(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
@@ -231,11 +218,9 @@ class SqlOutbox(Outbox):
             _remember_left(session, [other for other in _left(_texts(session)) if other != home])
 
 
-def home_of(texts: Mapping[str, str], origin: Callable[[], str]) -> Home:
+def home_of(texts: Mapping[str, str]) -> Home:
     """Return where vectors are kept, by the rows of TEXTS; an empty URL is the store itself."""
-    url = texts.get("home", "")
-    is_anothers = bool(url) and is_copied(texts.get("birthplace", ""), origin())
-    return Home(url, texts.get("key", ""), is_anothers)
+    return Home(texts.get("home", ""), texts.get("key", ""))
 
 
 def kept_elsewhere(home: str, asked: str) -> VectorsElsewhere:
@@ -251,43 +236,34 @@ def check_here(home: str) -> None:
         raise kept_elsewhere(home, "")
 
 
-def claim(session: Session, database: Database) -> None:
+def claim(session: Session, dialect: Dialect) -> None:
     """Keep vectors in this store, unless there are some elsewhere."""
     if home := _texts(session).get("home"):
         if not session.value(_IS_EMPTY):
             check_here(home)
-        move_home(session, "", database)
+        move_home(session, "", dialect)
 
 
-def part_from_original(session: Session, origin: str, dialect: Dialect) -> None:
+def part_from_original(session: Session, dialect: Dialect) -> None:
     """Give a copy of a store a key of its own; the vectors outside are the original's, so all are pending."""
     if url := _texts(session).get("home"):
-        _remember(session, "birthplace", COPY)
-        _move_home(session, url, origin, dialect)
-        _remember(session, "birthplace", COPY)
+        session.run("DELETE FROM kb_vec_meta WHERE key IN ('home', 'left')")
+        move_home(session, url, dialect)
 
 
-def move_home(session: Session, url: str, database: Database) -> None:
+def move_home(session: Session, url: str, dialect: Dialect) -> None:
     """Make all chunks pending for all models, and keep vectors that come at `url`; empty is this store."""
-    _move_home(session, url, database.origin(), database.dialect)
-
-
-def _move_home(session: Session, url: str, origin: str, dialect: Dialect) -> None:
-    old = home_of(_texts(session), lambda: origin)
-    is_left = old.url and (old.url != url or old.is_anothers)
-    if is_left and not (session.value(_IS_EMPTY) and session.value(_IS_SETTLED)):
+    old = home_of(_texts(session))
+    if old.url not in ("", url) and not (session.value(_IS_EMPTY) and session.value(_IS_SETTLED)):
         _remember_left(session, [*_left(_texts(session)), old])
-    if old.is_anothers:
-        _remember_left(session, [replace(home, is_anothers=True) for home in _left(_texts(session))])
     session.run(dialect.unwatch)
     for rows in ("kb_chunk_vectors", "kb_outbox", "kb_vec_meta WHERE key = 'home'"):
         session.run(f"DELETE FROM {rows}")
     if url:
         import secrets  # late: a search by words needs no random key
 
-        key = old.key if old.url == url and not old.is_anothers else secrets.token_hex(8)
-        for name, value in (("home", url), ("key", key), ("birthplace", origin)):
-            _remember(session, name, value)
+        _remember(session, "home", url)
+        _remember(session, "key", old.key if old.url == url else secrets.token_hex(8))
         session.run(dialect.watch)
 
 
@@ -300,7 +276,7 @@ def _remember(session: Session, key: str, value: str) -> None:
 
 
 def _left(texts: Mapping[str, str]) -> list[Home]:
-    return [Home(*home) for home in list_of(texts.get("left", "[]"))]
+    return [Home(*home[:2]) for home in list_of(texts.get("left", "[]"))]
 
 
 def _remember_left(session: Session, homes: Sequence[Home]) -> None:

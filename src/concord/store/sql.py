@@ -75,7 +75,6 @@ class Database(Protocol):
 
     # Holds a lock across processes, as `Store.lock` does.
     def lock(self, name: str, doing: str, wait_s: float) -> AbstractContextManager[None]: ...
-    def origin(self) -> str: ...  # what tells this store from a copy of it; empty where that cannot be known
 
 
 class WordTables(Protocol):

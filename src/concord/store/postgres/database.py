@@ -38,7 +38,7 @@ _TRY_LOCK = "SELECT pg_try_advisory_lock(%s), set_config('idle_session_timeout',
 _SERVER = "SELECT system_identifier::text FROM pg_control_system()"
 _MAY_ASK = "SELECT has_function_privilege('pg_control_system()', 'execute')"  # unless it was revoked
 _STARTED = "SELECT extract(epoch FROM pg_postmaster_start_time())::text"
-_UNKNOWN = "SELECT ''"
+
 _SCHEMA = """
 SELECT d.oid, n.oid FROM pg_database AS d, pg_namespace AS n
 WHERE d.datname = current_database() AND n.nspname = :schema"""
@@ -251,15 +251,10 @@ class PostgresDatabase(Database):
                 with suppress(psycopg.Error):
                     connection.execute("RESET idle_session_timeout")
 
-    @override
-    def origin(self) -> str:
-        with self.read() as session:
-            return origin_of(session, self.connections.location.schema)
-
     def unique_id(self) -> str:
         """Return which tables of which server these are, by whatever name it was reached."""
         with self.read() as session:
-            return f"postgresql {_identity(session, self.connections.location.schema, _STARTED)}"
+            return f"postgresql {_identity(session, self.connections.location.schema)}"
 
     def _make_if_missing(self) -> None:
         if self._make is not None:
@@ -283,12 +278,7 @@ def _is_locked(connection: Connection, key: int, wait_s: float) -> bool:
     return True
 
 
-def origin_of(session: Session, schema: str) -> str:
-    """Return the server, the database and the schema; the server is left out where nobody may ask for it."""
-    return f"postgresql/{_identity(session, schema, _UNKNOWN)}"
-
-
-def _identity(session: Session, schema: str, otherwise: str) -> str:
-    server = session.value(_SERVER if session.value(_MAY_ASK) else otherwise)
+def _identity(session: Session, schema: str) -> str:
+    server = session.value(_SERVER if session.value(_MAY_ASK) else _STARTED)
     ((database, tables),) = session.rows(_SCHEMA, {"schema": schema})
     return f"{server}/{database}/{tables}"

@@ -17,7 +17,7 @@ from concord.store.contents import Contents, Held, fill, homes_of
 from concord.store.links import name_all
 from concord.store.postgres import postings
 from concord.store.postgres.connections import Bounded, Connection, Location, connect
-from concord.store.postgres.database import DIALECT, PostgresSession, origin_of
+from concord.store.postgres.database import DIALECT, PostgresSession
 from concord.store.postgres.errors import translated
 from concord.store.postgres.postings import BlockTables
 from concord.store.postgres.vectors import PostgresVectorTables, from_wire
@@ -70,7 +70,7 @@ SELECT document_id, citation, opinion, query, at FROM {old}.kb_feedback WHERE or
 _COUNTERS = """
 SELECT generation, last_chunk, (SELECT hits FROM {old}.kb_cache_usage WHERE org = {org}),
     (SELECT misses FROM {old}.kb_cache_usage WHERE org = {org}),
-    {home}, {home_key}, {birthplace}, {left_behind}
+    {home}, {home_key}, {left_behind}
 FROM {old}.kb_orgs WHERE key = {org}"""
 _SPACES = """
 SELECT key, identity, recipe, is_active, was_active FROM {old}.kb_spaces
@@ -86,9 +86,6 @@ SELECT id, NULL FROM {old}.kb_chunks WHERE org = {org} AND id NOT IN (
     SELECT chunk FROM {old}.kb_pending WHERE org = {org} AND space = :space) ORDER BY id"""
 _CHANGES = """
 SELECT row_number() OVER (ORDER BY turn), chunk FROM {old}.kb_unsettled WHERE org = {org} ORDER BY turn"""
-_OLD_ORIGIN = """
-SELECT '/' || d.oid || '/' || to_regclass(:tables)::oid || '/' || {org} FROM pg_database AS d
-WHERE d.datname = current_database()"""
 
 
 def bring_up_to_date(location: Location) -> bool:
@@ -153,7 +150,7 @@ def _make(connection: Connection, location: Location) -> None:
     connection.execute(_PUT_BASE, (location.schema,))
     session = PostgresSession(connection)
     if shared := find_shared(session, location.org):
-        move(session, shared, PostgresVectorTables(Scopes()), origin_of(session, location.schema))
+        move(session, shared, PostgresVectorTables(Scopes()))
         session.finish()
 
 
@@ -229,22 +226,19 @@ def find_shared(session: PostgresSession, name: str) -> SharedTables | None:
     return None if org is None else SharedTables(old, org)
 
 
-def move(session: PostgresSession, shared: SharedTables, tables: PostgresVectorTables, origin: str) -> None:
+def move(session: PostgresSession, shared: SharedTables, tables: PostgresVectorTables) -> None:
     """Copy an organisation's rows into tables that have just been made."""
-    fill(session, _contents(session, shared, origin), tables, BlockTables(), DIALECT)
+    fill(session, _contents(session, shared), tables, BlockTables(), DIALECT)
     session.run(f"UPDATE {shared.old}.kb_schema SET version = 13 WHERE version < 13")
 
 
-def _contents(session: PostgresSession, shared: SharedTables, origin: str) -> Contents:
+def _contents(session: PostgresSession, shared: SharedTables) -> Contents:
     def rows(statement: str, *optional: str, table: str = "") -> Iterable[Any]:
         named = _columns(session, shared, table, *optional) if table else {}
         return session.iterate(shared.filled(statement, **named))
 
-    kept = ("home", "home_key", "birthplace", "left_behind")
-    ((generation, last, hits, misses, url, key, birthplace, left),) = rows(_COUNTERS, *kept, table="kb_orgs")
-    ending = session.value(shared.filled(_OLD_ORIGIN), {"tables": f"{shared.old}.kb_orgs"})
-    if birthplace and birthplace.endswith(ending):  # drawn in these tables
-        birthplace = origin
+    kept = ("home", "home_key", "left_behind")
+    ((generation, last, hits, misses, url, key, left),) = rows(_COUNTERS, *kept, table="kb_orgs")
     changes = dict(rows(_CHANGES)) if url else {}
     sources = [(source_of(row[:-1]), row[-1]) for row in rows(_SOURCES)]
     spaces = list(rows(_SPACES))
@@ -269,7 +263,6 @@ def _contents(session: PostgresSession, shared: SharedTables, origin: str) -> Co
         cached=[(identity_of(identity), key, vector) for identity, key, vector in rows(_CACHED)],
         home=url or "",
         key=key or "",
-        birthplace=birthplace or "",
         left=homes_of(left),
         unsettled=changes,
         accesses={id: Access(times, at) for id, times, at in rows(_ACCESSES)},

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any
 
 from concord.core.batches import batched
-from concord.core.errors import Action, BackendDown, Hint, MissingExtra, StoreBusy, VectorsElsewhere
+from concord.core.errors import Action, BackendDown, Hint, MissingExtra, StoreBusy
 from concord.core.reports import Finding
 from concord.store.models import kept_elsewhere
 from concord.store.qdrant.client import Collections, Connection, without_secrets
@@ -157,7 +157,7 @@ class QdrantStore:
 
     def claim(self) -> Home:
         """Keep the store's vectors here; that is refused where there are some elsewhere."""
-        home = self.outbox.own()
+        home = self.outbox.home()
         if home.url != self.home:
             if not self.outbox.is_empty():
                 raise kept_elsewhere(home.url, self.home)
@@ -171,7 +171,7 @@ class QdrantStore:
         if self._is_here(home):
             return home
         if not self.outbox.is_empty():
-            raise _kept_by_another(home) if home.is_anothers else kept_elsewhere(home.url, self.home)
+            raise kept_elsewhere(home.url, self.home)
         return None
 
     def writing(self, wait_s: float | None = None) -> AbstractContextManager[None]:
@@ -209,7 +209,7 @@ class QdrantStore:
         self.outbox.settle([turn for turn, _ in changes])
 
     def _is_here(self, home: Home) -> bool:
-        return home.url == self.home and not home.is_anothers
+        return home.url == self.home
 
     def _sent_models(self) -> list[Identity]:
         known = [model.identity for model in self.catalog.snapshot().models]
@@ -245,10 +245,3 @@ class QdrantStore:
             chunks |= {chunk_of(record.id) for record in records}
             if offset is None:
                 return chunks
-
-
-def _kept_by_another(home: Home) -> VectorsElsewhere:
-    theirs = f"the vectors in {home.url} are those of the store that this one was copied from"
-    return VectorsElsewhere(
-        Hint(Action.SYNC, f"{theirs}: {{sync}} sends its own"), hint="nothing is embedded anew for that"
-    )

@@ -94,7 +94,6 @@ class QdrantVectors:
 
     def delete_source(self, source_id: str) -> int:
         """Delete the vectors of a source's chunks; return how many chunks had one."""
-        self._outbox.own()  # of a copy, nothing is there
         if self.count_pending(source_id) == self._catalog.count(source_id).chunks:
             return 0
         home = self._outside.claim()
@@ -105,7 +104,6 @@ class QdrantVectors:
 
     def delete_everything(self) -> None:
         """Delete all points of this model; the store still counts them."""
-        self._outbox.own()  # of a copy, nothing is there
         home = self._outside.own_home()
         if home and self.count_pending() < self._catalog.count().chunks:
             self._delete(self._outside.owner(home, self._identity).mine())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from concord.core.errors import Action, BackendDown, Hint, NotFound, StoreBusy
 from concord.store.contract import Place, WordIndex
-from concord.store.files import file_birthplace, file_identity, file_lock, organisations_beside
+from concord.store.files import file_identity, file_lock, organisations_beside
 from concord.store.sql import Database, override
 from concord.store.sqlite.connections import Connection, Readers, Writer
 from concord.store.sqlite.dialect import DIALECT
@@ -48,10 +48,6 @@ class SQLiteDatabase(Database):
         self.file.made()  # the lock lies beside it, and whoever takes one will write
         with file_lock(self.location.path, name, doing, wait_s), self.writer.patience():
             yield
-
-    @override
-    def origin(self) -> str:
-        return file_birthplace(self.location.path)
 
     def close(self) -> None:
         """Close all connections."""

@@ -15,7 +15,7 @@ from concord.core.protocols import Progress
 from concord.core.reports import FaultName, Finding
 from concord.store import upkeep
 from concord.store.embeddings import is_intact
-from concord.store.files import file_birthplace, file_lock
+from concord.store.files import file_lock
 from concord.store.models import all_models, part_from_original
 from concord.store.sql import Duplicate, Session, VectorTables, explained, says
 from concord.store.sqlite import note_log
@@ -236,7 +236,7 @@ def write_backup(readers: Readers, path: str, progress: Progress) -> None:
                 message = f"the store is damaged: {fault}; {path} was left as it is"
                 raise CorruptStore(message, hint=Hint(Action.RECOVER, DAMAGE))
             with target:
-                part_from_original(target, file_birthplace(copy), DIALECT)
+                part_from_original(target, DIALECT)
         target.close()
 
 
