@@ -17,8 +17,8 @@ from concord.cli.main import main
 from concord.core import plugins
 from concord.core.errors import EmbedderDown
 from concord.knowledge import KnowledgeBase
-from concord.ops.backfill import Backfill, backfill
-from concord.types import Answer, Word, silent
+from concord.ops.backfill import Backfill
+from concord.types import Answer, Word
 from contract.stored import EVERYTHING, vectors_of
 from support.kb_process import BOUND_S
 from support.recorders import RecordingEmbedder, write
@@ -131,11 +131,6 @@ def test_a_provider_that_is_down_leaves_the_vectors_as_they_are_and_says_so(kb: 
     assert kb.store.catalog.count().chunks == PAGES
 
 
-def test_without_a_provider_only_the_words_are_indexed_anew(kb: KnowledgeBase):
-    done = backfill(kb._note_tools(), None, silent)
-    assert (done.documents, done.embedded, done.degraded) == (PAGES, 0, "no embedding provider is configured")
-
-
 @pytest.mark.promise("E.backfill.beside-searches")
 def test_searches_are_answered_while_a_backfill_runs(kb: KnowledgeBase):
     failures: list[Answer] = []
@@ -169,41 +164,3 @@ def test_the_command_tells_what_was_done(
     assert main(["backfill", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["documents"], told["unchanged"], told["embedded"], told["degraded"]) == (1, 1, 0, None)
-
-
-@pytest.mark.promise("E.cache.hit-rate")
-def test_stats_tell_how_much_the_cache_holds_and_how_often_it_helped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
-    for n in range(4):
-        write(tmp_path / "docs" / f"{n}.md", f"# A\n\nText {n}.\n")
-    main(["add", str(tmp_path / "docs")])
-    (tmp_path / "docs").rename(tmp_path / "copy")
-    main(["add", str(tmp_path / "copy")])
-    capsys.readouterr()
-    assert main(["stats", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["cache"] == {
-        "entries": 4,
-        "size_bytes": 4096,
-        "hits": 4,
-        "misses": 4,
-        "hit_rate": 0.5,
-    }
-    assert main(["stats"]) == 0
-    assert re.search(r"^cache +entries 4, .*hit rate 0.5$", capsys.readouterr().out, re.MULTILINE)
-
-
-@pytest.mark.promise("E.cache.eviction")
-def test_the_cache_stays_within_its_limit_but_for_the_vectors_that_chunks_use(tmp_path: Path):
-    ten = 10 * 256 * 4 / 1_000_000
-    with opened("memory://", cache__max_mb=ten) as kb:
-        for version in ("first", "second"):
-            for n in range(40):
-                write(tmp_path / "docs" / f"{n:02}.md", f"# A\n\nText {n} of the {version} version.\n")
-            kb.add(tmp_path / "docs")
-        cache = kb.stats().cache
-        assert cache is not None
-        assert (cache.entries, cache.misses) == (40, 80)
-        assert kb.stats().counts.vectors == 40

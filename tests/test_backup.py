@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,33 +61,6 @@ def test_a_backup_is_for_its_owner_alone_and_leaves_nothing_else(base: Knowledge
     base.backup(tmp_path / "backups" / "kb.db")
     assert [path.name for path in (tmp_path / "backups").iterdir()] == ["kb.db"]
     assert (tmp_path / "backups" / "kb.db").stat().st_mode & 0o777 == 0o600
-
-
-def test_what_a_killed_backup_left_is_removed_by_the_next_one_of_that_name(
-    base: KnowledgeBase, tmp_path: Path
-):
-    folder = tmp_path / "backups"
-    folder.mkdir()
-    command = [sys.executable, "-c", KILLED, base.settings.store_url, str(folder / "kb.db")]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    left = folder / "kb.db.copy.part"
-    assert left.exists()
-    write(folder / f"{left.name}-wal", "the log of a part")
-    others = [
-        write(folder / name, "theirs")
-        for name in ("other.db.0123abcd.part", "kb.db.notes.part", "my-kb.db.0123abcd.part")
-    ]
-    base.backup(folder / "kb.db")
-    assert sorted(folder.iterdir()) == sorted([folder / "kb.db", *others])
-
-
-KILLED = """
-import os, signal, sys
-from concord.knowledge import KnowledgeBase
-KnowledgeBase.open(store__url=sys.argv[1]).backup(
-    sys.argv[2], progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-)
-"""
 
 
 def test_a_damaged_store_does_not_take_the_place_of_a_good_backup(tmp_path: Path, base: KnowledgeBase):

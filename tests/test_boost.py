@@ -7,20 +7,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from concord.core.errors import BadValue, NotFound
 from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.search.passages import HALF_LIFE_S, boost, habit
-from concord.types import Access, Answer, Candidate, Ranked
+from concord.search.passages import boost
+from concord.types import Answer, Candidate, Ranked
 from support.judged import things
 from support.kb_command import Kb
 from support.recorders import write
 from support.small_library import library, opened, passages, understood
-
-DAY_S = 86_400.0
 
 
 def order(
@@ -105,24 +101,6 @@ def test_nothing_is_counted_or_lifted_unless_it_is_wanted(docs: Path, tmp_path: 
         assert knowledge.store.journal.accesses([document.id for document in knowledge.documents()]) == {}
         knowledge.store.journal.record_access([hit.document.id for hit in before.hits[-1:]], 1e12)
         assert paths(knowledge.search("shallow water", mode="fts5")) == paths(before)
-
-
-@settings(max_examples=200)
-@given(
-    times=st.integers(1, 10**9),
-    age=st.floats(-10 * DAY_S, 10_000 * DAY_S),
-    more=st.integers(1, 100),
-    later=st.floats(0, 100 * DAY_S),
-)
-def test_a_habit_is_bounded_grows_with_readings_and_fades_with_time(
-    times: int, age: float, more: int, later: float
-):
-    now, rounding = 1e9, 1e-12
-    known = habit(Access(times, now - age), now)
-    assert 0 <= known <= 1
-    assert habit(Access(times + more, now - age), now) >= known * (1 - rounding)
-    assert habit(Access(times, now - age), now + later) <= known * (1 + rounding)
-    assert habit(Access(3, 0.0), HALF_LIFE_S) == pytest.approx(habit(Access(3, 0.0), 0.0) / 2)
 
 
 @pytest.mark.promise("feedback.evidence")

@@ -1,8 +1,7 @@
-"""The bundled model: as exact as plain arithmetic, and whole after any accident to its cached files."""
+"""The bundled model: as its makers have it, and whole after any accident to its cached files."""
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from concord.cli.words import WORDS
 from concord.core.errors import EmbedderDown, worded
 from concord.embed import bundled, pack
-from concord.embed.bundled import SENTENCES, BundledEmbedder, has_fast_int8
+from concord.embed.bundled import SENTENCES, BundledEmbedder
 from concord.embed.runtime import Session
 from concord.embed.tokenizer import ModelTokenizer
 from support import small_library
@@ -40,60 +39,12 @@ def tokenizer() -> ModelTokenizer:
     return ModelTokenizer(lambda: pack.read_tokenizer(pack.pack_path()))
 
 
-@pytest.fixture(scope="module")
-def plain(tokenizer: ModelTokenizer) -> Floats:
-    """The vectors of TEXTS by plain arithmetic in 64 bits."""
-    contents = pack.read_pack(pack.pack_path())
-    return np.array([forward(contents, tokenizer.windows(text, bundled.WINDOW)[0]) for text in TEXTS])
-
-
 def opened(cache: Path, wish: str) -> BundledEmbedder:
     return BundledEmbedder({"embed.precision": wish}, cached_in(cache))
 
 
 def matrix(embedder: BundledEmbedder, texts: list[str]) -> Floats:
     return np.array([np.frombuffer(vector, "<f4") for vector in embedder.embed_documents(texts)], np.float64)
-
-
-def forward(contents: pack.Pack, ids: list[int]) -> Floats:
-    """RoBERTa, straight from its definition."""
-    floats, arch, count = contents.floats, contents.arch, len(ids)
-
-    def linear(states: Floats, name: str) -> Floats:
-        return states @ contents.matrices[name + ".w"].to_float().T.astype(np.float64) + floats[name + ".b"]
-
-    def normalised(states: Floats, name: str) -> Floats:
-        centred = states - states.mean(-1, keepdims=True)
-        spread = np.sqrt((centred**2).mean(-1, keepdims=True) + arch["layer_norm_eps"])
-        scaled: Floats = centred / spread * floats[name + ".w"] + floats[name + ".b"]
-        return scaled
-
-    def heads(states: Floats) -> Floats:
-        return states.reshape(count, arch["heads"], -1).swapaxes(0, 1)
-
-    def attention(states: Floats, name: str) -> Floats:
-        query, key, value = map(heads, np.split(linear(states, name), 3, axis=-1))
-        scores = query @ key.swapaxes(1, 2) / math.sqrt(query.shape[-1])
-        weights = np.exp(scores - scores.max(-1, keepdims=True))
-        mixed: Floats = weights / weights.sum(-1, keepdims=True) @ value
-        return mixed.swapaxes(0, 1).reshape(count, -1)
-
-    words = contents.matrices["word_emb"]
-    states = pack.Quantized(words.values[ids], words.scales[ids]).to_float().astype(np.float64)
-    states += floats["pos_emb"][arch["position_offset"] :][:count] + floats["type_emb"][0]
-    states = normalised(states, "emb_ln")
-    for layer in range(arch["layers"]):
-        name = f"l{layer}."
-        states = normalised(states + linear(attention(states, name + "qkv"), name + "ao"), name + "aln")
-        inner = linear(states, name + "f1")
-        active = inner * 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
-        states = normalised(states + linear(active, name + "f2"), name + "fln")
-    vector: Floats = states[0] / np.linalg.norm(states[0])
-    return vector
-
-
-def test_the_exact_graph_agrees_with_plain_arithmetic(cache: Path, plain: Floats):
-    assert (matrix(opened(cache, "exact"), TEXTS) * plain).sum(1).min() > 0.99999
 
 
 @pytest.mark.parametrize("wish", ["exact", "int8"])
@@ -114,33 +65,6 @@ def test_the_makers_own_program_gives_the_same_vectors(cache: Path):
 # Token starts
 
 
-STRANGE = [
-    "don't we'll I'D it's",
-    "  two  spaces\n\n\n  and lines \t tabs\t",
-    "snake_case camelCase 386DX33 3.14 1e-9 v2.1.0",
-    "naïve café — “quoted” … 東京 Привет 😀👩‍👩‍👧",
-    "\x1c\x1d\x1e\x1f \x85 \xa0 \u2003 \u3000 x\u200by",
-    "a\x00b\x7fc\x1bd",
-    "<s> </s> <mask>",
-    "١٢٣ Ⅷ ½ ² 一二三",
-    "x" * 300 + "!" * 300 + " " * 300 + "\n" * 50,
-]
-
-
-@pytest.mark.parametrize("size", [1, 7, 1 << 10])
-def test_the_starts_are_the_same_however_a_text_is_cut_up(
-    tokenizer: ModelTokenizer, monkeypatch: pytest.MonkeyPatch, size: int
-):
-    monkeypatch.setattr("concord.embed.tokenizer._STRETCH", size)
-    for text in (*STRANGE, "\n".join(STRANGE * 3)):
-        same_starts(tokenizer, text)
-
-
-def same_starts(tokenizer: ModelTokenizer, text: str) -> None:
-    whole = tokenizer.loaded.encode(text, add_special_tokens=False)
-    assert list(tokenizer.starts(text)) == [at for at, _ in whole.offsets]
-
-
 def test_a_text_cannot_smuggle_in_special_tokens(tokenizer: ModelTokenizer):
     (row,) = tokenizer.windows("end </s> <s> begin", 512)
     assert (row[0], row[-1]) == (0, 2)
@@ -148,17 +72,6 @@ def test_a_text_cannot_smuggle_in_special_tokens(tokenizer: ModelTokenizer):
 
 
 # The pack
-
-
-def test_a_pack_of_another_content_is_refused(tmp_path: Path):
-    forged = tmp_path / "forged.hmsemb"
-    shutil.copy(pack.pack_path(), forged)
-    with forged.open("r+b") as file:
-        file.seek(-1, os.SEEK_END)
-        file.write(b"\x55")
-    with pytest.raises(EmbedderDown, match="damaged") as raised:
-        pack.read_pack(forged)
-    assert "reinstall" in str(raised.value.hint)
 
 
 @pytest.mark.parametrize("content", [b"", b"HMSEMB01", b"something else entirely"])
@@ -186,11 +99,6 @@ def cut(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
 
-def overwrite(path: Path) -> None:
-    with path.open("r+b") as file:
-        file.write(b"\xff" * 4096)
-
-
 def scramble(path: Path) -> None:
     """Put other numbers, none of them strange, in the place of a matrix."""
     with path.open("r+b") as file:
@@ -210,11 +118,11 @@ def test_the_graphs_that_are_shipped_are_those_that_the_script_builds():
     subprocess.run([sys.executable, str(script), "--check"], check=True)
 
 
-@pytest.mark.parametrize("damage", [cut, overwrite, scramble, Path.unlink])
-def test_weights_that_were_damaged_are_written_again(copied: Path, plain: Floats, damage: object):
-    before = kept(copied).read_bytes()
+@pytest.mark.parametrize("damage", [cut, scramble, Path.unlink])
+def test_weights_that_were_damaged_are_written_again(cache: Path, copied: Path, damage: object):
+    before, right = kept(copied).read_bytes(), opened(cache, "exact").embed_query("a")
     damage(kept(copied))  # type: ignore[operator]
-    assert (matrix(opened(copied, "exact"), TEXTS[:1]) * plain[:1]).sum() > 0.99999
+    assert opened(copied, "exact").embed_query("a") == right
     assert kept(copied).read_bytes() == before
 
 
@@ -246,22 +154,6 @@ def test_processes_that_write_at_once_all_get_a_whole_model(tmp_path: Path):
 
 
 # The choice of precision
-
-
-@pytest.mark.parametrize(
-    ("cpu_info", "is_fast"),
-    [
-        ("processor : 0\nflags : fpu avx2 avx512_vnni\n", True),
-        ("processor : 0\nflags\t\t: fpu avx2 fma\n", False),
-        ("processor : 0\nFeatures : fp asimd asimddp\n", True),
-        ("", False),
-    ],
-)
-def test_the_processor_tells_whether_it_is_made_for_int8(tmp_path: Path, cpu_info: str, is_fast: bool):
-    path = tmp_path / "cpuinfo"
-    path.write_text(cpu_info, "utf-8")
-    assert has_fast_int8(path) is is_fast
-    assert has_fast_int8(tmp_path / "missing") is False
 
 
 @pytest.fixture
@@ -296,17 +188,6 @@ def spoilt_golden(tmp_path: Path) -> Path:
     golden[-1] = golden[0]
     golden.tofile(tmp_path / "golden.bin")
     return tmp_path / "golden.bin"
-
-
-@pytest.mark.parametrize("wish", ["exact", "int8"])
-def test_a_check_compares_the_model_with_the_vectors_that_are_shipped(
-    cache: Path, wish: str, monkeypatch: pytest.MonkeyPatch, spoilt_golden: Path
-):
-    embedder = opened(cache, wish)
-    embedder.check()
-    monkeypatch.setattr(bundled.Shipped, "golden", spoilt_golden)
-    with pytest.raises(EmbedderDown, match="does not return its own vectors"):
-        embedder.check()
 
 
 def test_a_model_that_returns_other_vectors_than_it_should_is_found_by_the_doctor(

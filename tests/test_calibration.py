@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec import to_builtins
 from msgspec.structs import replace
 
 from concord import KnowledgeBase
 from concord.core.errors import BadValue
-from concord.search.blend import Context
 from concord.search.calibration import (
     SHIPPED,
     UNFITTED,
     Calibration,
-    Cuts,
-    Head,
-    contributions,
     file_name,
     find_calibration,
     for_words,
     model_key,
     parsed,
-    probability,
     save_calibration,
     shipped_calibration,
 )
-from concord.search.judge import stand_in
-from concord.types import Candidate, Identity
+from concord.types import Identity
 
 HEAD = {
     "features": ["cosine", "coverage"],
@@ -58,43 +49,6 @@ DATA = {
     "cuts": {"strong": 0.8, "weak": 0.65, "hit": {"high": 0.4}, "answer": {"very_high": 0.85}},
 }
 MODEL = Identity("hashing", "some-model", 64)
-
-
-def test_a_probability_is_the_logistic_of_standardised_features_and_each_says_what_it_adds():
-    head = parsed(DATA).heads["hybrid"].hit
-    features = {"cosine": 0.7, "coverage": 0.75}
-    assert contributions(head, features) == pytest.approx({"cosine": 2.0, "coverage": 1.0})
-    assert probability(head, features) == pytest.approx(1 / (1 + math.exp(-2.5)))
-    assert probability(head, {"cosine": -1e9, "coverage": 0.0}) == pytest.approx(0.0)
-    assert probability(head, {"cosine": 1e9, "coverage": 0.0}) == pytest.approx(1.0)
-    flat = Head(("cosine",), (1.0,), 0.0, (0.0,), (0.0,))  # a feature without spread is not divided by 0
-    assert probability(flat, {"cosine": 0.0}) == 0.5
-
-
-def test_an_isotonic_table_corrects_the_probability_in_between_its_points():
-    head = parsed(DATA).heads["hybrid"].answer
-    assert probability(head, {"top_cosine": 0.7}) == pytest.approx(0.2)
-    three_quarters = 0.7 + 0.05 * math.log(3) / 1.5
-    assert probability(head, {"top_cosine": three_quarters}) == pytest.approx(0.55)
-    narrow = replace(head, isotonic=((0.4, 0.1), (0.6, 0.3)))
-    assert [probability(narrow, {"top_cosine": at}) for at in (-99.0, 99.0)] == [0.1, 0.3]
-
-
-@settings(max_examples=100)
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 10))
-def test_the_stand_in_rises_with_either_signal_and_stays_within_zero_and_one(first, second, bm25):
-    def score(cosine: float, bm25: float) -> float:
-        return stand_in(Candidate(1, {}, bm25=bm25, cosine=cosine), Context(max_bm25=10.0))
-
-    low, high = sorted((first, second))
-    assert 0 <= score(low, bm25) <= score(high, bm25) <= 1
-    assert score(first, low) <= score(first, high)
-
-
-def test_a_calibration_survives_json():
-    calibration = parsed(DATA)
-    for kept in (calibration, replace(calibration, cuts=Cuts())):
-        assert parsed(json.loads(json.dumps(to_builtins(kept), allow_nan=False))) == kept
 
 
 def changed(path: str, value: object) -> dict[str, object]:

@@ -179,11 +179,6 @@ def test_a_heading_directly_above_a_deeper_one_goes_with_it():
     assert piece.text.startswith("# Guide")
 
 
-def test_a_listing_of_hugo_that_is_never_ended_does_not_swallow_the_headings_below():
-    pieces = markdown(f"# One\n\n{{{{< highlight >}}}}\n\n{sentences(6)}\n\n# Two\n\n{sentences(6)}")
-    assert {piece.heading for piece in pieces} == {("One",), ("Two",)}
-
-
 def test_a_fence_stays_whole_while_it_fits():
     fence = "```python\n" + "\n".join(f"call{n}(x)" for n in range(4)) + "\n```"
     pieces = markdown(f"# Code\n\n{sentences(3)}\n\n{fence}\n\n{sentences(3)}")
@@ -296,13 +291,6 @@ def test_crafted_data_cost_no_more_than_others(text: str, language: str):
     assert chunk(data, token_starts, ChunkSize())
 
 
-def test_characters_of_many_tokens_still_make_progress():
-    pieces = chunk(
-        Extracted("🙂🙃" * 9, "text"), lambda t: [n // 7 for n in range(7 * len(t))], ChunkSize(4, 5, 0)
-    )
-    assert "".join(piece.text for piece in pieces) == "🙂🙃" * 9
-
-
 def test_lines_are_those_of_the_file_when_the_extractor_gives_them():
     text = f"{sentences(3)}\n\n{sentences(3)}"
     pieces = assert_valid(Extracted(text, "html", file_lines=(10, 10, 42)), ChunkSize(30, 40, 0))
@@ -365,14 +353,6 @@ def test_every_chunk_of_a_table_after_the_first_carries_the_names_of_its_columns
     assert {piece.heading for piece in others} == {("sku, price_eur, stock",)}
 
 
-def test_a_table_of_many_columns_has_a_heading_that_can_be_read():
-    names = [f"column_{n}" for n in range(500)]
-    (heading,) = table(",".join(names) + "\n" + "x,y,z\n" * 40, ChunkSize())[-1].heading
-    assert heading.startswith("column_0, column_1, ")
-    assert heading.endswith(" …")
-    assert len(heading) <= 402
-
-
 def test_a_row_with_a_field_of_several_lines_is_never_cut():
     rows = [f'{n},"said on day {n}:\n""so\nbe it"", and left",yes\n' for n in range(12)]
     pieces = table("number,words,done\n" + "".join(rows))
@@ -412,12 +392,6 @@ def test_values_of_json_stand_under_the_keys_that_lead_to_them(indent: int | Non
         assert begins or not regions or piece.heading == ("all", *regions, "limits")
     assert pieces[0].heading == ()
     assert sum(len(piece.heading) == 3 for piece in pieces) > 10
-
-
-def test_keys_are_those_of_objects_and_arrays_that_do_not_fit():
-    text = json.dumps([REGIONS["east"], {"small": [1, 2]}])
-    assert {piece.heading for piece in values(text, ChunkSize(40, 56, 0))} == {(), ("limits",)}
-    assert {piece.heading for piece in values(text, ChunkSize(4000, 5000, 0))} == {()}
 
 
 def test_deep_nesting_has_the_outermost_keys():

@@ -94,10 +94,6 @@ def test_a_variable_that_is_no_setting_is_a_warning_and_ours_are_not():
     assert "KB_SEARCH_DEFAULT_TOP" in warning
 
 
-def test_models_lie_in_our_data_directory():
-    assert find_paths({"KB_HOME": "/kb"}).models == "/kb/data/models"
-
-
 @pytest.mark.parametrize("kind", ["sqlite", "json"])
 def test_a_folder_made_for_a_store_is_its_owners_alone_and_one_that_exists_stays_as_it_is(
     tmp_path: Path, kind: str

@@ -166,19 +166,6 @@ def test_an_index_that_does_not_match_its_table_is_found_and_built_anew(
     assert listed(store) == EVERY_PATH
 
 
-def test_indexes_that_cannot_be_built_anew_are_found_again_and_nothing_is_lost(
-    file: Path, reopened: Callable[[], SQLiteStore]
-):
-    rewrite_page(file, "kb_documents", b"docs/gamma.md", b"docs/delta.md")  # two rows with one unique path
-    store = reopened()
-    (finding,) = store.check()
-    store.repair([finding])
-    (again,) = store.check()
-    assert (again.fault, again.message) == ("integrity", finding.message)
-    assert "if this is found again, restore it from a backup" in again.hint
-    assert store.catalog.count().chunks == len(WORDS)
-
-
 @pytest.mark.parametrize(
     "table",
     ["kb_documents", "kb_chunks", "kb_chunks_fts_data", "kb_document_tags", "kb_chunks_document"],

@@ -14,7 +14,7 @@ import pytest
 import concord
 from concord import KnowledgeBase, Note
 from concord.core import plugins
-from concord.core.errors import BackendDown, DeadlinePassed, EmbedderDown, Unavailable, UsageError
+from concord.core.errors import BackendDown, DeadlinePassed, UsageError
 from concord.core.protocols import Strategy
 from concord.embed.hashing import HashingEmbedder
 from concord.search.deadline import FAILURES
@@ -108,15 +108,6 @@ def test_meaning_alone_that_comes_too_late_is_an_error_and_not_nothing_found():
     finally:
         late.go_on.set()
     assert "deadline" in (fault.value.hint or "")
-
-
-def test_meaning_alone_that_fails_is_an_error_with_what_it_said():
-    with pytest.raises(Unavailable, match="the model server does not answer") as fault:
-        search(
-            Request("login", mode="semantic"),
-            tools(Broken("semantic", EmbedderDown("the model server does not answer"))),
-        )
-    assert fault.value.hint
 
 
 class Leaving(HashingEmbedder):

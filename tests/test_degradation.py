@@ -117,20 +117,6 @@ def test_a_vector_store_that_breaks_down_within_a_query_leaves_an_answer(kb: Kno
     assert is_whole(ask(kb))
 
 
-def test_vectors_of_another_dimension_from_the_store_are_no_cosines(kb: KnowledgeBase, shim: QdrantShim):
-    def shorten(route: str, result: Any) -> Any:
-        if route != "retrieve":
-            return result
-        return [{**each, "vector": each["vector"][:-1]} for each in result]
-
-    shim.mangle = shorten
-    answer = ask(kb)
-    assert titles(answer)[0] == "Pool"
-    assert "dimensions" in answer.degraded[0].reason
-    shim.mangle = lambda route, result: result
-    assert is_whole(ask(kb))
-
-
 @pytest.mark.promise("000.degrade.semantic")
 @pytest.mark.parametrize(
     ("behave", "reason"), [(down, "the provider does not answer"), (too_short, "dimensions")]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -142,12 +140,6 @@ def test_every_module_that_a_page_names_is_there():
     for path in (*ROOT.glob("*.md"), *DOCS.glob("*.md")):
         named = re.findall(r"(?:\w+/)*\w+\.py\b", path.read_text(encoding="utf-8"))
         assert [name for name in named if not any(file.endswith(f"/{name}") for file in files)] == [], path
-
-
-def test_the_arithmetic_of_scaling_is_what_its_program_prints():
-    command = [sys.executable, "-m", "benchmarks.sizing"]
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, encoding="utf-8")
-    assert done.stdout in page("scaling.md")
 
 
 def test_the_map_of_the_architecture_names_every_module_and_package_and_nothing_else():

@@ -145,15 +145,6 @@ def test_commands_say_the_same_with_and_without_an_engine(kb: Kb, tmp_path: Path
     assert running(tmp_path) == [process]
 
 
-def test_a_note_that_is_kept_through_an_engine_is_found_by_a_process_of_its_own(kb: Kb, tmp_path: Path):
-    begun(tmp_path)
-    line = ("note", "Otters like crabs.", "--details", '{"a": [1, {"b": "\u2603"}]}', "--alias", "menu")
-    assert kb(*line)[0] == 0
-    for start in ("never", "search"):
-        found = json.loads(kb("search", "crabs", "--json", "--tags", "", **{NO_ENGINE: start})[1])
-        assert found["results"][0]["snippet"].startswith("Otters like crabs")
-
-
 @pytest.mark.promise("I.engine.apart")
 def test_settings_and_versions_that_differ_never_meet(
     kb: Kb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

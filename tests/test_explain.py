@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from concord import KnowledgeBase, Note
-from concord.search import understand
 from concord.search.explain import Explanation
 from support.kb_command import Kb
 from support.small_library import library
@@ -58,12 +57,6 @@ def test_a_threshold_is_named_with_the_score_that_missed_it():
     told = explained(library(), "login token", "Backup", threshold=0.03)
     assert told.stage == "threshold"
     assert told.why == f"Its score of {told.fused['rrf']:.4f} is under the threshold of 0.03."
-
-
-def test_a_floor_is_named_too():
-    told = explained(library(search__floor=0.02), "login token", "Backup")
-    assert told.stage == "floor"
-    assert "under the floor of 0.02 (search.floor)" in told.why
 
 
 @pytest.mark.parametrize(
@@ -120,18 +113,6 @@ def test_a_place_that_went_to_others_for_diversity_says_so():
     assert passed.fused["rank"] <= 3
     assert passed.overlap is not None
     assert f"it shares {passed.overlap['similarity']:.0%} of its words with result" in passed.why
-
-
-def test_words_and_phrases_are_told_apart_and_too_frequent_ones_are_marked(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(understand, "CHEAP", 10)  # the library is small
-    told = explained(crowded(), 'login "token expires" kubernetes', "Login")
-    assert [(word["text"], word["held"], word["pruned"]) for word in told.words] == [
-        ("login", True, True),
-        ("kubernetes", False, False),
-        ("token", True, False),
-        ("expires", True, False),
-        ('"token expires"', True, False),
-    ]
 
 
 @pytest.fixture

@@ -11,11 +11,10 @@ from msgspec.structs import replace
 
 from concord import Note
 from concord.core.values import moment
-from concord.search.notes import EMPTY, NO_TIME, NO_WORD, NOTHING, STEP_NOTES, UNEMBEDDED
+from concord.search.notes import EMPTY, NO_TIME, NO_WORD, NOTHING, STEP_NOTES
 from concord.search.pipeline import search
 from concord.store.contract import Store
 from concord.types import Request, Source
-from contract.stored import vectors_of
 from support.small_library import fitted, library, titles, tools
 
 
@@ -83,23 +82,6 @@ def test_a_search_that_words_answer_never_gets_to_the_steps(query: str, note: st
     answer = library().search(query, mode="fts5")
     assert set(answer.strategies_matched) <= {"fts_exact", "fts_relaxed"}
     assert answer.note == note
-
-
-@pytest.mark.parametrize(
-    ("query", "shown", "searched"),
-    [
-        ("xnorthwind", "the account of Northwind", "northwind"),
-        ("databasefoo", "a database for each connection", "database"),
-        ("northwi", "the account of Northwind", "northwi*"),
-        ("学校", "机器学习很有趣", "学*"),
-    ],
-)
-def test_a_snippet_shows_what_was_found_in_place_of_what_was_typed(query: str, shown: str, searched: str):
-    apart = " something else that takes up space" * 20 + " "
-    words = "the account of Northwind", "a database for each connection"
-    answer = library({"Long": apart.join(("", *words, "机器学习很有趣", ""))}).search(query, mode="fts5")
-    assert shown in answer.hits[0].snippet
-    assert searched in answer.searched
 
 
 def test_unspaced_scripts_fall_back_on_single_characters():
@@ -221,22 +203,6 @@ def test_what_is_superseded_is_said_to_be():
         "all that was found has been superseded; include superseded shows it",
     )
     assert titles(kb.search("zebra", mode="fts5", include_superseded=True)) == ["Zebra"]
-
-
-@pytest.mark.parametrize("has_superseded", [False, True])
-def test_meaning_that_finds_nothing_because_nothing_is_embedded_is_not_called_superseded(
-    has_superseded: bool,
-):
-    kb = library({"Zebra": "the zebra is striped"})
-    vectors_of(kb.store).delete_source(kb.sources()[0].source.id)
-    if has_superseded:
-        first = kb.note(Note("an older zebra"), embed=False)
-        kb.note(Note("a newer zebra"), supersedes=first.id, embed=False)
-    assert kb.search("zebra", mode="semantic").note == UNEMBEDDED
-    answer = kb.search("zebra")
-    assert [(part.strategy, "no vector yet" in part.reason) for part in answer.degraded] == [
-        ("vectors", True)
-    ]
 
 
 def test_excluded_words_are_named_when_they_leave_nothing():

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec import to_builtins
-from msgspec.structs import replace
 
 from concord import KnowledgeBase
 from concord.quality.collection import read_collection
@@ -19,16 +16,12 @@ from concord.quality.fit import (
     LEAST,
     Cases,
     JudgedSet,
-    corrected,
     fit,
-    fit_head,
-    isotonic,
     revised,
 )
-from concord.quality.metrics import Outcome, reliability
+from concord.quality.metrics import reliability
 from concord.quality.refit import off_topic
 from concord.search.calibration import Head, ReaderCuts, parsed, probability
-from concord.search.judge import rejudged
 from concord.search.pipeline import Examined, examine
 from concord.types import Request
 from support.judged import judged_things, recipes, things
@@ -60,90 +53,6 @@ def judged(knowledge: KnowledgeBase, tmp_path: Path) -> JudgedSet:
     return judged_things(knowledge, tmp_path)
 
 
-def test_a_known_model_is_found_again_whatever_the_scales():
-    model = fit_head(cases(), ("a", "unknown"))
-    assert model.coef == pytest.approx(tuple(TRUE_COEF), abs=0.15)
-    assert model.intercept == pytest.approx(TRUE_INTERCEPT, abs=0.15)
-    assert ece(model, cases(seed=2)) < 0.03
-
-
-def test_a_feature_that_never_changes_is_no_trouble():
-    given_cases = cases()
-    flat = np.column_stack([given_cases.features, np.ones(len(given_cases.true))])
-    model = fit_head(replace(given_cases, features=flat), ("a", "unknown", "flat"))
-    assert model.coef[2] == 0
-    assert all(np.isfinite(said(model, replace(given_cases, features=flat))))
-
-
-def test_few_cases_stay_near_to_what_was_known_and_many_do_not():
-    prior = Head(("a", "unknown"), (0.0, 0.0), 2.0, (5.0, -100.0), (0.01, 30.0))
-    few = fit_head(cases(20), ("a", "unknown"), prior)
-    many = fit_head(cases(4000), ("a", "unknown"), prior)
-    assert few.mean == many.mean == prior.mean
-    assert many.coef[0] > 1
-    assert abs(many.intercept - TRUE_INTERCEPT) < abs(prior.intercept - TRUE_INTERCEPT) / 2
-
-
-def test_a_prior_over_other_features_is_passed_over():
-    prior = Head(("other",), (3.0,), 2.0, (0.0,), (1.0,))
-    assert fit_head(cases(), ("a", "unknown"), prior) == fit_head(cases(), ("a", "unknown"))
-
-
-def test_what_speaks_for_an_answer_never_counts_against_it():
-    turned = replace(cases(), true=1 - cases().true)
-    assert fit_head(turned, ("coverage", "unknown")).coef == (0, 0)
-
-
-def test_the_table_takes_back_what_a_regression_promises_too_much_of():
-    bent = cases()
-    promised = np.asarray(said(fit_head(bent, ("a", "unknown")), bent))
-    draw = np.random.default_rng(3)
-    true = (draw.random(len(promised)) < promised**2).astype(float)  # a truth that no logistic curve follows
-    given_cases = replace(bent, true=true)
-    crooked = fit_head(given_cases, ("a", "unknown"))
-    straight = corrected(given_cases, ("a", "unknown"), None, given_cases.weight)
-    assert straight.isotonic
-    assert ece(straight, given_cases) <= ece(crooked, given_cases)
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.booleans(), st.floats(0.01, 1)), max_size=300))
-@settings(max_examples=60)
-def test_a_table_rises_on_both_sides_whatever_it_is_fitted_to(drawn):
-    columns = [np.array(column, dtype=float) for column in zip(*drawn, strict=True)] or [np.empty(0)] * 3
-    points = isotonic(*columns)
-    assert [x for x, _ in points] == sorted({x for x, _ in points})
-    assert [y for _, y in points] == sorted(y for _, y in points)
-    assert all(0 <= value <= 1 for point in points for value in point)
-
-
-def test_who_weighs_little_in_the_table_has_places_in_it_and_hardly_moves_those_of_others():
-    promised = np.linspace(0.01, 0.99, 400)
-    foreign = np.arange(400) < 100
-    true = np.where(foreign, 0.0, 1.0)
-    true[100:200:2] = 0.0
-    even = np.full(400, 1 / 400)
-    rare = np.where(foreign, 1e-4, 1 / 300)
-    points = dict(isotonic(promised, true, even, rare))
-    assert [after for before, after in points.items() if before < 0.24] == [0.0, 0.0]  # and not above
-    assert max(points.values()) == 1.0
-
-
-def test_a_table_has_no_level_on_which_all_answers_would_be_equally_sure():
-    promised = np.linspace(0.0, 1.0, 400)
-    true = (np.random.default_rng(1).random(400) < 0.5).astype(float)
-    points = isotonic(promised, true, np.ones(400))
-    afters = [after for _, after in points]
-    assert len(afters) > 2
-    assert sorted({*afters}) == afters
-
-
-def test_below_its_first_bin_a_table_still_promises_less_for_less():
-    points = isotonic(np.full(100, 0.5) + np.arange(100) / 1000, np.ones(100), np.ones(100))
-    assert points[0] == (0.0, 0.0)
-    model = Head(("a",), (1.0,), 0.0, (0.0,), (1.0,), points)
-    assert probability(model, {"a": -3.0}) < probability(model, {"a": -1.0}) < 1
-
-
 def test_a_hit_is_thought_of_alike_however_many_are_asked_for_and_whatever_orders_them(
     knowledge: KnowledgeBase, tmp_path: Path
 ):
@@ -173,32 +82,6 @@ def test_a_fit_is_loaded_as_it_was_and_tells_the_foreign_from_its_own(judged: Ju
     foreign = revised(judged.foreign, fitted)
     assert all(outcome.verdict.answerable is False for outcome in foreign)
     assert sum(outcome.verdict.answerable is False for outcome in own) <= 0.05 * len(own)
-
-
-def test_judging_again_by_the_same_calibration_changes_nothing(judged: JudgedSet):
-    fitted = fit([judged], "some/model", ReaderCuts())
-    once = [rejudged(outcome.verdict, fitted) for outcome in judged.own]
-    assert [rejudged(verdict, fitted) for verdict in once] == once
-
-
-def test_several_sets_weigh_the_same_however_long_they_are(judged: JudgedSet):
-    twice = judged._replace(own=[*judged.own, *judged.own], foreign=[*judged.foreign, *judged.foreign])
-    other = judged._replace(name="other", own=[_turned(outcome) for outcome in judged.own])
-    once_fitted, twice_fitted = (
-        fit([judged, other], "m", ReaderCuts()),
-        fit([twice, other], "m", ReaderCuts()),
-    )
-    for evidence, heads in once_fitted.heads.items():
-        assert twice_fitted.heads[evidence].hit.coef == pytest.approx(heads.hit.coef, abs=1e-3)
-
-
-def test_few_documents_of_a_set_are_asked_no_foreign_queries(judged: JudgedSet):
-    few = judged._replace(foreign=(), near=judged.foreign, few=True)
-    assert fit([judged, few], "m", ReaderCuts()).heads.keys() == fit([judged], "m", ReaderCuts()).heads.keys()
-
-
-def _turned(outcome: Outcome) -> Outcome:
-    return outcome._replace(relevant=tuple(not relevant for relevant in outcome.relevant))
 
 
 @pytest.mark.promise("B.calibration.refit")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
 
 from concord.core.settings import TABLE
-from concord.search.blend import WEIGHTS, Context, Contribution, max_bm25
+from concord.search.blend import WEIGHTS, Context, max_bm25
 from concord.search.explain import _fused_arithmetic
 from concord.search.fuse import (
     FUSIONS,
@@ -21,7 +21,6 @@ from concord.search.fuse import (
     agreement,
     fuse,
     multipliers,
-    ordered,
     rrf_scores,
 )
 from concord.search.scores import merge
@@ -157,12 +156,6 @@ def test_a_candidate_knows_its_rank_in_each_strategy_and_how_many_agree():
     assert agreement({}) == 0
 
 
-def test_ties_go_to_what_more_strategies_found_and_then_to_the_lower_id():
-    twice = Candidate(9, {"fts_exact": 1, "fts_relaxed": 1}, 1)
-    rows = [Ranked(row, 0.5) for row in (found(3, None, 1), found(4, None, 1), twice)]
-    assert [row.chunk_id for row in ordered(rows)] == [9, 3, 4]
-
-
 @pytest.mark.parametrize("name", sorted(FUSIONS))
 def test_one_leg_alone_keeps_its_own_order_and_no_candidates_give_none(name: str):
     assert order(name, []) == []
@@ -237,23 +230,6 @@ def test_a_blend_puts_the_chunk_that_holds_a_quotation_or_defines_the_asked_name
     assert order("blend", [*near, whole], type="exact_quote", is_verbatim=True)[0] == 30
     assert order("blend", [*near, whole], type="exact_quote")[0] == 1
     assert order("blend", [*near, replace(whole, ranks={}, name_score=1.0)])[0] == 30
-
-
-def test_what_has_vectors_is_not_put_before_what_words_have_found_and_is_yet_to_be_embedded():
-    waiting = [found(at, at, bm25=12.0 / at) for at in range(1, 41)]
-    embedded = [found(100 + at, None, at, cosine=0.6 + 0.3 / at) for at in range(1, 41)]
-    assert order("blend", [*waiting, *embedded])[:3] == [1, 2, 3]
-    given = FUSIONS["blend"].contributions([*waiting, *embedded], Context())
-    assert given[1] == Contribution(given[1].lexical, 0.0)
-    compared = [replace(row, cosine=0.5) for row in waiting]
-    assert order("blend", [*compared, *embedded])[0] == 101
-
-
-def test_asking_a_blend_for_more_candidates_moves_none_of_the_first():
-    few = [found(at, at, bm25=20.0 / at, cosine=0.1) for at in range(1, 41)]
-    few += [found(100 - at, None, at, cosine=0.9 - at / 100) for at in range(1, 41)]
-    more = [found(200 + at, at, bm25=20.0 / at, cosine=0.1) for at in range(41, 60)]
-    assert order("blend", [*few, *more])[:20] == order("blend", few)[:20]
 
 
 def kept(rows: list[Ranked], rrf: dict[ChunkId, float] | None = None) -> list[ChunkId]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.text.held import contains, neighbours
+from concord.text.held import contains
 from concord.text.terms import exclusion_match, phrase_match, word_match
 from support.fts5 import finds
 
@@ -43,25 +43,3 @@ def test_containing_a_term_is_being_found_by_it(text: str, term: str, is_prefix:
         assert contains(text, f"{term}*") == finds(word_match(term, prefix=True), text)
     else:
         assert contains(text, term) == finds((phrase_match if " " in term else exclusion_match)(term), text)
-
-
-@pytest.mark.parametrize(
-    ("text", "first", "second", "are_close"),
-    [
-        ("written by Barry Warsaw", "barry", "warsaw", True),
-        ("the structure of proteins", "structure", "protein", True),  # a word between, and stems
-        ("Barry\n  Warsaw", "barry", "warsaw", True),
-        ("zurück nach Köln", "zurück", "köln", True),
-        ("Warsaw, Barry", "barry", "warsaw", False),  # the other way round
-        ("Barry went to live in Warsaw", "barry", "warsaw", False),
-        ("barrys warsawian", "barry", "warsaw", False),
-        ("state of the art", "state", "art", False),
-        ("only Barry", "barry", "warsaw", False),
-        ("", "barry", "warsaw", False),
-        ("barry warsaw", "…", "warsaw", False),
-    ],
-)
-def test_a_word_follows_another_where_it_stands_next_or_one_later(
-    text: str, first: str, second: str, are_close: bool
-):
-    assert neighbours(text, ((first, second),)) == [(first, second)] * are_close

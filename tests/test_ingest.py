@@ -16,23 +16,18 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.core.errors import (
-    BackendDown,
     BadValue,
-    DeadlinePassed,
-    ExtractionError,
-    MissingExtra,
     ModelMismatch,
     NotIndexable,
 )
 from concord.core.protocols import FileBeingRead, Progress
-from concord.core.reports import Failure, PartlyRead, SyncReport
-from concord.extract.reader import SandboxedReader
-from concord.index import documents, embedding
+from concord.core.reports import SyncReport
+from concord.index import documents
 from concord.knowledge import KnowledgeBase
 from concord.types import Counts, Extracted, Filter, Identity, Word
 from contract.stored import active_model
 from support.pdf_samples import make_pdf
-from support.recorders import Did, FrailStore, RecordingReader, SyncBench, did, opened, write
+from support.recorders import Did, RecordingReader, SyncBench, did, opened, write
 
 EVERYTHING = Filter()
 
@@ -90,14 +85,6 @@ def test_without_an_embedder_everything_waits_for_the_next_sync(bench: SyncBench
     assert (did(report), report.embedded, report.pending) == (Did(unchanged=200), 200, 0)
 
 
-def test_texts_of_like_length_are_embedded_together(bench: SyncBench, tmp_path: Path):
-    for n in range(embedding.EMBED_BATCH * 2):
-        write(tmp_path / "d" / f"{n}.txt", f"short{n}" if n % 2 else f"long{n} " + "word " * 30)
-    bench.add(tmp_path / "d")
-    lengths = [len(text) for text in bench.embedder.texts]
-    assert max(lengths[: embedding.EMBED_BATCH]) <= min(lengths[embedding.EMBED_BATCH :])
-
-
 def test_the_same_text_in_many_places_is_embedded_once(bench: SyncBench, tmp_path: Path):
     for n in range(100):
         write(tmp_path / "d" / f"{n}" / "same.txt", "one and the same text")
@@ -152,40 +139,6 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     assert did(report) == Did(added=200 - kept.documents, unchanged=kept.documents)
     assert counts(bench) == Counts(1, 200, 200, 200)
     assert len(bench.embedder.texts) == len(set(bench.embedder.texts)) == 200
-
-
-def test_an_interrupt_between_two_batches_loses_neither(bench: SyncBench, docs: Path):
-    bench.embedder.fails_after, bench.embedder.fault = 70, KeyboardInterrupt()
-    with pytest.raises(KeyboardInterrupt):
-        bench.add(docs)
-    assert counts(bench).vectors == 64
-    bench.embedder.fails_after = None
-    assert bench.sync().embedded == 136
-
-
-@pytest.mark.parametrize(
-    "fault", [BackendDown("the vector store does not answer"), DeadlinePassed("too slow")]
-)
-def test_vectors_that_cannot_be_kept_now_are_kept_later(bench: SyncBench, docs: Path, fault: Exception):
-    whole = bench.store
-    bench.embedder.fails_after, bench.embedder.fault = 64, fault
-    report = bench.add(docs)
-    assert (report.embedded, report.pending, report.degraded) == (64, 136, str(fault))
-    assert found(bench, "page") == 200
-    bench.embedder.fails_after = None
-    assert bench.sync().pending == 0
-    assert bench.store is whole
-
-
-def test_a_vector_store_that_is_down_stops_no_words(docs: Path):
-    store = FrailStore()
-    bench = SyncBench(store)
-    store.frail.is_down = True
-    report = bench.add(docs)
-    assert (did(report), report.degraded) == (Did(added=200), "the vector store does not answer")
-    assert found(bench, "page") == 200
-    store.frail.is_down = False
-    assert bench.sync().embedded == 200
 
 
 @pytest.mark.promise("001.vec.same-model")
@@ -256,16 +209,6 @@ def test_empty_files_scans_and_binaries_are_skipped_and_counted(bench: SyncBench
     assert sum(report.skipped.values()) == 5
 
 
-def test_what_is_skipped_is_named_each_time_with_its_reason(bench: SyncBench, tmp_path: Path):
-    folder = tmp_path / "docs"
-    write(folder / "a.md", "# A\n\nApples.\n")
-    write(folder / "zero.md", b"")
-    write(folder / "sub" / "scan.pdf", make_pdf([None]))
-    named = {Failure("docs/zero.md", "empty"), Failure("docs/sub/scan.pdf", "no text layer (scanned)")}
-    assert set(bench.add(folder).skipped_files) == named
-    assert set(bench.sync().skipped_files) == named
-
-
 class SeeingReader:
     """Sees the same words in any picture, while something else is done."""
 
@@ -277,14 +220,6 @@ class SeeingReader:
         if b"empty" in data:
             raise NotIndexable("no words in its pictures")
         return Extracted("A gazelle at noon.", "image")
-
-
-def test_a_picture_that_is_emptied_before_it_is_read_is_left_out(bench: SyncBench, tmp_path: Path):
-    picture = write(tmp_path / "docs" / "b.png", b"\x89PNG\0b")
-    write(tmp_path / "docs" / "a.png", b"\x89PNG\0a")
-    bench.pictures = SeeingReader(lambda: picture.write_bytes(b""))
-    report = bench.add(tmp_path / "docs")
-    assert (report.added, report.skipped) == (1, {"empty": 1})
 
 
 def test_while_pictures_are_read_others_sync_the_source(bench: SyncBench, tmp_path: Path):
@@ -307,16 +242,6 @@ def test_while_pictures_are_read_others_sync_the_source(bench: SyncBench, tmp_pa
     reports.clear()
     again = bench.sync()
     assert (again.unchanged, again.skipped, reports) == (3, {"no words in its pictures": 1}, [])
-
-
-def test_pages_without_text_are_reported_by_the_sync_that_reads_them(bench: SyncBench, tmp_path: Path):
-    folder = tmp_path / "docs"
-    write(folder / "contract.pdf", make_pdf([["A contract."], *[None] * 9]))
-    write(folder / "book.pdf", make_pdf([["A page of text."], []]))
-    assert bench.add(folder).partly_read == (PartlyRead("docs/contract.pdf", 10, 9),)
-    assert bench.sync().partly_read == ()
-    write(folder / "contract.pdf", make_pdf([["A contract."], None]), days_old=0.5)
-    assert bench.sync().partly_read == (PartlyRead("docs/contract.pdf", 2, 1),)
 
 
 @pytest.mark.promise("A.faults.bad-input")
@@ -351,19 +276,6 @@ def test_a_loop_of_links_ends_and_is_counted(bench: SyncBench, tmp_path: Path):
     assert sum(report.skipped.values()) == 2
 
 
-def test_a_file_whose_reader_is_not_installed_is_named_and_stops_nobody(bench: SyncBench, docs: Path):
-    class Missing(RecordingReader):
-        def begin(self, data: bytes, name: str) -> FileBeingRead:
-            if name == "page003.md":
-                raise MissingExtra("this format needs a package", hint="pip install it")
-            return super().begin(data, name)
-
-    bench.reader = Missing(bench.reader.inner)
-    report = bench.add(docs)
-    assert did(report) == Did(added=199, failed=1)
-    assert report.failed[0] == Failure("docs/page003.md", "this format needs a package")
-
-
 def test_a_document_that_no_store_can_keep_does_not_take_its_neighbours_with_it(tmp_path: Path, docs: Path):
     class HalfATitle(NamedTuple):
         inner: FileBeingRead
@@ -394,14 +306,6 @@ def test_a_file_and_a_folder_that_may_not_be_read_are_named_and_keep_their_text(
         f"known: 0 added, {name}/closed.md permission denied, {name}/shut permission denied",
         f"stored: {name}/a.md {name}/closed.md {name}/shut/c.md",
     ]
-
-
-@pytest.mark.promise("A.sync.deleted")
-def test_a_copy_of_a_file_in_a_folder_that_may_not_be_read_takes_nothing_from_it(shared_folder: Path):
-    _, known, stored = _said_by_nobody(shared_folder, "copy.md")
-    name = shared_folder.name
-    assert known.startswith("known: 1 added")
-    assert stored == f"stored: {name}/a.md {name}/closed.md {name}/copy.md {name}/shut/c.md"
 
 
 def _said_by_nobody(folder: Path, *copies: str) -> list[str]:
@@ -470,12 +374,3 @@ def test_no_bytes_in_a_file_stop_a_run(tmp_path_factory: pytest.TempPathFactory,
     with closing(bench.reader):
         bench.add(folder)
     assert "docs/z.md" in bench.paths()
-
-
-def test_the_shipped_reader_says_why_for_each_kind_of_bad_file(tmp_path: Path):
-    reader = SandboxedReader()
-    for path in bad_files(tmp_path / "docs"):
-        file = tmp_path / path
-        with pytest.raises(ExtractionError):
-            reader.read(file.read_bytes(), file.name)
-    reader.close()

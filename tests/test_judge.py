@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord import KnowledgeBase, Note
-from concord.embed.hashing import HashingEmbedder
 from concord.search.blend import WEIGHTS
-from concord.search.calibration import UNFITTED, Cuts, Head, Heads
+from concord.search.calibration import Cuts, Head, Heads
 from concord.search.judge import (
     LABELS,
     PRELIMINARY,
@@ -26,12 +25,10 @@ from concord.search.judge import (
     cap,
     row_of,
 )
-from concord.search.legs import Semantic
 from concord.search.pipeline import search
 from concord.types import Leg, Query, RankedList, Request
-from contract.stored import vectors_of
 from support.recorders import write
-from support.small_library import fitted, library, titles, tools, understood
+from support.small_library import fitted, library, titles, tools
 
 CUTS = Cuts(strong=0.8, weak=0.6)
 CAPPED = {"very_high": 0.7, "high": 0.5, "medium_high": 0.4, "medium": 0.2}
@@ -105,14 +102,6 @@ def test_a_lone_neighbour_of_an_unfitted_model_never_reads_high():
     assert {TABLE[row_of(Clues(semantic=True, cosine=1.0, type=type))] for type in TYPES} == {"medium"}
 
 
-@settings(max_examples=200)
-@given(clues, st.floats(0, 1))
-def test_more_strategies_never_earn_less(clues: Clues, cosine: float):
-    some = replace(clues, cuts=CUTS, cosine=cosine, step=None)
-    everyone = replace(some, exact=True, relaxed=True, semantic=True)
-    assert LABELS.index(TABLE[row_of(everyone)]) <= LABELS.index(TABLE[row_of(some)])
-
-
 @pytest.mark.promise("design.confidence.cap")
 @pytest.mark.parametrize(
     ("earned", "score", "expected"),
@@ -132,14 +121,6 @@ def test_more_strategies_never_earn_less(clues: Clues, cosine: float):
 )
 def test_a_label_needs_its_score(earned, score: float, expected: str):
     assert cap(earned, score, CAPPED) == expected
-
-
-@pytest.mark.promise("design.confidence.cap")
-@given(st.sampled_from(LABELS), st.floats(0, 1), st.floats(0, 1))
-def test_the_cap_never_raises_a_label_and_never_falls_as_the_score_rises(earned, first, second):
-    low, high = sorted((first, second))
-    lower, higher = cap(earned, low, CAPPED), cap(earned, high, CAPPED)
-    assert LABELS.index(lower) >= LABELS.index(higher) >= LABELS.index(earned)
 
 
 @pytest.mark.promise("003.confidence.answer")
@@ -213,16 +194,6 @@ def test_a_hit_without_a_vector_is_first_judged_by_its_words_and_named():
     assert search(Request("kubernetes"), tools(library(), UNLIKELY)).degraded == ()
 
 
-def test_how_much_has_no_vector_is_told_where_it_is_more_than_was_found():
-    kb = with_a_waiting_note()
-    for at in range(3):
-        kb.note(Note(f"Lunch of day {at} is soup.", title=f"Lunch {at}"), embed=False)
-    stored = kb.stats().counts.chunks
-    assert [part.reason for part in search(Request("zanquota"), tools(kb, UNLIKELY)).degraded] == [
-        f"1 passage found has no vector yet (4 of {stored} in all): sync makes them"
-    ]
-
-
 def with_words(**changed):
     """Return a calibration that judges words too: every hit and every answer is unlikely."""
     words = Heads(replace(NEVER, features=("coverage",)), replace(NEVER, features=("coverage",)), 0.5)
@@ -249,44 +220,6 @@ class Late:
     def search(self, query: Query) -> RankedList:
         self.go_on.wait()
         return RankedList(self.name, self.leg, [])
-
-
-def test_what_was_fitted_to_both_legs_is_not_used_where_meaning_came_too_late():
-    kb, late = library(), Late()
-    mute = tools(kb, UNLIKELY)
-    mute = replace(mute, strategies=[*mute.strategies[:2], late])
-    try:
-        answer = search(Request("login token", deadline_ms=300), mute)
-    finally:
-        late.go_on.set()
-    by_words = search(Request("login token", mode="fts5"), replace(mute, calibration=UNFITTED))
-    assert [hit.score for hit in answer.hits] == [hit.score for hit in by_words.hits]
-    assert (answer.confidence, answer.calibrated) == (by_words.confidence, False)
-
-
-def test_a_passage_is_also_judged_without_the_better_passages_of_its_document():
-    nearness = Head(("document_cosine",), (9.0,), -4.0, (0.0,), (1.0,))
-    padded = f"{'Nothing else is told here of pears. ' * 90} One zanquota."
-    kb = library({"Limits": f"{'The zanquota of every tenant is thirty. ' * 80}\n\n{padded}"})
-    answer = search(Request("zanquota of a tenant", top=50), tools(kb, with_heads(hit=nearness)))
-    best, *others = (hit for hit in answer.hits if hit.document.title == "Limits" and "zan" in hit.chunk.text)
-    assert best.passage_score == best.score
-    assert others[-1].score == best.score > 2 * others[-1].passage_score > 0
-
-
-def test_what_is_excluded_is_not_what_the_query_means():
-    kb = library()
-    embedded: list[str] = []
-
-    class Noting(HashingEmbedder):
-        def embed_query(self, text: str) -> bytes:
-            embedded.append(text)
-            return super().embed_query(text)
-
-    semantic = Semantic(vectors_of(kb.store), Noting({}, kb.settings.paths))
-    for asked in ("backups kept -kubernetes", 'backups NOT "one after the other" kept', "backups kept"):
-        assert semantic.search(understood(kb, asked)).found
-    assert embedded == ["backups kept"]  # once: the second and third time it is known
 
 
 # A probability that grows with the best cosine, whoever has it.

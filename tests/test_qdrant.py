@@ -100,22 +100,6 @@ def somebody_makes(shim: QdrantShim, name: str = COLLECTION, distance: str = "Co
     shim.answer("PUT", f"/collections/{name}", {"vectors": {"size": 4, "distance": distance}})
 
 
-@pytest.mark.promise("000.qdrant.indexes")
-def test_a_collection_that_was_made_without_its_indexes_gets_them_with_the_first_vector(
-    store: Store, shim: QdrantShim, tmp_path: Path
-):
-    somebody_makes(shim)
-    (a,) = put(store, "docs/a.md", "a")
-    assert not shim.shards[COLLECTION][0].info().payload_schema
-    embed(store, [(a, NORTH)])
-    assert len(shim.shards[COLLECTION][0].info().payload_schema) == 10
-    again = opened(shim, tmp_path)
-    shim.requests.clear()
-    embed(again, [(a, NORTH)])
-    assert f"PUT /collections/{COLLECTION}/index" not in shim.requests
-    again.close()
-
-
 def test_vectors_that_were_sent_to_a_collection_that_compares_otherwise_are_sent_elsewhere_by_a_sync(
     store: Store, shim: QdrantShim, tmp_path: Path
 ):
@@ -133,14 +117,6 @@ def test_vectors_that_were_sent_to_a_collection_that_compares_otherwise_are_sent
     assert ids(later) == [a]
     assert later.check() == []
     later.close()
-
-
-def test_where_no_collection_is_free_the_one_in_the_way_is_named(store: Store, shim: QdrantShim):
-    somebody_makes(shim, distance="Dot")
-    somebody_makes(shim, f"{COLLECTION}_4", distance="Dot")
-    with pytest.raises(BackendDown, match=f"{COLLECTION}_4") as fault:
-        store.models.add(IDENTITY, {})
-    assert "vectors.collection" in (fault.value.hint or "")
 
 
 @pytest.mark.promise("000.pool")
@@ -327,24 +303,6 @@ def test_a_collection_that_somebody_dropped_is_filled_again(store: Store, shim: 
     assert ids(store) == [a]
 
 
-def test_a_process_that_only_searches_finds_its_collection_under_another_name(
-    store: Store, shim: QdrantShim, tmp_path: Path
-):
-    (a,) = put(store, "docs/a.md", "a")
-    embed(store, [(a, NORTH)])
-    shim.answer("DELETE", f"/collections/{COLLECTION}", None)
-    shim.answer("PUT", f"/collections/{COLLECTION}", {"vectors": {"size": 8, "distance": "Cosine"}})
-    with pytest.raises(BackendDown, match="400"):
-        ids(store)
-    with pytest.raises(BackendDown, match="of 4 dimensions, .*migrate.* sends them again"):
-        ids(store)
-    other = opened(shim, tmp_path)
-    embed(other, [(a, NORTH)])
-    other.close()
-    assert sorted(shim.shards) == [COLLECTION, f"{COLLECTION}_4"]
-    assert ids(store) == [a]
-
-
 @pytest.fixture
 def stranger() -> Iterator[str]:
     """The address of a web server that is no Qdrant."""
@@ -407,22 +365,6 @@ def test_dropping_a_model_deletes_its_points_alone_and_waits_for_the_server(stor
     assert store.models.drop(other) == 1
     assert len(points(shim)) == 1
     assert ids(store) == [a]
-
-
-def test_two_stores_of_the_same_organisation_share_a_collection_without_meeting(
-    shim: QdrantShim, tmp_path: Path
-):
-    here, there = opened(shim, tmp_path / "here"), opened(shim, tmp_path / "there")
-    (a,) = put(here, "docs/a.md", "here")
-    (b,) = put(there, "docs/b.md", "there")
-    assert a == b  # each counts its own chunks
-    embed(here, [(a, NORTH)])
-    embed(there, [(b, EAST)])
-    assert (vectors_of(here).fetch([a]), vectors_of(there).fetch([b])) == ({a: NORTH}, {b: EAST})
-    assert vectors_of(there).delete_source("docs") == 1
-    assert ids(here) == [a]
-    here.close()
-    there.close()
 
 
 ORGS = {"alpha": NORTH, "beta": EAST, "gamma": unit(0, 0, 1, 0)}  # each embeds in a direction of its own

@@ -12,12 +12,11 @@ from tempfile import TemporaryDirectory
 import apsw
 import pytest
 
-from concord.core.errors import BackendDown, BadValue, CorruptStore, KBError, StoreBusy
-from concord.store.sqlite.file import translated
+from concord.core.errors import BackendDown, CorruptStore, StoreBusy
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import Counts, Filter, Word
-from contract.stored import EVERYTHING, document, embed, file_of, pieces, put, source, unit, vectors_of
-from support.faulty_disk import FaultyDisk, disk_full, io_error
+from contract.stored import EVERYTHING, embed, file_of, put, source, unit, vectors_of
+from support.faulty_disk import FaultyDisk, disk_full
 
 TESTS = Path(__file__).parent
 
@@ -67,33 +66,6 @@ def disk() -> Iterator[FaultyDisk]:
     made = FaultyDisk("faulty")
     yield made
     made.unregister()
-
-
-@pytest.mark.promise("A.faults.full-or-failing-disk")
-@pytest.mark.parametrize("fault", [disk_full, io_error])
-def test_whichever_write_fails_the_old_version_stays_and_the_next_try_succeeds(
-    tmp_path: Path, disk: FaultyDisk, fault: Callable[[], None]
-):
-    store = opened(tmp_path, "?vfs=faulty")
-    (old,) = put(store, "docs/a.md", "old text")
-    embed(store, [(old, unit(1, 0, 0, 0))])
-    for at in range(1000):
-        disk.fails(fault, at)
-        try:
-            put(store, "docs/a.md", "new text " * 300, "and more " * 300)
-            break
-        except BackendDown:
-            pass
-        finally:
-            disk.fails(None)
-        assert texts(store) == ["old text"]
-        assert (found(store, "old"), found(store, "new")) == (1, 0)
-        assert set(vectors_of(store).fetch([old])) == {old}
-    assert at > 3
-    assert len(texts(store)) == 2
-    assert (found(store, "old"), found(store, "new")) == (0, 1)
-    assert vectors_of(store).fetch([old]) == {}
-    store.close()
 
 
 def test_a_failed_migration_of_vectors_leaves_them_as_they_were(tmp_path: Path, disk: FaultyDisk):
@@ -171,22 +143,6 @@ class Slow(list):
 
 opened(Path(sys.argv[1])).catalog.put_documents([(document("docs/a.md"), Slow(pieces("new text")))])[0]
 """
-
-
-@pytest.mark.promise("A.faults.kill-at-any-moment")
-def test_a_process_killed_between_two_statements_leaves_the_old_version_and_no_lock(tmp_path: Path):
-    store = opened(tmp_path)
-    ids = put(store, "docs/a.md", "old text")
-    writer = python(tmp_path, code=WAITS_INSIDE)
-    assert writer.stdout
-    assert writer.stdout.readline() == "inside\n"
-    assert texts(store) == ["old text"]  # readers are not held up, and see nothing of it
-    writer.kill()
-    writer.communicate()
-    assert texts(store) == ["old text"]
-    assert found(store, "old") == 1
-    assert store.catalog.put_documents([(document("docs/a.md"), pieces("old text", "tail"))])[0][0] == ids[0]
-    store.close()
 
 
 def test_a_writer_that_does_not_let_go_is_reported_and_readers_do_not_wait_for_it(tmp_path: Path):
@@ -298,40 +254,6 @@ def test_a_store_that_lost_its_schema_number_is_damaged_and_left_alone(tmp_path:
     assert Path(file_of(store)).read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("fault", "error"),
-    [
-        (apsw.BusyError("locked"), StoreBusy),
-        (apsw.LockedError("locked"), StoreBusy),
-        (apsw.CorruptError("malformed"), CorruptStore),
-        (apsw.NotADBError("not a database"), CorruptStore),
-        (apsw.FullError("full"), BackendDown),
-        (apsw.IOError("i/o"), BackendDown),
-        (apsw.ReadOnlyError("read-only"), BackendDown),
-        (apsw.PermissionsError("denied"), BackendDown),
-        (apsw.CantOpenError("cannot open"), BackendDown),
-        (apsw.NoMemError("memory"), BackendDown),
-        (apsw.ExtensionLoadingError("no such file"), BackendDown),
-        (apsw.TooBigError("too big"), BadValue),
-        (apsw.SQLError("no such table: kb_x"), CorruptStore),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
-)
-def test_every_fault_of_sqlite_that_a_user_can_meet_has_a_sentence_and_a_hint(
-    tmp_path: Path, fault: apsw.Error, error: type[KBError]
-):
-    with pytest.raises(error) as failure, translated(str(tmp_path / "default.db")):
-        raise fault
-    assert failure.value.message
-    assert failure.value.hint
-    assert failure.value.__cause__ is fault
-
-
-def test_a_fault_of_ours_is_not_dressed_up_as_the_users(tmp_path: Path):
-    with pytest.raises(apsw.SQLError), translated(str(tmp_path)):
-        raise apsw.SQLError('near "SELEKT": syntax error')
-
-
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
@@ -398,10 +320,3 @@ def test_a_read_only_store_with_an_unfinished_log_is_not_searched_as_if_it_had_n
     log.write_bytes(kept)
     shared.chmod(0o555)
     assert finish(python(shared, code=AS_NOBODY)).splitlines() == ["BackendDown hint"]
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path):
-    with pytest.raises(KBError) as failure:
-        begun(Path("/proc/none/store"))
-    assert isinstance(failure.value, BackendDown)
-    assert failure.value.hint

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import time
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -17,9 +15,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.cli.words import in_words
-from concord.core.errors import NotFound, NotIndexable, Unreadable
+from concord.core.errors import NotFound, Unreadable
 from concord.files.opening import read_unchanging
-from concord.files.state import Files, Memo, may_be_another, read_memo, write_memo
+from concord.files.state import read_memo, write_memo
 from concord.files.walk import Found
 from concord.index import documents
 from concord.index.sources import register
@@ -125,47 +123,6 @@ def test_a_file_replaced_by_one_of_the_same_size_and_time_is_not_missed(bench: S
     assert (found(bench, "quince"), found(bench, "grapes")) == ({"docs/alpha.md"}, set())
 
 
-@pytest.mark.parametrize(
-    ("seconds_after_reading", "may_be"), [(-60, False), (-1, True), (0, True), (60, True)]
-)
-def test_a_file_that_the_system_has_touched_since_it_was_read_may_be_another(
-    seconds_after_reading: float, may_be: bool
-):
-    read_at = 1_700_000_000.5
-    assert may_be_another(int((read_at + seconds_after_reading) * 1e9), read_at) is may_be
-
-
-def test_a_file_saved_just_now_passes_a_filter_by_date(bench: SyncBench, docs: Path):
-    write(docs / "alpha.md", "# Alpha\n\nFresh apples.\n", days_old=0)
-    bench.add(docs)
-    since = (docs / "alpha.md").stat().st_mtime - 60
-    assert bench.store.catalog.count_documents(Filter(since=since)) == 1
-    assert bench.store.catalog.count_documents(Filter(until=since)) == 2
-
-
-def test_a_file_from_the_future_is_not_stored_again_by_every_sync(bench: SyncBench, docs: Path):
-    write(docs / "alpha.md", "# Alpha\n\nTomorrow's apples.\n", days_old=-1)
-    bench.add(docs)
-    before = read_later(bench, "docs/alpha.md")
-    assert did(bench.sync()) == Did(unchanged=3)
-    assert bench.document("docs/alpha.md") == before
-
-
-def test_a_file_of_a_year_that_no_store_can_keep_is_indexed_once(bench: SyncBench, docs: Path):
-    moment = datetime(2400, 1, 1, tzinfo=UTC).timestamp()
-    os.utime(docs / "alpha.md", (moment, moment))
-    if (docs / "alpha.md").stat().st_mtime != moment:
-        pytest.skip("this file system keeps no such date")
-    assert did(bench.add(docs)) == Did(added=3)
-    before, source = read_later(bench, "docs/alpha.md"), bench.store.catalog.snapshot().sources[0]
-    assert Files([source], bench.store.catalog.sync_state).freshness(before) == "fresh"
-    assert did(bench.sync()) == Did(unchanged=3)
-    assert bench.document("docs/alpha.md") == before
-    age(docs / "alpha.md")
-    assert did(bench.sync()) == Did(unchanged=3)
-    assert bench.document("docs/alpha.md").mtime_ns == (docs / "alpha.md").stat().st_mtime_ns
-
-
 @pytest.mark.promise("A.sync.deleted")
 def test_deleted_files_disappear(bench: SyncBench, docs: Path):
     bench.add(docs)
@@ -210,36 +167,6 @@ def test_a_renamed_file_keeps_its_document_chunks_and_embeddings(bench: SyncBenc
     assert found(bench, "apples") == {"docs/deep/first.md"}
 
 
-@pytest.mark.promise("004.cache")
-def test_a_renamed_folder_embeds_nothing(bench: SyncBench, docs: Path):
-    bench.add(docs)
-    bench.forget()
-    (docs / "deep").rename(docs / "deeper")
-    assert did(bench.sync()) == Did(renamed=1, unchanged=2)
-    assert bench.embedder.texts == []
-    assert bench.paths() == ["docs/alpha.md", "docs/beta.md", "docs/deeper/gamma.txt"]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "before", "after"),
-    [
-        ("a.txt", "b.txt", "a", "b"),  # the name stands in where a file has no title
-        ("a.md", "b.md", "Banana", "Banana"),
-        ("a.py", "b.py", "a.py: Apples.", "b.py: Apples."),  # of code, the title begins with the name
-    ],
-)
-def test_a_title_follows_the_name_only_where_it_came_from_it(
-    bench: SyncBench, tmp_path: Path, old: str, new: str, before: str, after: str
-):
-    texts = {"a.txt": "Some apples.\n", "a.md": "# Banana\n\nApples.\n", "a.py": '"""Apples."""\n\nx = 1\n'}
-    write(tmp_path / "d" / old, texts[old])
-    bench.add(tmp_path / "d")
-    assert bench.document(f"d/{old}").title == before
-    (tmp_path / "d" / old).rename(tmp_path / "d" / new)
-    assert did(bench.sync()) == Did(renamed=1)
-    assert bench.document(f"d/{new}").title == after
-
-
 def test_another_extension_is_another_kind_of_document(bench: SyncBench, docs: Path):
     bench.add(docs)
     (docs / "alpha.md").rename(docs / "alpha.txt")
@@ -270,16 +197,6 @@ def test_a_copy_is_a_document_of_its_own_and_embeds_nothing(bench: SyncBench, do
 
 
 @pytest.mark.promise("004.cache")
-def test_a_file_that_moves_to_another_source_embeds_nothing(bench: SyncBench, docs: Path, tmp_path: Path):
-    bench.add(docs)
-    bench.forget()
-    (tmp_path / "other").mkdir()
-    (docs / "alpha.md").rename(tmp_path / "other" / "alpha.md")
-    assert bench.add(tmp_path / "other").reused == 1
-    assert bench.embedder.texts == []
-
-
-@pytest.mark.promise("004.cache")
 def test_files_that_go_and_come_back_embed_nothing(bench: SyncBench, docs: Path):
     bench.add(docs)
     bench.forget()
@@ -291,20 +208,6 @@ def test_files_that_go_and_come_back_embed_nothing(bench: SyncBench, docs: Path)
     report = bench.sync()
     assert (did(report), report.embedded, report.reused) == (Did(added=2, unchanged=1), 0, 2)
     assert bench.embedder.texts == []
-
-
-@pytest.mark.promise("004.cache")
-def test_what_is_cut_anew_embeds_only_what_is_cut_otherwise(bench: SyncBench, docs: Path):
-    write(docs / "long.md", "# Long\n\n" + " ".join(f"Sentence {n} tells of fruit." for n in range(40)))
-    source = bench.add(docs).source
-    whole = len(bench.chunks("docs/long.md"))
-    bench.store.catalog.remove_source(source.id)
-    bench.forget()
-    bench.size = ChunkSize.for_target(80, overlap=0)
-    bench.add(docs)
-    assert 1 < len(bench.chunks("docs/long.md")) < whole
-    assert len(bench.embedder.texts) <= len(bench.chunks("docs/long.md"))
-    assert all("Long" in text for text in bench.embedder.texts)
 
 
 @pytest.mark.promise("004.cache", "000.hash")
@@ -366,32 +269,12 @@ def test_what_holds_no_text_is_counted_every_time_and_read_once(bench: SyncBench
     assert bench.reader.names == []
 
 
-def test_a_folder_without_any_text_is_read_once_too(bench: SyncBench, tmp_path: Path):
-    write(tmp_path / "bin" / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
-    bench.add(tmp_path / "bin")
-    assert bench.sync().skipped == {"binary": 1}
-    assert bench.reader.names == ["program"]
-
-
 def test_what_held_no_text_is_read_again_when_it_changes(bench: SyncBench, docs: Path):
     write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
     bench.add(docs)
     write(docs / "program", "it is a script about apricots now\n", days_old=0.5)
     assert did(bench.sync()) == Did(added=1, unchanged=3)
     assert found(bench, "apricots") == {"docs/program"}
-
-
-def test_what_held_no_text_is_read_again_when_it_is_replaced_by_a_file_of_its_size_and_time(
-    bench: SyncBench, docs: Path
-):
-    program = write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
-    bench.add(docs)
-    script = write(
-        docs.parent / "script", "it is a script about apricots now\n".ljust(program.stat().st_size)
-    )
-    shutil.copystat(program, script)
-    script.rename(program)
-    assert did(bench.sync()) == Did(added=1, unchanged=3)
 
 
 def test_a_program_that_reads_more_formats_looks_again(
@@ -433,21 +316,6 @@ def test_an_upgrade_reads_and_embeds_nothing_until_a_file_changes(
     assert len(bench.embedder.texts) == 1
 
 
-def test_what_a_source_was_chunked_by_is_stored_under_the_names_it_always_had():
-    memo = Memo(chunking=[2, 400, 40], chunking_since=5.0)
-    stored: dict[str, object] = {
-        "mount": None,
-        "readers": [],
-        "textless": {},
-        "cut": [2, 400, 40],
-        "cut_since": 5.0,
-        "scans": [],
-        "declares": False,
-    }
-    assert json.loads(write_memo(memo)) == stored
-    assert read_memo(json.dumps(stored)) == memo
-
-
 class Stop(Exception):
     """A run is interrupted."""
 
@@ -472,18 +340,6 @@ def test_an_interrupted_first_sync_goes_on_where_it_stopped(
     register(docs, bench.store.catalog)
     interrupt(bench, after=2)
     assert did(bench.sync()) == Did(added=2, unchanged=1)  # of two files in flight neither is stored
-
-
-def test_an_interrupted_sync_that_cuts_files_anew_goes_on_where_it_stopped(
-    bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
-):
-    bench.add(docs)
-    monkeypatch.setattr(documents, "GROUP_DOCUMENTS", 1)
-    bench.size = ChunkSize.for_target(80, overlap=0)
-    bench.forget()
-    interrupt(bench, after=2)
-    assert did(bench.sync()) == Did(changed=2, unchanged=1)
-    assert did(bench.sync()) == Did(unchanged=3)
 
 
 SAMPLES = {
@@ -617,17 +473,6 @@ def test_a_source_that_was_removed_meanwhile_does_not_come_back(bench: SyncBench
     assert bench.store.catalog.snapshot().sources == []
 
 
-def test_a_source_without_files_that_was_removed_before_its_turn_stays_removed(
-    bench: SyncBench, tmp_path: Path
-):
-    (tmp_path / "empty").mkdir()
-    source = bench.add(tmp_path / "empty").source
-    bench.store.catalog.remove_source(source.id)
-    with pytest.raises(NotFound, match="'empty' was removed"):
-        bench.sync(source)
-    assert bench.store.catalog.snapshot().sources == []
-
-
 def test_what_a_source_is_given_while_it_is_synced_stays(bench: SyncBench, docs: Path):
     source = bench.add(docs).source
     write(docs / "alpha.md", "# Alpha\n\nNew apples.\n", days_old=0.5)
@@ -641,13 +486,6 @@ def test_what_a_source_is_given_while_it_is_synced_stays(bench: SyncBench, docs:
     assert (stored.name, stored.tags, stored.trust) == ("fruit", ("ripe",), "untrusted")
     assert report.source == stored
     assert stored.synced_at != source.synced_at
-
-
-def test_what_a_source_is_given_before_its_turn_counts_at_once(bench: SyncBench, docs: Path):
-    source = bench.add(docs).source
-    register(docs, bench.store.catalog, tags=["ripe"])
-    bench.sync(source)
-    assert {document.tags for document in bench.store.catalog.documents()} == {("ripe",)}
 
 
 def test_a_file_that_goes_while_others_are_read_is_simply_not_there(bench: SyncBench, docs: Path):
@@ -677,13 +515,6 @@ def test_a_file_that_changes_each_time_it_is_read_is_reported_and_left_for_later
     restless = Found(f"/proc/{os.getpid()}", "status", 1, 1, 1)
     with pytest.raises(Unreadable, match="changed while it was being read"):
         read_unchanging(restless, MAX_BYTES)
-
-
-def test_a_file_that_has_grown_past_the_limit_since_it_was_found_is_not_read(tmp_path: Path):
-    path = write(tmp_path / "a.log", "x")
-    os.truncate(path, MAX_BYTES + 1)
-    with pytest.raises(NotIndexable, match="too large"):
-        read_unchanging(Found(str(tmp_path), "a.log", 1, 1, 1), MAX_BYTES)
 
 
 @pytest.mark.promise("A.sync.one-transaction")

@@ -10,7 +10,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,7 +20,7 @@ from concord.store.sqlite import in_memory
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import Filter, Identity, Scored
-from contract.stored import EVERYTHING, IDENTITY, document, file_of, keyed, pieces, source, unit, vectors_of
+from contract.stored import EVERYTHING, document, file_of, keyed, pieces, source, unit, vectors_of
 from support.scratch import scratch
 
 DIMENSION = 8
@@ -253,18 +252,6 @@ def test_filters_lose_nothing(tmp_path: Path, exact: SQLiteStore, filter: Filter
     store.close()
 
 
-def test_another_model_never_meets_this_ones_codes(store: SQLiteStore):
-    ids = fill(store, 200)
-    asked(store, queries(1)[0])
-    vectors_of(store).delete_source("docs")
-    store.models.add(IDENTITY, {})
-    store.models.activate(IDENTITY)
-    vectors_of(store).put(keyed((chunk_id, unit(1, n, 0, 1)) for n, chunk_id in enumerate(ids)))
-    assert vectors_of(store).search(unit(1, 7, 0, 1), EVERYTHING, 1)[0].chunk_id == ids[7]
-    assert asked(store, unit(1, 7, 0, 1), limit=1)[0].chunk_id == ids[7]
-    assert has_codes(store)
-
-
 def test_what_other_processes_change_is_seen_by_an_open_store(store: SQLiteStore, exact: SQLiteStore):
     ids = fill(store, 300)
     assert_like_exact(store, exact)
@@ -304,23 +291,6 @@ def test_a_damaged_vector_takes_nobody_elses_place(store: SQLiteStore, exact: SQ
     for query, hits in zip(queries(), right, strict=True):
         left = [hit for hit in hits if hit.chunk_id != ids[0]]
         assert_alike(asked(store, query)[: len(left)], left)
-
-
-def test_vectors_that_only_the_cache_knows_take_no_place_among_what_codes_propose(
-    store: SQLiteStore, exact: SQLiteStore
-):
-    """Twelve hundred vectors that are nearer to the query than any other belong to texts that are gone."""
-    ids = fill(store, 1300)
-    query = queries(1)[0]
-    near = [
-        unit(*row)
-        for row in numpy.frombuffer(query, "<f4") + numpy.random.default_rng(1).normal(0, 0.1, (1200, 8))
-    ]
-    vectors_of(store).put(keyed(zip(ids[:1200], near, strict=True)))
-    store.catalog.delete_documents([document.id for document in store.catalog.documents()][:120])
-    assert len(asked(store, query)) == 10
-    assert has_codes(store)
-    assert_like_exact(store, exact)
 
 
 def folder_of(store: SQLiteStore) -> Path:

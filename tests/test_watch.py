@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from concord.core.errors import NotFound, StoreBusy
-from concord.core.reports import Failure, SyncReport
+from concord.core.errors import NotFound
+from concord.core.reports import SyncReport
 from concord.files import watch
 from concord.files.ignore import IGNORE_FILES
 from concord.knowledge import KnowledgeBase
@@ -133,15 +133,6 @@ def test_a_source_that_vanishes_keeps_its_index_and_is_followed_when_it_is_back(
     watching.until({"docs/a.md", "docs/z.md"})
 
 
-def test_a_folder_swapped_for_another_is_followed(watching: Watching, docs: Path):
-    write(docs.with_name("other") / "x.md", "# X\n\nother\n")
-    docs.rename(docs.with_name("old"))
-    docs.with_name("other").rename(docs)
-    watching.until({"docs/x.md"})
-    write(docs / "y.md", "# Y\n\nmore\n", days_old=0)
-    watching.until({"docs/x.md", "docs/y.md"})
-
-
 @pytest.mark.promise("freshness.watch")
 def test_a_checkout_of_many_files_ends_with_just_these(watching: Watching, docs: Path):
     for n in range(300):
@@ -223,37 +214,6 @@ def test_only_the_named_sources_are_watched_and_a_wrong_name_is_refused(docs: Pa
         stop = threading.Event()
         reports = kb.watch(["more"], stop=stop)
         assert next(reports).source.name == "more"
-        stop.set()
-        assert list(reports) == []
-
-
-def test_a_source_that_is_removed_before_its_turn_does_not_end_the_watching(docs: Path, tmp_path: Path):
-    write(tmp_path / "more" / "m.md", "# M\n\nmore\n")
-    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
-        kb.add(docs)
-        kb.add(tmp_path / "more")
-        stop = threading.Event()
-        reports = kb.watch(stop=stop)
-        assert next(reports).source.name == "docs"
-        kb.remove("more")
-        write(docs / "c.md", "# C\n\nthird\n", days_old=0)
-        assert next(report for report in reports if report.source.name == "docs").added == 1
-        assert [summary.source.name for summary in kb.sources()] == ["docs"]
-        stop.set()
-        assert list(reports) == []
-
-
-def test_a_source_that_another_syncs_for_too_long_is_reported_and_tried_again(docs: Path):
-    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing", sync__lock_wait_s=0.05) as kb:
-        source = kb.add(docs).source
-        stop = threading.Event()
-        reports = kb.watch(stop=stop)
-        with kb.store.lock(source.id, "syncing this source", wait_s=1.0):
-            with pytest.raises(StoreBusy) as refusal:
-                kb.sync()
-            assert next(reports).failed == (Failure(str(docs), refusal.value.message),)
-        write(docs / "c.md", "# C\n\nthird\n", days_old=0)
-        assert next(reports).added == 1
         stop.set()
         assert list(reports) == []
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import threading
 
 import pytest
-from msgspec.structs import replace
 
 from concord.core.errors import BadValue, NotFound, StoreBusy
-from concord.store.contract import Select, Store, document_by_id, documents_at
-from concord.types import Counts, FileState, Part, Piece, Word
+from concord.store.contract import Select, Store, document_by_id
+from concord.types import Counts, Part, Piece, Word
 from contract.stored import (
     EVERYTHING,
     document,
     embed,
-    faults,
     pieces,
     put,
     source,
@@ -111,13 +109,6 @@ def test_chunks_come_back_in_order_with_all_their_places(store: Store):
     assert store.catalog.chunks("docs/none.md") == []
 
 
-def test_a_piece_that_stays_and_moves_has_its_new_places(store: Store):
-    (first,) = put(store, "docs/a.md", Piece("one", 0, 3, 1, 1, page=1, last_page=1))
-    (again,) = put(store, "docs/a.md", Piece("one", 9, 12, 5, 6, page=2, last_page=3))
-    (chunk,) = store.catalog.chunks("docs/a.md")
-    assert (again, chunk.start, chunk.end_line, chunk.pages) == (first, 9, 6, (2, 3))
-
-
 def test_reading_returns_the_chunks_that_exist_each_with_its_document(store: Store):
     a = put(store, "docs/a.md", "one", "two", title="A")
     b = put(store, "docs/b.md", "three", title="B")
@@ -141,21 +132,6 @@ def test_a_changed_piece_gets_a_new_id_and_the_others_keep_id_place_and_vector(s
     assert found(store, "delta") == [after[2]]
 
 
-def test_equal_pieces_keep_one_id_each(store: Store):
-    before = put(store, "docs/a.md", "same", "same", "same")
-    after = put(store, "docs/a.md", "same", "same")
-    assert len(set(before)) == 3
-    assert after == before[:2]
-
-
-def test_another_heading_or_title_makes_another_chunk(store: Store):
-    piece = Piece("text", 0, 4, 1, 1, heading=("A",))
-    first = put(store, "docs/a.md", piece)
-    second = put(store, "docs/a.md", replace(piece, heading=("B",)))
-    third = put(store, "docs/a.md", replace(piece, heading=("B",)), title="Renamed")
-    assert len({*first, *second, *third}) == 3
-
-
 def test_a_chunk_id_is_never_used_again(store: Store):
     (old,) = put(store, "docs/a.md", "x")
     store.catalog.delete_documents(["docs/a.md"])
@@ -171,22 +147,6 @@ def test_updating_a_document_changes_what_its_chunks_are_found_by(store: Store):
     assert [chunk.id for chunk in store.catalog.chunks("docs/a.md")] == ids
     assert (found(store, "old"), found(store, "ops")) == ([], [])
     assert (found(store, "new"), found(store, "web")) == (ids, ids)
-
-
-def test_updating_several_documents_is_updating_each(store: Store):
-    ids = [put(store, f"docs/{n}.md", f"text {n}", "shared", tags=("ops",)) for n in range(3)]
-    embed(store, [(ids[0][0], unit(1, 0, 0, 0))])
-    before = store.catalog.snapshot().generation
-    changed = [document("docs/0.md", tags=("web",)), document("docs/1.md", title="New", tags=("ops", "web"))]
-    store.catalog.update_documents(changed)
-    assert [document_by_id(store.catalog, document.id) for document in changed] == changed
-    assert sorted(found(store, "web")) == ids[0] + ids[1]
-    assert sorted(found(store, "ops")) == ids[1] + ids[2]
-    assert sorted(found(store, "new")) == ids[1]
-    assert store.words.frequencies(["ops", "web", "shared"]) == (6, {"ops": 4, "web": 4, "shared": 3})
-    assert set(vectors_of(store).fetch(ids[0])) == {ids[0][0]}
-    assert store.catalog.snapshot().generation > before
-    assert faults(store) == []
 
 
 def test_updating_a_document_that_is_gone_is_refused(store: Store):
@@ -225,41 +185,12 @@ def test_removing_a_source_without_vectors_reports_none(store: Store):
     assert store.catalog.remove_source("docs") == 1
 
 
-def test_file_states_are_by_path_and_of_one_source(store: Store):
-    put(store, "docs/a.md", "x", id="1", size=3, mtime_ns=4, file_hash="f", content_hash="c", indexed_at=5.5)
-    put(store, "wiki/a.md", "x")
-    state = FileState("1", "docs/a.md", 3, 4, "f", "c", 5.5)
-    assert store.catalog.file_states("docs") == {"docs/a.md": state}
-    assert store.catalog.file_states("none") == {}
-
-
 def test_documents_come_in_order_of_path_and_of_one_source_when_asked(store: Store):
     for path in ("wiki/b.md", "docs/z.md", "docs/a.md"):
         put(store, path, "x")
     assert [d.path for d in store.catalog.documents()] == ["docs/a.md", "docs/z.md", "wiki/b.md"]
     assert [d.path for d in store.catalog.documents(Select(source_id="docs"))] == ["docs/a.md", "docs/z.md"]
     assert list(store.catalog.documents(Select(source_id="none"))) == []
-
-
-def test_documents_can_be_changed_while_they_are_walked(store: Store):
-    for n in range(5):
-        put(store, f"docs/{n}.md", "x")
-    for each in store.catalog.documents():
-        store.catalog.delete_documents([each.id])
-    assert store.catalog.count().documents == 0
-
-
-def test_an_exact_path_wins_over_paths_that_end_in_it(store: Store):
-    for path in ("docs/a.md", "docs/x/a.md", "docs/ba.md", "docs/x/docs/a.md"):
-        put(store, path, "x")
-
-    def at(path: str) -> list[str]:
-        return [document.path for document in documents_at(store.catalog, path)]
-
-    assert at("docs/a.md") == ["docs/a.md"]
-    assert at("a.md") == ["docs/a.md", "docs/x/a.md", "docs/x/docs/a.md"]
-    assert at("x/a.md") == ["docs/x/a.md"]
-    assert at("%.md") == []
 
 
 def test_counts_are_of_everything_or_of_one_source(store: Store):
@@ -345,33 +276,6 @@ def test_many_threads_may_read_and_write_at_once(store: Store):
         thread.join(60)
     assert failures == []
     assert store.catalog.count() == Counts(1, 20, 40, 0)
-
-
-def test_a_memo_is_kept_for_as_long_as_its_source(store: Store):
-    put(store, "docs/a.md", "text")
-    put(store, "other/a.md", "text")
-    assert store.catalog.sync_state("docs") == ""
-    store.catalog.put_sync_state("docs", "first ☂")
-    store.catalog.put_sync_state("other", "theirs")
-    store.catalog.put_sync_state("docs", "second ☂")
-    assert (store.catalog.sync_state("docs"), store.catalog.sync_state("other")) == ("second ☂", "theirs")
-    store.catalog.remove_source("docs")
-    assert (store.catalog.sync_state("docs"), store.catalog.sync_state("other")) == ("", "theirs")
-
-
-def test_documents_stored_together_are_as_if_stored_one_by_one(store: Store):
-    put(store, "docs/a.md", "old text", "kept text", title="A")
-    vectors = store.catalog.chunks("docs/a.md")
-    documents = [document("docs/a.md", title="A"), document("docs/b.md", tags=("ops",))]
-    store.catalog.put_documents(
-        (document, pieces("new text", "kept text") if document.id == "docs/a.md" else pieces("other text"))
-        for document in documents
-    )
-    assert [d.path for d in store.catalog.documents()] == ["docs/a.md", "docs/b.md"]
-    assert [c.text for c in store.catalog.chunks("docs/a.md")] == ["new text", "kept text"]
-    assert store.catalog.chunks("docs/a.md")[1].id == vectors[1].id
-    assert (found(store, "old"), len(found(store, "text"))) == ([], 3)
-    store.catalog.put_documents([])
 
 
 @pytest.mark.promise("004.embed.backfill")

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from concord.store.contract import Store
 from concord.types import Access, Feedback
-from contract.stored import faults, put
+from contract.stored import put
 
 
 def test_readings_are_counted_and_the_latest_is_remembered(store: Store):
@@ -45,10 +45,3 @@ def test_opinions_outlive_their_documents(store: Store):
     store.journal.record_feedback(given)
     store.catalog.delete_documents(["docs/a.md"])
     assert store.journal.feedback() == [given]
-
-
-def test_a_store_that_nobody_harmed_has_nothing_wrong(store: Store):
-    put(store, "docs/a.md", "one", "two")
-    assert faults(store) == []
-    store.repair([])
-    assert faults(store) == []

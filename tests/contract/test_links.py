@@ -79,15 +79,6 @@ def test_a_title_that_changes_is_mentioned_where_the_new_one_stands(store: Store
     assert leads(store, "docs/b.md") == {"new board": "docs/c.md"}
 
 
-def test_a_changed_document_mentions_what_its_new_text_does(store: Store):
-    put(store, "docs/b.md", "text", title="Release checklist")
-    put(store, "docs/a.md", "Read the Release Checklist.", "And more.")
-    find_mentions(store)
-    put(store, "docs/a.md", "Read nothing.", "And more.")
-    find_mentions(store)
-    assert leads(store) == {}
-
-
 def test_a_title_in_too_many_chunks_is_no_link_until_it_is_rare_again(store: Store):
     put(store, "docs/b.md", "text", title="User guide")
     put(store, "docs/a.md", *[f"{number}: the User Guide." for number in range(COMMON_FROM + 1)])
@@ -99,15 +90,6 @@ def test_a_title_in_too_many_chunks_is_no_link_until_it_is_rare_again(store: Sto
     put(store, "docs/d.md", *[f"{number}: something else." for number in range(220 * COMMON_FROM)])
     find_mentions(store)
     assert len(store.links.incoming("docs/b.md")) == COMMON_FROM + 2
-
-
-def test_documents_that_all_mention_each_other_have_no_more_links_than_titles_may_have(store: Store):
-    several = 3 * COMMON_FROM
-    text = " ".join(f"Topic number{other} is near." for other in range(several))
-    for number in range(several):
-        put(store, f"docs/{number}.md", text, title=f"Topic number{number}")
-    find_mentions(store)
-    assert not any(store.links.incoming(f"docs/{number}.md") for number in range(several))
 
 
 def test_links_to_what_a_filter_leaves_out_are_not_pointed_out(store: Store):

@@ -12,7 +12,7 @@ from concord.index.embedding import ready_index
 from concord.store.contract import Store
 from concord.types import Identity, Model
 from contract.anywhere import store_anywhere  # noqa: F401
-from contract.stored import EVERYTHING, IDENTITY, active_model, document, embed, keyed, put, unit, vectors_of
+from contract.stored import EVERYTHING, IDENTITY, active_model, embed, keyed, put, unit, vectors_of
 
 NORTH, EAST = unit(1, 0, 0, 0), unit(0, 1, 0, 0)
 OTHER = replace(IDENTITY, model="other")  # of the same dimension: nothing but the name tells them apart
@@ -44,26 +44,6 @@ def test_a_snapshot_tells_the_generation_the_sources_and_the_active_model(store:
     assert later.generation > first.generation
     assert later.active is not None
     assert later.active.identity == OTHER
-
-
-def test_a_snapshot_tells_whether_anything_is_superseded(store: Store):
-    put(store, "docs/a.md", "a")
-    put(store, "docs/b.md", "b")
-    assert store.catalog.snapshot().has_superseded is False
-    store.catalog.update_documents([document("docs/a.md", superseded_by=document("docs/b.md").id)])
-    assert store.catalog.snapshot().has_superseded is True
-    store.catalog.delete_documents([document("docs/b.md").id])
-    assert store.catalog.snapshot().has_superseded is False
-
-
-def test_a_model_that_is_added_again_gets_another_recipe_and_keeps_its_vectors(store: Store):
-    (a,) = put(store, "docs/a.md", "a")
-    embed(store, [(a, NORTH)])
-    assert store.catalog.snapshot().models == [Model(IDENTITY, {}, is_active=True)]
-    recipe = {"embed.url": "http://127.0.0.1"}
-    store.models.add(IDENTITY, recipe)
-    assert store.catalog.snapshot().models == [Model(IDENTITY, recipe, is_active=True)]
-    assert found(store, NORTH) == [a]
 
 
 def test_a_model_beside_the_active_one_is_filled_without_anybody_seeing_it(store: Store):
@@ -122,21 +102,6 @@ def test_models_of_different_dimensions_live_side_by_side(store: Store):
     with pytest.raises(BadValue):
         vectors_of(store).search(wide, EVERYTHING, 1)
     assert found(store, wide, WIDE) == [a]
-
-
-def test_chunks_that_come_and_go_do_so_in_every_model(store: Store):
-    a, b = put(store, "docs/a.md", "a", "b")
-    embed(store, [(a, NORTH), (b, NORTH)])
-    store.models.add(OTHER, {})
-    beside = store.models.index(OTHER)
-    beside.put(keyed([(a, NORTH), (b, NORTH)]))
-    _, c = put(store, "docs/a.md", "b", "c")
-    assert [each.chunk_id for each in beside.pending(0, 9)] == [c]
-    assert [each.chunk_id for each in vectors_of(store).pending(0, 9)] == [c]
-    assert found(store, NORTH) == found(store, NORTH, OTHER) == [b]
-    store.catalog.delete_documents(["docs/a.md"])
-    assert found(store, NORTH) == found(store, NORTH, OTHER) == []
-    assert beside.count_pending() == vectors_of(store).count_pending() == 0
 
 
 def test_a_dropped_model_is_gone_and_the_others_stay(store: Store):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
-import pytest
 from msgspec.structs import replace
 
 from concord.store.contract import Store
@@ -35,24 +32,6 @@ def test_the_owner_of_a_name_tells_one_of_many_from_the_others(store: Store):
     assert called(store, *asked_names("cli query --csv").tokens) == [b, a]
     assert called(store, *asked_names("cli insert --csv").tokens) == [a, b]
     assert called(store, "query --csv") == [b]
-
-
-def test_a_score_is_the_sum_of_what_each_name_tells(store: Store):
-    a, b = put(store, "docs/cli.md", INSERT, QUERY)
-    put(store, "docs/more.md", *(f"Nothing of the kind, number {n}" for n in range(8)))
-
-    def idf(n: int) -> float:
-        return math.log((10 - n + 0.5) / (n + 0.5))
-
-    scored = store.words.search_names(["--csv", "--pk", "--pk", "--none"], EVERYTHING, 9)
-    assert [row.chunk_id for row in scored] == [a, b]
-    assert [row.score for row in scored] == pytest.approx([idf(2) + idf(1), idf(2)])
-    assert store.words.name_frequencies(["--csv", "--pk", "cli --csv", "--none"]) == {
-        "--csv": 2,
-        "--pk": 1,
-        "cli --csv": 2,
-        "--none": 0,
-    }
 
 
 def test_filters_hold_for_names(store: Store):

@@ -100,15 +100,6 @@ def test_places_that_vectors_were_moved_away_from_are_known_until_they_are_forgo
     assert store.outbox.left() == []
 
 
-def test_two_stores_have_two_keys(store: Store):
-    from concord.store.json_file import MemoryStore
-
-    other = MemoryStore()
-    for each in (store, other):
-        each.outbox.move(ELSEWHERE)
-    assert store.outbox.home().key != other.outbox.home().key
-
-
 def test_a_store_is_empty_until_a_chunk_has_a_vector_in_any_space(store: Store):
     assert store.outbox.is_empty()
     (a,) = put(store, "docs/a.md", "a")
@@ -172,13 +163,6 @@ def test_deleted_chunks_wait_to_be_told_of(store: Store):
     assert changed(store) == {b}
 
 
-def test_most_of_a_store_deleted_at_once_is_told_of_as_well(store: Store):
-    store.outbox.move(ELSEWHERE)
-    stored = put(store, "docs/a.md", *(str(n) for n in range(1200)))
-    store.catalog.delete_documents(["docs/a.md"])
-    assert {chunk_id for _, chunk_id in store.outbox.changes(2000)} == set(stored)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -201,23 +185,6 @@ def test_a_documents_changes_wait_to_be_told_of(store: Store, change: dict[str, 
     (document,) = documents_at(store.catalog, "docs/a.md")
     store.catalog.update_documents([replace(document, **change)])
     assert changed(store) == set(stored)
-
-
-def test_a_chunk_in_a_new_place_waits_to_be_told_of(store: Store):
-    store.outbox.move(ELSEWHERE)
-    (a,) = put(store, "docs/a.md", "a")
-    changed(store)
-    put(store, "docs/a.md", "before", "a")
-    assert a in changed(store)
-
-
-def test_no_more_than_the_limit_comes_back_the_oldest_first(store: Store):
-    store.outbox.move(ELSEWHERE)
-    stored = [put(store, f"docs/{n}.md", str(n))[0] for n in range(5)]
-    changed(store)
-    for n in range(5):
-        store.catalog.delete_documents([f"docs/{n}.md"])
-    assert [chunk_id for _, chunk_id in store.outbox.changes(3)] == stored[:3]
 
 
 def test_chunks_are_allowed_by_the_catalog_as_it_is_now(store: Store):

@@ -41,14 +41,6 @@ def test_ties_go_by_id_also_where_the_list_ends(store: Store):
     assert ids(store, EAST, limit=40) == same
 
 
-def test_no_more_than_the_limit_comes_back(store: Store):
-    stored = put(store, "docs/a.md", "a", "b", "c")
-    embed(store, [(chunk_id, unit(1, n, 0, 0)) for n, chunk_id in enumerate(stored)])
-    assert ids(store, NORTH, limit=2) == stored[:2]
-    assert ids(store, NORTH, limit=0) == []
-    assert ids(store, NORTH, limit=10_000) == stored
-
-
 def test_before_the_first_vector_nothing_is_found(store: Store):
     a = put(store, "docs/a.md", "a")
     with pytest.raises(ModelMismatch):
@@ -81,20 +73,6 @@ def test_a_broken_vector_is_refused_with_all_that_came_with_it(store: Store, bro
     assert store.catalog.count().vectors == 0
     with pytest.raises(BadValue):
         vectors_of(store).search(broken, EVERYTHING, 3)
-
-
-def test_vectors_need_an_embedder_first(store: Store):
-    (a,) = put(store, "docs/a.md", "a")
-    with pytest.raises(BadValue):
-        vectors_of(store).put(keyed([(a, NORTH)]))
-
-
-def test_a_vector_put_again_replaces_the_old_one(store: Store):
-    (a,) = put(store, "docs/a.md", "a")
-    assert embed(store, [(a, NORTH)]) == 1
-    assert embed(store, [(a, EAST)]) == 1
-    assert vectors_of(store).fetch([a]) == {a: EAST}
-    assert store.catalog.count().vectors == 1
 
 
 def test_a_vector_whose_chunk_has_gone_is_passed_over(store: Store):

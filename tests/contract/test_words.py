@@ -161,14 +161,6 @@ def test_a_word_of_the_title_or_a_heading_counts_more_than_one_of_the_text(store
     assert ids(store, Word("proxy")) == [by_title, by_heading, by_text]
 
 
-def test_no_more_than_the_limit_comes_back_and_they_are_the_best(store: Store):
-    put(store, "docs/a.md", *(f"alpha {'beta ' * n}" for n in range(10)))
-    everything = store.words.search(Word("alpha"), EVERYTHING, 100)
-    assert len(everything) == 10
-    assert store.words.search(Word("alpha"), EVERYTHING, 3) == everything[:3]
-    assert store.words.search(Word("alpha"), EVERYTHING, 0) == []
-
-
 @pytest.mark.parametrize("text", ["", "-", "?!", '"', "\0", "\ud800", " \t\n", "***"])
 def test_what_holds_no_word_finds_nothing_and_hinders_nothing(store: Store, text: str):
     (a,) = put(store, "docs/a.md", "alpha")
@@ -208,17 +200,6 @@ def test_no_text_makes_a_search_fail(store: Store, match: Match):
         put(store, "docs/a.md", "a b c NEAR title AND OR NOT")
     for scored in store.words.search(match, EVERYTHING, 5):
         assert scored.score > 0
-
-
-def test_a_match_may_be_nested_as_deep_as_it_likes(store: Store):
-    (a, b) = put(store, "docs/a.md", "alpha", "alpha w7")
-    match: Match = Word("alpha")
-    for n in range(300):
-        match = Without(match, Word(f"w{n}"))
-    assert ids(store, match) == [a]
-    for n in range(50):
-        match = AnyOf((Word(f"v{n}"), AllOf((Word("alpha"), match))))
-    assert a in ids(store, match)
 
 
 def test_words_are_counted_by_their_stem(store: Store):
@@ -297,25 +278,6 @@ def test_superseded_documents_are_found_only_when_asked_for(store: Store):
     assert ids(store, Word("deploy"), Filter(tags=("ops",), include_superseded=True)) == [old, new]
     store.catalog.update_documents([document("docs/old.md", tags=("ops",))])
     assert ids(store, Word("deploy")) == [old, new]
-
-
-@pytest.mark.parametrize(
-    "filter",
-    [
-        Filter(include_superseded=True),
-        Filter(tags=("red",)),
-        Filter(tags=("red", "blue"), type="markdown", source_id="docs", path="docs/*", since=0, until=9),
-    ],
-    ids=str,
-)
-def test_a_filter_changes_no_score(store: Store, filter: Filter):
-    for n in range(5):
-        put(store, f"docs/{n}.md", "green", "yellow", title="Blue", tags=("red", "blue") if n < 2 else ("x",))
-    match = AnyOf(words("red", "green", "blue", "docs"))
-    unfiltered = scores(store.words.search(match, EVERYTHING, 99))
-    filtered = store.words.search(match, filter, 99)
-    assert len(filtered) >= 4
-    assert scores(filtered) == {row.chunk_id: unfiltered[row.chunk_id] for row in filtered}
 
 
 VOCABULARY = ["red", "reds", "green", "blue", "running", "runs", "foo-bar", "getUserName", "検索", "über"]
@@ -415,25 +377,6 @@ def test_a_misspelt_word_is_near_the_word_that_was_meant(store: Store):
     assert similar(store, "deploymnet") == ["deployment"]  # two letters off, and a word rather than a stem
     assert similar(store, "umrelated") == ["unrelated"]
     assert similar(store, "kubernetes") == ["kubernetes"]
-
-
-def test_similar_words_come_nearest_first_then_most_frequent(store: Store):
-    put(store, "docs/a.md", "token taken", "taker taken", "taken", "takeoff", "database baseline basalt")
-    assert similar(store, "takens")[:1] == ["taken"]
-    assert similar(store, "takem") == ["taken", "taker"]
-    assert similar(store, "takem", limit=1) == ["taken"]
-    assert similar(store, "takem", limit=0) == []
-    assert similar(store, "base") == ["baseline", "database"]
-
-
-def test_nothing_is_similar_to_what_is_not_there(store: Store):
-    assert similar(store, "anything") == []
-    (a,) = put(store, "docs/a.md", "ephemeral 404 机器学习")
-    assert similar(store, "403") == []
-    assert similar(store, "机器学") == []
-    assert similar(store, "ephemerl") == ["ephemeral"]
-    store.catalog.delete_documents(["docs/a.md"])
-    assert similar(store, "ephemerl") == []
 
 
 @reads_only

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from faults.disturbed import FILES, Reference, completes, wait_for_store
-from support.kb_process import BOUND_S, assert_sound, database, finish, run, start, state
+from support.kb_process import BOUND_S, assert_sound, database, finish, start, state
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.promise("A.faults.kill-at-any-moment")
-@pytest.mark.parametrize("moment", [0.05, 0.25, 0.4, 0.55, 0.7])
+@pytest.mark.parametrize("moment", [0.25, 0.6])
 def test_a_run_that_is_killed_at_any_moment_is_completed_by_the_next(
     reference: Reference, home: Path, env: dict[str, str], moment: float
 ):
@@ -25,20 +25,6 @@ def test_a_run_that_is_killed_at_any_moment_is_completed_by_the_next(
     process.kill()
     finish(process)
     completes(reference, home)
-
-
-@pytest.mark.promise("A.faults.kill-at-any-moment")
-def test_a_run_that_is_killed_over_and_over_gets_there_in_the_end(
-    reference: Reference, home: Path, env: dict[str, str]
-):
-    for n in range(4):
-        process = start("add", reference.folder, env=env)
-        wait_for_store(process, database(home), and_s=reference.took_s * (0.3 + 0.15 * n))
-        process.kill()
-        finish(process)
-    for _ in range(2):
-        assert run("add", reference.folder, env=env)[0] == 0
-        assert state(database(home)) == reference.state
 
 
 KILLED_AT = """
@@ -60,7 +46,7 @@ with KnowledgeBase.open() as kb:
 
 @pytest.mark.promise("A.faults.kill-at-any-moment")
 @pytest.mark.parametrize("stage", ["index", "embed"])
-@pytest.mark.parametrize(("at", "how"), [(1, "SIGKILL"), (100, "SIGTERM"), (150, "SIGKILL")])
+@pytest.mark.parametrize(("at", "how"), [(1, "SIGKILL"), (100, "SIGTERM")])
 def test_a_run_that_is_killed_at_a_known_file_has_kept_what_came_before(
     reference: Reference, home: Path, env: dict[str, str], stage: str, at: int, how: str
 ):
@@ -75,7 +61,7 @@ def test_a_run_that_is_killed_at_a_known_file_has_kept_what_came_before(
 
 
 @pytest.mark.promise("A.faults.kill-at-any-moment")
-@pytest.mark.parametrize("moment", [0.1, 0.4, 0.6])
+@pytest.mark.parametrize("moment", [0.4])
 def test_ctrl_c_at_any_moment_is_one_line_and_the_next_run_completes_the_work(
     reference: Reference, home: Path, env: dict[str, str], moment: float
 ):

@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from concord.core.errors import NotFound, StoreBusy
+from concord.core.errors import NotFound
 from concord.index import documents, lock
 from faults.disturbed import FILES, Reference
 from support.kb_process import assert_sound, database, finish, run, start, state
@@ -18,14 +18,13 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.promise("A.faults.two-syncs")
-@pytest.mark.parametrize("command", ["sync", "add", "search"])
+@pytest.mark.parametrize("command", ["sync", "search"])
 def test_two_runs_at_once_both_succeed_and_nothing_is_doubled(
     reference: Reference, home: Path, env: dict[str, str], command: str
 ):
     folder = reference.folder
     args: dict[str, tuple[str | Path, ...]] = {
         "sync": ("sync", "--json"),
-        "add": ("add", folder, "--json"),
         "search": ("search", "page", "--in", folder, "--json"),
     }
     if command == "sync":
@@ -80,20 +79,3 @@ def test_removing_a_source_stops_its_sync(
         status, _, err = finish(removing[0])
         assert status == 0, err
     assert state(database(home)) == {}
-
-
-def test_a_removal_that_was_given_up_costs_the_next_sync_nothing(reference: Reference, home: Path):
-    with opened(f"sqlite://{home}/data") as kb:
-        report = kb.add(reference.folder)
-        catalog, id = kb.store.catalog, report.source.id
-        written = catalog.sync_state(id)
-        with (
-            kb.store.lock(id, lock.SYNCING, wait_s=0),
-            pytest.raises(StoreBusy),
-            lock.removal_lock(id, kb.store, wait_s=0.01),
-        ):
-            pass
-        assert catalog.sync_state(id) == written
-        catalog.put_sync_state(id, f"{written}\nremoved")  # as of one that was killed
-        assert kb.doctor().findings == ()
-        assert kb.sync()[0].unchanged == report.added

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from concord.knowledge import KnowledgeBase
-from concord.wire import answer_to_json
 from searching.pages import opened
 from support.pdf_samples import make_pdf
 from support.recorders import write
@@ -31,13 +30,6 @@ def test_ten_results_unless_the_setting_says_otherwise(many: KnowledgeBase, tmp_
     with opened("memory", tmp_path, search__default_top=4) as few:
         few.add(many.source("docs").source.path or "")
         assert len(few.search("deploy").hits) == 4
-
-
-@pytest.mark.promise("001.top.fewer")
-def test_fewer_matches_are_fewer_results_and_returned_says_how_many(kb: KnowledgeBase):
-    answer = kb.search("deploy", mode="fts5", type="markdown", top=5)
-    assert len(answer.hits) == 2
-    assert answer_to_json(answer)["returned"] == 2
 
 
 @pytest.mark.promise("001.threshold")

@@ -79,7 +79,7 @@ def test_two_versions_on_one_store_corrupt_nothing(seed: int, older: dict[str, P
         assert kb.search("heron", mode="fts5").hits
 
 
-@pytest.mark.promise("torture.versions")
+@pytest.mark.promise("torture.versions", "A.sqlite.newer-schema")
 @pytest.mark.campaign(whole=20, part=1)
 def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(seed: int, home: Path):
     write(home / "docs" / "heron.md", "# Heron\n\nThe heron waits.\n")
