@@ -21,7 +21,6 @@ from concord.search.fuse import (
     agreement,
     fuse,
     multipliers,
-    rrf_scores,
 )
 from concord.search.scores import merge
 from concord.text.tokens import idfs
@@ -69,8 +68,8 @@ def test_ranks_two_and_five_score_0_0315_and_beat_any_single_list():
 
 @pytest.mark.promise("000.rrf.weighted")
 def test_weights_of_a_half_give_the_seeds_numbers():
-    rows = [found(1, 1, 3), found(2, 1), found(3, None, 1)]
-    halves = {chunk_id: round(score / 2, 4) for chunk_id, score in rrf_scores(rows, K).items()}
+    scores = Candidates([found(1, 1, 3), found(2, 1), found(3, None, 1)], Context(k=K)).rrf
+    halves = {chunk_id: round(score / 2, 4) for chunk_id, score in scores.items()}
     assert halves == {1: 0.0161, 2: 0.0082, 3: 0.0082}
 
 

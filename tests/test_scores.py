@@ -1,4 +1,4 @@
-"""Both scores of every candidate: what is compared and when, and meaning that looks once more."""
+"""Both scores of every candidate: what is compared and when."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import threading
 from collections.abc import Mapping, Sequence
 
 import pytest
-from msgspec.structs import replace
 
 from concord.core.errors import BackendDown
-from concord.knowledge import KnowledgeBase
 from concord.search.deadline import Deadline
 from concord.search.legs import Comparison, Semantic, Tools
-from concord.search.pipeline import search
 from concord.search.request import options_of
 from concord.search.retrieve import Retrieved
-from concord.search.scores import MAX_EF_SEARCH, NEAREST_WANTED, complete_scores
+from concord.search.scores import complete_scores
 from concord.search.understand import understand
-from concord.types import Answer, ChunkId, Query, RankedList, Request, Scored, Vector
-from contract.stored import unit, vectors_of
+from concord.types import ChunkId, RankedList, Request, Scored, Vector
+from contract.stored import unit
 from support.small_library import library, tools, understood
 
 DOWN = BackendDown("the store does not answer", hint="start it")
@@ -76,76 +73,3 @@ def test_cosines_that_fail_are_named_and_words_go_on():
     found = completed(Asked({}, DOWN))
     assert [(part.strategy, part.reason) for part in found.degraded] == [("semantic", DOWN.message)]
     assert {row.cosine for row in found.rows} == {None, 0.9}
-
-
-NEAR = "The backup of the ledger runs at night"
-NOTES = {f"Near {n}": f"{NEAR} in room {n}." for n in range(3)} | {
-    f"Far {n}": f"Backup tapes number {n} were counted by the porter." for n in range(NEAREST_WANTED + 5)
-}
-
-
-class ShortSighted(Semantic):
-    """Meaning that comes by the nearest only if it takes pains."""
-
-    asked: list[int | None]
-    trouble: Exception | threading.Event | None = None  # at the second look
-
-    def search(self, query: Query) -> RankedList:
-        """Leave out what is nearest, at first."""
-        self.asked.append(query.ef_search)
-        if query.ef_search != MAX_EF_SEARCH:
-            ranked = super().search(query)
-            return replace(ranked, found=ranked.found[3:])
-        if isinstance(self.trouble, Exception):
-            raise self.trouble
-        if self.trouble:
-            self.trouble.wait()
-        return super().search(query)
-
-
-@pytest.fixture
-def kb() -> KnowledgeBase:
-    return library(NOTES)
-
-
-def short_sighted(kb: KnowledgeBase) -> ShortSighted:
-    assert kb.embedder is not None
-    strategy = ShortSighted(vectors_of(kb.store), kb.embedder)
-    strategy.asked = []
-    return strategy
-
-
-def answered(
-    kb: KnowledgeBase, strategy: Semantic, *, ef_search: int | None = None, deadline_ms: float | None = None
-) -> Answer:
-    usual = tools(kb)
-    given = replace(usual, strategies=[*usual.strategies[:2], strategy], similarity=strategy)
-    return search(Request(f"{NEAR} in room 1", ef_search=ef_search, deadline_ms=deadline_ms), given)
-
-
-def by_meaning(answer: Answer) -> set[str]:
-    return {hit.document.title for hit in answer.hits if "semantic" in hit.found_by}
-
-
-def test_what_words_found_and_meaning_missed_is_looked_for_with_more_effort(kb: KnowledgeBase):
-    strategy = short_sighted(kb)
-    answer = answered(kb, strategy)
-    assert strategy.asked == [64, MAX_EF_SEARCH]
-    assert by_meaning(answer) >= {"Near 0", "Near 1", "Near 2"}
-    assert answer.degraded == ()
-
-
-@pytest.mark.parametrize("trouble", [BackendDown("gone", hint="wait"), threading.Event()])
-def test_a_second_look_that_fails_or_is_late_leaves_the_first(
-    kb: KnowledgeBase, trouble: Exception | threading.Event
-):
-    strategy = short_sighted(kb)
-    strategy.trouble = trouble
-    try:
-        answer = answered(kb, strategy, deadline_ms=400)
-    finally:
-        if isinstance(trouble, threading.Event):
-            trouble.set()
-    assert strategy.asked == [64, MAX_EF_SEARCH]
-    assert by_meaning(answer)
-    assert (answer.degraded, answer.hits[0].document.title) == ((), "Near 1")

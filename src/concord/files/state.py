@@ -48,7 +48,6 @@ class Files:
         self._memo = memo
         self._stats: dict[str, os.stat_result | None] = {}  # by document; None where there is no file
         self._is_mounted: dict[str, bool] = {}  # by source
-        self.answers = 0  # how often the disk has answered
 
     def knows(self, document: Document) -> bool:
         """Whether a document is of one of the sources."""
@@ -67,9 +66,7 @@ class Files:
     def is_deleted(self, document: Document) -> bool:
         """Whether a document had a file that is gone while its source is still there; never opens a file."""
         source = self._sources[document.source_id]
-        is_gone = source.path is not None and self._stat(document) is None and self._has_root(source)
-        self.answers += 1
-        return is_gone
+        return source.path is not None and self._stat(document) is None and self._has_root(source)
 
     def freshness(self, document: Document) -> Freshness | None:
         """Return what has become of a document's file; None where its whole source is out of reach."""
@@ -79,9 +76,7 @@ class Files:
             return "fresh"
         if status is None:
             return "deleted" if self._has_root(source) else None
-        state = _compared(document, source.file_of(document.path) or "", status)
-        self.answers += 1
-        return state
+        return _compared(document, source.file_of(document.path) or "", status)
 
     def _stat(self, document: Document) -> os.stat_result | None:
         """Return a file's state; None if it is gone, an empty state if it cannot be looked at."""

@@ -19,7 +19,7 @@ from concord.reading.locate import Located, locate
 from concord.search.blend import Contribution
 from concord.search.calibration import READ, Calibration, contributions
 from concord.search.deadline import Deadline
-from concord.search.fuse import FUSIONS, Candidates, agreement, fuse, rrf_scores
+from concord.search.fuse import FUSIONS, Candidates, agreement, fuse
 from concord.search.judge import TABLE, Judged, best_label, head_for, row_of
 from concord.search.legs import LEXICAL, Tools
 from concord.search.passages import indexed, jaccard
@@ -108,7 +108,7 @@ def explain(request: Request, reference: str, tools: Tools) -> Explanation:
         "of": len(order),
         "score": scores.get(chunk.id),
         "last_score": min(returned, default=None),
-        "rrf": rrf_scores(candidates.rows, candidates.context.k).get(chunk.id),
+        "rrf": candidates.rrf.get(chunk.id),
         "threshold": request.threshold,
         "floor": tools.settings["search.floor"],
     }

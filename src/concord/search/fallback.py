@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from concord.search.deadline import Deadline, run_within
-from concord.search.fuse import FALLBACK_FLOOR, Candidates, fuse, rrf_scores
+from concord.search.fuse import FALLBACK_FLOOR, Candidates, fuse
 from concord.search.judge import Step, is_answerable
 from concord.search.legs import Tools
 from concord.search.request import Options
@@ -30,9 +30,10 @@ from concord.text.similar import MIN_LETTERS, MIN_PART, distance, is_mistyped
 from concord.text.terms import any_of, word_match, written
 from concord.text.terms import searched as searched_words
 from concord.text.tokens import folded, pattern, stem
-from concord.types import Answer, Leg, Match, Query, RankedList, Request, Without, Word
+from concord.types import Leg, Match, Query, RankedList, Request, Without, Word
 
 if TYPE_CHECKING:
+    from concord.search.pipeline import Examined
     from concord.store.contract import Catalog, WordIndex
 
 STEPS = ("fts_prefix", "fts_partial")  # the names under which the steps find something
@@ -174,39 +175,40 @@ def _known_parts(word: str, index: WordIndex) -> list[str]:
     return [plain[a:b] for a, b in chosen] if 2 * sum(b - a for a, b in chosen) >= size else []
 
 
-def suggestions(
-    answer: Answer, query: Query, candidates: Candidates, fallback: Fallback, tools: Tools
-) -> tuple[str, ...]:
+def suggestions(found: Examined, tools: Tools) -> tuple[str, ...]:
     """Return other queries worth trying, the likeliest first: the query put right, known words, titles.
 
     If the query is one word, any known word like it may help; if it is several, only those that a word was
     mistyped for. An address or a path (ann@shop.example) is several words, though no space is in it.
     """
-    if not _wants_suggestions(answer, query, candidates, fallback):
+    if not _wants_suggestions(found):
         return ()
-    like: Mapping[str, Sequence[str]] = {}
-    found: list[str] = []
+    answer, query = found.answer, found.query
+    texts: list[str] = []
     if unknown_words(query):
         budget_ms = _budget_ms(answer.request, "partial", tools)
-        like = run_within(lambda: _words_like(query, tools.store.words), budget_ms) or {}
+        like: Mapping[str, Sequence[str]] = (
+            run_within(lambda: _words_like(query, tools.store.words), budget_ms) or {}
+        )
         meant = {word: next((known for known in like[word] if is_mistyped(word, known)), "") for word in like}
         text = " ".join(query.text.split())
         if any(meant.values()) and len(query.text) <= MAX_TEXT:
-            found.append(_WORD.sub(lambda match: _put_right(match[0], meant), text))
+            texts.append(_WORD.sub(lambda match: _put_right(match[0], meant), text))
         is_single = len(_WORD.findall(query.text)) == 1
-        found += [word for words in like.values() for word in words] if is_single else meant.values()
+        texts += [word for words in like.values() for word in words] if is_single else meant.values()
     # Where files are gone, the nearest documents are those that were just left out: not worth a suggestion.
     if not answer.hits and not answer.omitted["deleted"]:
-        found += _related_titles(query, candidates, tools.store.catalog)
+        texts += _related_titles(query, found.candidates, tools.store.catalog)
     different = {query.text.casefold(): ""}
-    for text in found:
+    for text in texts:
         different.setdefault(text.casefold(), text)
     return tuple(filter(None, different.values()))[:MAX_SUGGESTIONS]
 
 
-def _wants_suggestions(answer: Answer, query: Query, candidates: Candidates, fallback: Fallback) -> bool:
+def _wants_suggestions(found: Examined) -> bool:
     """Whether an answer is empty, guessed from parts of words, unlikely to be right, or lacks a word."""
-    has_words = any(row.lexical_rank for row in candidates.rows)
+    answer, query, fallback = found.answer, found.query, found.fallback
+    has_words = any(row.lexical_rank for row in found.candidates.rows)
     is_likely = has_words if answer.answerable is None else answer.answerable
     is_sound = bool(answer.hits) and is_likely and fallback.step != "partial"
     lacks_words = has_words and not all(map(query.frequencies.get, query.words))
@@ -234,7 +236,7 @@ def _put_right(typed: str, meant: Mapping[str, str]) -> str:
 
 
 def _related_titles(query: Query, candidates: Candidates, catalog: Catalog) -> list[str]:
-    scores = rrf_scores(candidates.rows, candidates.context.k)
+    scores = candidates.rrf
     nearest = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], chunk_id))[:RELATED]
     trusted = {source.id for source in catalog.snapshot().sources if source.trust == "trusted"}
     read = catalog.read(nearest)

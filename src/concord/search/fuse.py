@@ -44,6 +44,11 @@ class Candidates(Struct, frozen=True, dict=True):  # a dictionary holds what is 
         """The best score of what words have found."""
         return max((row.bm25 or 0.0 for row in self.rows if row.lexical_rank), default=0.0)
 
+    @cached_property
+    def rrf(self) -> Mapping[ChunkId, float]:
+        """The scores of reciprocal rank fusion, which floor and threshold are measured on."""
+        return {chunk_id: given.score for chunk_id, given in _rrf(self.rows, self.context.k, EQUAL).items()}
+
     def without(self, chunk_ids: set[ChunkId]) -> Candidates:
         """Return the same without some chunks; the others keep their ranks."""
         return replace(self, rows=[row for row in self.rows if row.chunk_id not in chunk_ids])
@@ -67,11 +72,6 @@ def above_floor(ranked: Sequence[Ranked], rrf: Mapping[ChunkId, float], minimum:
     """Drop candidates whose RRF score is below the floor, unless that would leave none; named ones stay."""
     kept = [row for row in ranked if rrf[row.chunk_id] >= minimum or row.candidate.name_score]
     return kept or ranked
-
-
-def rrf_scores(rows: Sequence[Candidate], k: float) -> dict[ChunkId, float]:
-    """Return the scores of reciprocal rank fusion, which floor and threshold are measured on."""
-    return {chunk_id: given.score for chunk_id, given in _rrf(rows, k, EQUAL).items()}
 
 
 def agreement(ranks: Mapping[str, int]) -> float:

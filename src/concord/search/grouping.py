@@ -38,9 +38,9 @@ class Groups(NamedTuple):
     leads: Verdict
     further: Mapping[ChunkId, Sequence[Judged]]
 
-    def under(self, chosen: Verdict) -> Verdict:
-        """Return the verdict on all that comes under the chosen passages."""
-        return chosen.only(row for lead in chosen.judged for row in self.further.get(_id(lead), ()))
+    def under(self, chosen: Verdict) -> list[Judged]:
+        """Return all that comes under the chosen passages."""
+        return [row for lead in chosen.judged for row in self.further.get(_id(lead), ())]
 
 
 def grouped(verdict: Verdict, by: Group, query: Query, tools: Tools) -> Groups:

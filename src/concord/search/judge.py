@@ -131,16 +131,17 @@ def judge(
     list would contradict it.
     """
     context, features = candidates.context, _features(passages, candidates, query, calibration)
+    first = passages[0].ranked.candidate if passages else None
+    kinds = evidence_of(first, candidates, has_reading=bool(passages and passages[0].reading))
+    is_fitted = head_for(kinds, calibration) is not None
     judged = []
     for passage, row in zip(passages, features, strict=True):
-        score, clues = stand_in(passage.ranked.candidate, context), _clues(passage, context, query, step)
-        judged.append(Judged(passage, score, score, LABELS[-1], clues, row))
+        score = 0.0 if is_fitted else stand_in(passage.ranked.candidate, context)
+        judged.append(Judged(passage, score, score, LABELS[-1], _clues(passage, context, query, step), row))
     answer = {**(features[0] if features else dict.fromkeys(FEATURES, 0.0)), **_of_search(candidates)}
     for name in ("reader", "asked_reader"):
         if read := [row[name] for row in features if name in row]:
             answer[f"best_{name}"] = max(read)
-    first = passages[0].ranked.candidate if passages else None
-    kinds = evidence_of(first, candidates, has_reading=bool(passages and passages[0].reading))
     return rejudged(Verdict((*judged,), 0.0, None, LABELS[-1], kinds, None, answer, falls), calibration)
 
 

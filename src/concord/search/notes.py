@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from concord.core.errors import Action, Hint, joined
 from concord.core.reports import partly_read, sentence
-from concord.search.fallback import STEPS, Fallback
-from concord.search.fuse import Candidates, rrf_scores
+from concord.search.fallback import STEPS
 from concord.search.legs import Tools
-from concord.search.scores import MAX_EF_SEARCH
-from concord.search.understand import unknown_words
+from concord.search.understand import MAX_EF_SEARCH, unknown_words
 from concord.text.scripts import has_unspaced
 from concord.text.terms import written
 from concord.text.word_lists import is_stop_word
-from concord.types import Answer, Filter, Query, Source
+from concord.types import Answer, Filter, Source
 
 if TYPE_CHECKING:
     from concord.search.judge import Step
+    from concord.search.pipeline import Examined
 
 MAX_NAMED = 8  # things that a note enumerates
 LEAST_LETTERS = 3  # of a word that is reported as absent
@@ -48,23 +45,13 @@ MATCHES_SUPERSEDED = Hint(
 )
 
 
-class Said(Struct, frozen=True):
-    """What notes are drawn from."""
-
-    answer: Answer
-    query: Query
-    candidates: Candidates
-    fallback: Fallback
-    tools: Tools
-
-
-def notes(said: Said) -> str | None:
+def notes(said: Examined, tools: Tools) -> str | None:
     """Return the note on an answer; None where there is nothing to say."""
-    found = _on_hits(said) if said.answer.hits else iter([_why_empty(said)])
-    return joined("; ", *filter(None, [*found, *_on_what_was_left(said)])) or None
+    found = _on_hits(said) if said.answer.hits else iter([_why_empty(said, tools)])
+    return joined("; ", *filter(None, [*found, *_on_what_was_left(said.answer, tools)])) or None
 
 
-def _on_hits(said: Said) -> Iterator[str]:
+def _on_hits(said: Examined) -> Iterator[str]:
     """Say which words were searched by other forms, and which names and words of the query no text has.
 
     An absent word may be the very subject, or just another word for it: it costs confidence as the fit says.
@@ -99,19 +86,19 @@ def _enumerated(things: Sequence[str]) -> str:
     return ", ".join(things[:MAX_NAMED]) + more
 
 
-def _on_what_was_left(said: Said) -> Iterator[str]:
+def _on_what_was_left(answer: Answer, tools: Tools) -> Iterator[str]:
     """Say which documents found have pages that could not be read, and that an effort was lowered."""
-    if unread := partly_read(hit.document for hit in said.answer.hits):
+    if unread := partly_read(hit.document for hit in answer.hits):
         more = f", and of {len(unread) - 1} more documents" if len(unread) > 1 else ""
         yield f"{sentence(unread[0])}{more}: what is on them is not found"
-    asked, key = said.answer.request.ef_search, "search.ef_search"
-    if (asked or said.tools.settings[key]) > MAX_EF_SEARCH:
+    asked, key = answer.request.ef_search, "search.ef_search"
+    if (asked or tools.settings[key]) > MAX_EF_SEARCH:
         yield joined(" ", Hint(Action.EF_SEARCH) if asked else key, CLAMPED)
 
 
-def _why_empty(said: Said) -> str:
+def _why_empty(said: Examined, tools: Tools) -> str:
     """Return why there are no results: the first reason that holds."""
-    query, catalog = said.query, said.tools.store.catalog
+    query, catalog = said.query, tools.store.catalog
     sources = catalog.snapshot().sources
     if not query.chunks:
         return _nothing_stored(sources)
@@ -121,7 +108,7 @@ def _why_empty(said: Said) -> str:
         return NO_WORD
     documents = catalog.count_documents(query.filter)
     if not documents:
-        return ALL_SUPERSEDED if query.filter.is_open else _no_document(query.filter, sources, said.tools)
+        return ALL_SUPERSEDED if query.filter.is_open else _no_document(query.filter, sources, tools)
     if any(failed.strategy in STEPS for failed in said.candidates.degraded):
         return NO_TIME
     if not any(query.frequencies.values()):
@@ -158,12 +145,12 @@ def _only_like(sources: Sequence[Source]) -> str:
     return Hint(Action.ADD_ALL_FILES, takes_all) if chosen else ""
 
 
-def _all_left_out(said: Said) -> str | None:
+def _all_left_out(said: Examined) -> str | None:
     """Return why what was found is not shown; None where nothing was found in the first place."""
     answer, omitted = said.answer, said.answer.omitted
     under, low, deleted = (omitted[why] for why in ("below_threshold", "below_min_score", "deleted"))
     if 0 < answer.total_hits == under:
-        best = max(rrf_scores(said.candidates.rows, said.candidates.context.k).values())
+        best = max(said.candidates.rrf.values())
         what = "1 result was" if under == 1 else f"{under} results were"
         return f"{what} under the threshold of {answer.request.threshold:g}; the best reaches {best:.4f}"
     if low:

@@ -21,7 +21,7 @@ from concord.core.errors import BackendDown, StoreBusy
 from concord.files.state import Files
 from concord.search.blend import rareness, smoothed_idfs
 from concord.search.classify import mentions
-from concord.search.deadline import Task
+from concord.search.deadline import run_within
 from concord.search.fuse import score_range, stretched
 from concord.text.citations import cite
 from concord.text.held import contains, held_words, neighbours, token_set
@@ -39,9 +39,7 @@ READ_PER_RESULT = 2  # texts read for each result asked for: duplicates, diversi
 READ_AT_LEAST = 20  # so that asking for fewer results moves none
 READ_BY_WORDS = 20  # best by all words, read in addition in case one holds the whole query
 VERBATIM_WORDS = 4  # of a query: fewer stand together in many texts about something else, such as links
-FILES_MS = 250.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
-# How many such waits in a row, while further files keep answering: the machine is busy, not the disk gone.
-FILES_WAITS = 4
+FILES_MS = 1000.0  # how long files may keep silent: they take a millisecond, unless a disk does not answer
 UNSEEN = Degraded("files", f"the disk did not answer within {FILES_MS:.0f} ms: files may be gone or changed")
 DUPLICATE = 0.95  # word-set similarity from which two passages are one text
 # Less word overlap than this is sharing a subject: nDCG@10 is 0.4307 where it counts, 0.4353 where not.
@@ -113,12 +111,7 @@ def unless_disk_hangs(look: Callable[[], T], files: Files, documents: Iterable[D
     """Return what `look` finds out about documents' files; None if the disk does not answer in time."""
     if all(map(files.needs_no_disk, documents)):
         return look()
-    looking = Task(look)
-    for _ in range(FILES_WAITS):
-        before = files.answers
-        if (found := looking.result(FILES_MS)) is not None or files.answers == before:
-            return found
-    return None
+    return run_within(look, FILES_MS)
 
 
 def _read(few: Sequence[Ranked], query: Query, store: Store, files: Files) -> list[Passage]:

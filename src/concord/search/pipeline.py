@@ -1,4 +1,4 @@
-"""How is a question answered? Read `examine` top to bottom: each line is a stage, each stage one file.
+"""How is a question answered? Read it from top to bottom: find, judge, show, and each stage is one file.
 
 Understanding searches nothing, fusion happens once, the judge looks up nothing. Candidates carry no text: it
 is read once, after fusion, for the few that are left.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -17,26 +16,26 @@ from msgspec.structs import replace
 
 from concord.core.errors import Action, Hint, joined
 from concord.files.state import Files
-from concord.search.calibration import for_words
+from concord.search.calibration import Calibration, for_words
 from concord.search.deadline import Deadline, Stages
-from concord.search.fallback import suggestions, with_fallback
-from concord.search.fuse import Candidates, above_floor, fuse, rrf_scores
-from concord.search.grouping import grouped, with_further
+from concord.search.fallback import Fallback, suggestions, with_fallback
+from concord.search.fuse import Candidates, above_floor, fuse
+from concord.search.grouping import Groups, grouped
 from concord.search.judge import PRELIMINARY, Verdict, judge
 from concord.search.legs import Tools
-from concord.search.notes import Said, notes
+from concord.search.notes import notes
 from concord.search.passages import UNSEEN, Read, boost, collapse, diversify, read_passages
-from concord.search.present import answer_of, linked, present, with_freshness, with_warnings
+from concord.search.present import answer_of, linked, present
 from concord.search.reader import by_reading, loading, read_answers
 from concord.search.request import Options, options_of
 from concord.search.rerank import rerank
 from concord.search.retrieve import retrieve
 from concord.search.scores import complete_scores
 from concord.search.understand import understand
-from concord.types import Answer, Degraded, Hit, Mode, Query, Request
+from concord.types import Answer, Degraded, Hit, Mode, Passage, Query, Ranked, Request
 
 if TYPE_CHECKING:
-    from concord.store.contract import Store
+    from concord.store.contract import Snapshot
 
 WAITING_SHARE = 0.5  # of the time that a search has, to wait for a generation: the rest is for searching
 FIRST_LOOK_S, LONGEST_LOOK_S = 0.002, 0.05  # between two looks: a commit takes milliseconds, a sync seconds
@@ -50,6 +49,32 @@ class Examined(Struct, frozen=True):
     shown: Verdict  # on those that are shown, in their order
     candidates: Candidates
     query: Query
+    fallback: Fallback
+
+
+class _Search(NamedTuple):
+    """A search under way: what was asked for, and what it is answered with."""
+
+    request: Request
+    options: Options
+    tools: Tools
+    snapshot: Snapshot
+    files: Files
+    deadline: Deadline
+    stages: Stages
+
+
+class _Found(NamedTuple):
+    """The passages that were read, best first, and how they were found."""
+
+    query: Query
+    candidates: Candidates
+    fallback: Fallback
+    ranked: Sequence[Ranked]  # all candidates
+    below_threshold: int  # how many of them
+    read: Read
+    passages: Sequence[Passage]
+    degraded: Sequence[Degraded]  # what had no part in it
 
 
 def search(request: Request, tools: Tools) -> Answer:
@@ -64,94 +89,11 @@ def examine(request: Request, tools: Tools) -> Examined:
     options = options_of(request, tools.settings)
     stages, deadline = Stages(), Deadline(options.deadline_ms)
     snapshot = tools.snapshot or tools.store.catalog.snapshot()
-    with stages("understand"):
-        query = understand(request, options, tools, snapshot.sources)
-        loading(query, tools)
-    with stages("retrieve"):
-        retrieved = retrieve(query, options.mode, tools, deadline)
-    with stages("complete"):
-        candidates = complete_scores(retrieved, query, tools, deadline)
-        calibration = tools.calibration
-        if any(part.strategy == "semantic" for part in candidates.degraded):
-            calibration = for_words(calibration)  # what was fitted to both legs does not hold for one
-    with stages("fallback"):
-        candidates, fallback = with_fallback(candidates, retrieved, query, request, options, tools)
-    with stages("fuse"):
-        ranked = fuse(options.fusion, candidates)
-        rrf = rrf_scores(candidates.rows, candidates.context.k)
-        least = -math.inf if request.threshold is None else request.threshold
-        wanted = [row for row in ranked if rrf[row.chunk_id] >= least]
-    with stages("read"):
-        files = Files(snapshot.sources, tools.store.catalog.sync_state)
-        read = read_passages(above_floor(wanted, rrf, fallback.floor), query, tools.store, files)
-    with stages("boost"):
-        journal = tools.store.journal if tools.settings["usage.enabled"] else None
-        passages = collapse(read.passages, query)
-        passages = boost(passages, query, journal, by_name=not options.is_blended)
-    with stages("rerank"):
-        passages, late = rerank(passages, query, tools.reranker, deadline.left_ms())
-    with stages("reader"):
-        passages, unread = read_answers(passages, query, tools, deadline, reranks=request.rerank)
-        visible = candidates.without(read.left_out)
-        if (request.rerank or options.is_blended) and passages and passages[0].reading:
-            bare = [replace(passage, reading=None) for passage in passages]
-            bare_verdict = judge(bare, visible, query, calibration, fallback.step)
-            passages = by_reading(passages, bare_verdict, across_documents=request.rerank)
-    with stages("judge"):
-        verdict = judge(passages, visible, query, calibration, fallback.step, falls=options.is_blended)
-        verdict = _without_noise(verdict, options, visible, tools)
-    with stages("diversify"):
-        least = -math.inf if request.min_score is None else request.min_score
-        enough = verdict.only(row for row in verdict.judged if row.score >= least)
-        groups = grouped(enough, options.group, query, tools)
-        first = groups.leads.judged[: query.limit]
-        is_of_documents = options.group == "document"
-        chosen = groups.leads.only(first) if is_of_documents else _chosen(groups.leads, query, options, tools)
-        below = groups.under(chosen)
-    with stages("present"):
-        more = Counter(row.passage.document.id for row in enough.judged)
-        more.subtract(row.passage.document.id for row in (*chosen.judged, *below.judged))
-        hits, under = (
-            present(shown, query, fallback.searched, rrf, more, snapshot.sources, tools)
-            for shown in (chosen, below)
-        )
-        hits = with_warnings(with_freshness(hits, files) if read.deleted is not None else hits)
-        hits = with_further(hits, with_warnings(under), groups, tools.store.catalog)
-        span = answer_of(chosen, calibration.reader)
-    with stages("links"):
-        beside = linked(hits, enough.judged, query, files, snapshot.sources, tools)
-    answer = Answer(
-        request=request,
-        mode=options.mode,
-        hits=hits,
-        total_hits=len(ranked),
-        fusion=options.fusion,
-        org=tools.org,
-        generation=snapshot.generation,
-        query_type=query.type,
-        confidence=chosen.label,
-        confidence_score=chosen.confidence_score,
-        answerable=chosen.answerable,
-        answer=span,
-        linked=beside,
-        calibrated=chosen.head is not None,
-        strategies_matched=_matched(hits, tools),
-        degraded=_degraded(candidates, [*late, *unread], read, query, tools),
-        searched=(*(form for forms in query.changes.values() for form in forms), *fallback.searched),
-        omitted={
-            "deleted": read.deleted or 0,
-            "below_threshold": len(ranked) - len(wanted),
-            "below_min_score": len(verdict.judged) - len(enough.judged),
-        },
-    )
-    answer = replace(
-        answer,
-        note=notes(Said(answer, query, candidates, fallback, tools)),
-        suggestions=suggestions(answer, query, candidates, fallback, tools),
-        timings_ms={**retrieved.timings_ms, **stages.ms},
-        search_time_ms=stages.total_ms(),
-    )
-    examined = Examined(answer, verdict, chosen, candidates, query)
+    files = Files(snapshot.sources, tools.store.catalog.sync_state)
+    search = _Search(request, options, tools, snapshot, files, deadline, stages)
+    found = _find(search)
+    verdict = _judge(found, search)
+    examined = _show(verdict, found, search)
     if request.explain:
         from concord.search.explain import with_explanations  # late: few searches are explained
 
@@ -159,18 +101,132 @@ def examine(request: Request, tools: Tools) -> Examined:
     return examined
 
 
-def _without_noise(verdict: Verdict, options: Options, candidates: Candidates, tools: Tools) -> Verdict:
-    """Drop what meaning alone found in `auto` if no word of the query is known and an answer is unlikely."""
+def _find(search: _Search) -> _Found:
+    """Find candidates by words and by meaning, put them in one order, and read the best."""
+    request, options, tools, snapshot, files, deadline, stages = search
+    with stages("understand"):
+        query = understand(request, options, tools, snapshot.sources)
+        loading(query, tools)
+    with stages("retrieve"):
+        retrieved = retrieve(query, options.mode, tools, deadline)
+    with stages("complete"):
+        candidates = complete_scores(retrieved, query, tools, deadline)
+    with stages("fallback"):
+        candidates, fallback = with_fallback(candidates, retrieved, query, request, options, tools)
+    with stages("fuse"):
+        ranked = fuse(options.fusion, candidates)
+        least = -math.inf if request.threshold is None else request.threshold
+        wanted = [row for row in ranked if candidates.rrf[row.chunk_id] >= least]
+    with stages("read"):
+        kept = above_floor(wanted, candidates.rrf, fallback.floor)
+        read = read_passages(kept, query, tools.store, files)
+    with stages("boost"):
+        journal = tools.store.journal if tools.settings["usage.enabled"] else None
+        passages = boost(collapse(read.passages, query), query, journal, by_name=not options.is_blended)
+    with stages("rerank"):
+        passages, late = rerank(passages, query, tools.reranker, deadline.left_ms())
+    with stages("reader"):
+        passages, unread = read_answers(passages, query, tools, deadline, reranks=request.rerank)
+    stages.ms = {**retrieved.timings_ms, **stages.ms}
+    degraded = (*candidates.degraded, *late, *unread)
+    below = len(ranked) - len(wanted)
+    return _Found(query, candidates, fallback, ranked, below, read, passages, degraded)
+
+
+def _judge(found: _Found, search: _Search) -> Verdict:
+    """Judge the passages that were read; in `auto` the reader has a say in their order first."""
+    request, options, passages = search.request, search.options, found.passages
+    visible, calibration = found.candidates.without(found.read.left_out), _calibration(found, search.tools)
+
+    def judged(passages: Sequence[Passage], *, falls: bool = False) -> Verdict:
+        return judge(passages, visible, found.query, calibration, found.fallback.step, falls=falls)
+
+    with search.stages("judge"):
+        if (request.rerank or options.is_blended) and passages and passages[0].reading:
+            bare = judged([replace(passage, reading=None) for passage in passages])
+            passages = by_reading(passages, bare, across_documents=request.rerank)
+        verdict = judged(passages, falls=options.is_blended)
+        return verdict.only(()) if _is_noise(verdict, visible, search) else verdict
+
+
+def _calibration(found: _Found, tools: Tools) -> Calibration:
+    """Return what to judge by: what was fitted to both legs does not hold for one."""
+    has_failed = any(part.strategy == "semantic" for part in found.candidates.degraded)
+    return for_words(tools.calibration) if has_failed else tools.calibration
+
+
+def _is_noise(verdict: Verdict, candidates: Candidates, search: _Search) -> bool:
+    """Whether meaning alone found something in `auto`, no word of the query is known, and it is unlikely."""
     is_known = any(row.lexical_rank or row.name_score for row in candidates.rows)
-    is_likely = verdict.confidence_score >= tools.settings["search.least_score"]
-    if not options.is_blended or verdict.head is None or is_known or is_likely:
-        return verdict
-    return verdict.only(())
+    is_likely = verdict.confidence_score >= search.tools.settings["search.least_score"]
+    return search.options.is_blended and verdict.head is not None and not is_known and not is_likely
 
 
-def _chosen(verdict: Verdict, query: Query, options: Options, tools: Tools) -> Verdict:
+def _show(verdict: Verdict, found: _Found, search: _Search) -> Examined:
+    """Choose what says most together, show it as hits, and say what else there is to say."""
+    request, options, tools, snapshot, files, _, stages = search
+    query, candidates, fallback = found.query, found.candidates, found.fallback
+    with stages("diversify"):
+        least = -math.inf if request.min_score is None else request.min_score
+        enough = verdict.only(row for row in verdict.judged if row.score >= least)
+        groups = grouped(enough, options.group, query, tools)
+        chosen = _chosen(groups, query, options, tools)
+    with stages("present"):
+        looked_at = None if found.read.deleted is None else files
+        hits = present(
+            chosen,
+            groups,
+            enough,
+            query,
+            candidates,
+            fallback.searched,
+            looked_at,
+            search.snapshot.sources,
+            tools,
+        )
+    with stages("links"):
+        beside = linked(hits, enough.judged, query, files, snapshot.sources, tools)
+    answer = Answer(
+        request=request,
+        mode=options.mode,
+        hits=hits,
+        total_hits=len(found.ranked),
+        fusion=options.fusion,
+        org=tools.org,
+        generation=snapshot.generation,
+        query_type=query.type,
+        confidence=chosen.label,
+        confidence_score=chosen.confidence_score,
+        answerable=chosen.answerable,
+        answer=answer_of(chosen, tools.calibration.reader),
+        linked=beside,
+        calibrated=chosen.head is not None,
+        strategies_matched=_matched(hits, tools),
+        degraded=_degraded(found, tools),
+        searched=(*(form for forms in query.changes.values() for form in forms), *fallback.searched),
+        omitted={
+            "deleted": found.read.deleted or 0,
+            "below_threshold": found.below_threshold,
+            "below_min_score": len(verdict.judged) - len(enough.judged),
+        },
+    )
+    examined = Examined(answer, verdict, chosen, candidates, query, fallback)
+    answer = replace(
+        answer,
+        note=notes(examined, tools),
+        suggestions=suggestions(examined, tools),
+        timings_ms=stages.ms,
+        search_time_ms=stages.total_ms(),
+    )
+    return replace(examined, answer=answer)
+
+
+def _chosen(groups: Groups, query: Query, options: Options, tools: Tools) -> Verdict:
     """Choose what is shown: passages that say most together, few of each document in `auto`."""
-    passages = [row.passage for row in verdict.judged]
+    judged = groups.leads.judged
+    if options.group == "document":
+        return groups.leads.only(judged[: query.limit])
+    passages = [row.passage for row in judged]
     chosen = diversify(
         passages,
         [passage.ranked.score for passage in passages],
@@ -178,8 +234,8 @@ def _chosen(verdict: Verdict, query: Query, options: Options, tools: Tools) -> V
         trade=tools.settings["search.diversity"],
         per_document=tools.settings["search.per_document"] if options.is_blended else 0,
     )
-    judged = {row.passage.chunk.id: row for row in verdict.judged}
-    return verdict.only(replace(judged[passage.chunk.id], passage=passage) for passage in chosen)
+    by_id = {row.passage.chunk.id: row for row in judged}
+    return groups.leads.only(replace(by_id[passage.chunk.id], passage=passage) for passage in chosen)
 
 
 def _matched(hits: Sequence[Hit], tools: Tools) -> tuple[str, ...]:
@@ -188,19 +244,16 @@ def _matched(hits: Sequence[Hit], tools: Tools) -> tuple[str, ...]:
     return (*known, *sorted(found_by.difference(known)))
 
 
-def _degraded(
-    candidates: Candidates, late: Sequence[Degraded], read: Read, query: Query, tools: Tools
-) -> tuple[Degraded, ...]:
+def _degraded(found: _Found, tools: Tools) -> tuple[Degraded, ...]:
     return (
-        *candidates.degraded,
-        *late,
-        *([UNSEEN] if read.deleted is None else []),
-        *_without_vectors(candidates, query, tools.store),
+        *found.degraded,
+        *([UNSEEN] if found.read.deleted is None else []),
+        *_without_vectors(found.candidates, found.query, tools),
         *([tools.absent] if tools.absent else []),
     )
 
 
-def _without_vectors(candidates: Candidates, query: Query, store: Store) -> list[Degraded]:
+def _without_vectors(candidates: Candidates, query: Query, tools: Tools) -> list[Degraded]:
     """Say that words alone speak for what was found, because vectors are yet to be made, or were lost."""
     # A missing cosine means a missing vector only where meaning was searched and vectors could be fetched.
     lists = {ranked.strategy for ranked in candidates.lists}
@@ -211,7 +264,7 @@ def _without_vectors(candidates: Candidates, query: Query, store: Store) -> list
     if not waiting:
         return []
     what = "1 passage found has" if waiting == 1 else f"{waiting} passages found have"
-    counts = store.catalog.count()
+    counts = tools.store.catalog.count()
     if (pending := counts.chunks - counts.vectors) > 0:
         in_all = f" ({pending:,} of {counts.chunks:,} in all)" if pending > waiting else ""
         return [Degraded("vectors", Hint(Action.SYNC, f"{what} no vector yet{in_all}: {{sync}} makes them"))]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -17,7 +18,8 @@ from msgspec.structs import replace
 from concord.files.state import Files
 from concord.search.blend import smoothed_idfs
 from concord.search.calibration import ReaderCuts
-from concord.search.fuse import agreement
+from concord.search.fuse import Candidates, agreement
+from concord.search.grouping import Groups, with_further
 from concord.search.judge import Judged, Verdict
 from concord.search.legs import STRATEGIES, Tools
 from concord.search.passages import is_excluded, line_to_show, unless_disk_hangs
@@ -35,34 +37,45 @@ _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 
 
 def present(
-    verdict: Verdict,
+    chosen: Verdict,
+    groups: Groups,
+    enough: Verdict,
     query: Query,
+    candidates: Candidates,
     searched: Sequence[str],
-    rrf: Mapping[ChunkId, float],
-    more_in_document: Mapping[str, int],
+    files: Files | None,
     sources: Sequence[Source],
     tools: Tools,
 ) -> tuple[Hit, ...]:
-    """Return the hits, best first; snippets also show what a fallback step looked for besides the words.
+    """Return the hits, best first, each with what comes under it.
 
-    Where the reader is sure of an answer it is in the middle of the snippet.
-
-    `rrf` are the scores of reciprocal rank fusion, whichever fusion made the order.
+    Snippets also show what a fallback step looked for (`searched`). `enough` is the verdict on all that might
+    have been chosen; without `files` the disk does not answer, and nothing is said of their freshness.
     """
+    below = groups.under(chosen)
+    rows = [*enumerate(chosen.judged, 1), *enumerate(below, 1)]
+    more = Counter(row.passage.document.id for row in enough.judged)
+    more.subtract(row.passage.document.id for _, row in rows)
     by_id = {source.id: source for source in sources}
     words = [*query.terms, *(word for phrase in query.phrases for word in phrase.split()), *searched]
     words += [form for forms in query.changes.values() for form in forms]
+    shown = _snippets([row for _, row in rows], words, query, tools)
+    hits = [
+        _hit(rank, row, by_id[row.passage.document.source_id], candidates, snippet, more)
+        for (rank, row), snippet in zip(rows, shown, strict=True)
+    ]
+    hits = _with_warnings(hits)
+    first = _with_freshness(hits[: len(chosen.judged)], files) if files else hits[: len(chosen.judged)]
+    return with_further(first, hits[len(chosen.judged) :], groups, tools.store.catalog)
+
+
+def _snippets(rows: Sequence[Judged], words: Sequence[str], query: Query, tools: Tools) -> Iterator[Snippet]:
+    """Yield the snippets; where the reader is sure of an answer, it is in the middle."""
     worths = smoothed_idfs(query.chunks, query.frequencies)
     width: int = tools.settings["search.snippet_width"]
-    cuts = tools.calibration.reader
-    hits = []
-    for rank, row in enumerate(verdict.judged, 1):
-        source = by_id[row.passage.document.source_id]
-        line, answer = line_to_show(row.passage, query), _sure(row.passage, cuts)
-        shown = snippet(row.passage.chunk.text, words, width, worths, line=line, answer=answer)
-        more = more_in_document.get(row.passage.document.id, 0)
-        hits.append(_hit(rank, row, source, rrf.get(row.passage.chunk.id), shown, more))
-    return tuple(hits)
+    for passage in (row.passage for row in rows):
+        line, answer = line_to_show(passage, query), _sure(passage, tools.calibration.reader)
+        yield snippet(passage.chunk.text, words, width, worths, line=line, answer=answer)
 
 
 def _sure(passage: Passage, cuts: ReaderCuts) -> tuple[int, int] | None:
@@ -92,7 +105,9 @@ def span_of(passage: Passage, start: int, end: int, rank: int) -> Span:
     return Span(text, rank, citation_of(document.path, None, rows, columns), *rows, *columns)
 
 
-def _hit(rank: int, row: Judged, source: Source, rrf: float | None, shown: Snippet, more: int) -> Hit:
+def _hit(
+    rank: int, row: Judged, source: Source, candidates: Candidates, shown: Snippet, more: Mapping[str, int]
+) -> Hit:
     passage, candidate = row.passage, row.passage.ranked.candidate
     known = [name for name in STRATEGIES if name in candidate.ranks]
     return Hit(
@@ -103,7 +118,7 @@ def _hit(rank: int, row: Judged, source: Source, rrf: float | None, shown: Snipp
         score=row.score,
         passage_score=row.passage_score,
         scores={
-            "rrf": rrf,
+            "rrf": candidates.rrf.get(passage.chunk.id),
             "bm25": candidate.bm25,
             "cosine": candidate.cosine,
             "fused": passage.ranked.score,
@@ -116,7 +131,7 @@ def _hit(rank: int, row: Judged, source: Source, rrf: float | None, shown: Snipp
         citation=cite(passage.document, passage.chunk),
         moved_from=passage.ranked.moved_from,
         also_at=passage.also_at,
-        more_in_document=more,
+        more_in_document=more[passage.document.id],
     )
 
 
@@ -132,10 +147,10 @@ def _under_its_heading(passage: Passage, at: int | None) -> Chunk:
     return chunk if heading == chunk.heading else replace(chunk, heading=heading)
 
 
-def with_freshness(hits: tuple[Hit, ...], files: Files) -> tuple[Hit, ...]:
+def _with_freshness(hits: Sequence[Hit], files: Files) -> list[Hit]:
     """Return hits that say whether their files have changed, if the disk answers in time."""
     states = _states([hit.document for hit in hits], files)
-    return tuple(replace(hit, freshness=states.get(hit.document.id)) for hit in hits)
+    return [replace(hit, freshness=states.get(hit.document.id)) for hit in hits]
 
 
 def _states(documents: Sequence[Document], files: Files) -> Mapping[str, Freshness | None]:
@@ -147,7 +162,7 @@ def _states(documents: Sequence[Document], files: Files) -> Mapping[str, Freshne
     return unless_disk_hangs(look, files, documents) or {}
 
 
-def with_warnings(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+def _with_warnings(hits: Sequence[Hit]) -> list[Hit]:
     """Return hits with a warning on each that tries to be more than data, or that nobody vouches for."""
     texts = [
         "\n".join(
@@ -156,10 +171,10 @@ def with_warnings(hits: Sequence[Hit]) -> tuple[Hit, ...]:
         for hit in hits
     ]
     found = warnings_about_each(texts)
-    return tuple(
+    return [
         replace(hit, warnings=(*hit.warnings, *origin_warnings(hit.source), *warnings))
         for hit, warnings in zip(hits, found, strict=True)
-    )
+    ]
 
 
 class _Lead(NamedTuple):

@@ -18,7 +18,7 @@ from concord.search.classify import is_sure_name
 from concord.search.deadline import Deadline, run_within
 from concord.search.fuse import Candidates
 from concord.search.legs import NAMES, STRATEGIES, Tools
-from concord.search.retrieve import Retrieved, ask
+from concord.search.retrieve import Retrieved
 from concord.text.tokens import idfs, latin_share
 from concord.text.word_lists import shows_english
 from concord.types import Candidate, ChunkId, Degraded, Leg, Query, RankedList
@@ -30,9 +30,6 @@ FEEDBACK_HITS = 3  # that the query is moved towards: more of them bring in what
 FEEDBACK_LAG = 0.1  # of a cosine, for each standard deviation by which a hit is behind the first
 FEEDBACK_STRENGTH = 0.7  # of a hit, where the query counts 1
 CODE_SEARCH = 0.5  # share of code among the candidates from which on a search is one of source code
-MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
-NEAREST_WANTED = 10  # a miss further down does not matter: every fifth search misses the fortieth
-ROUNDING = 1e-4  # by which one vector may be nearer than the same elsewhere
 
 _ORDER = {name: place for place, name in enumerate(STRATEGIES)}
 
@@ -47,10 +44,9 @@ def complete_scores(retrieved: Retrieved, query: Query, tools: Tools, deadline: 
             row if row.semantic_rank or row.chunk_id not in near else replace(row, cosine=near[row.chunk_id])
             for row in rows
         ]
-    if comparison and _has_missed(rows) and (harder := _search_harder(retrieved, query, tools, deadline)):
-        return complete_scores(harder, replace(query, ef_search=MAX_EF_SEARCH), tools, deadline)
     context = _context(rows, query, tools)
-    rows = _with_feedback(rows, comparison, context)
+    if comparison and context.code_share <= CODE_SEARCH:
+        rows = _with_feedback(rows, comparison, context)
     return Candidates(rows, context, retrieved.lists, (*retrieved.degraded, *failed))
 
 
@@ -122,33 +118,6 @@ def _comparison(
     return compared, () if compared else (Degraded("semantic", f"no answer within {deadline.ms:g} ms"),)
 
 
-def _has_missed(rows: Sequence[Candidate]) -> bool:
-    """Whether a chunk that only words found is so near that an index of vectors should have found it.
-
-    Such an index may be a graph that is walked from one place. Where topics lie far apart, a walk may end in
-    the wrong one. An index that compares everything misses nothing.
-    """
-    nearest = sorted((row.cosine or 0.0 for row in rows if row.semantic_rank), reverse=True)
-    if len(nearest) < NEAREST_WANTED:
-        return False
-    near = nearest[NEAREST_WANTED - 1] + ROUNDING
-    return any((row.cosine or 0.0) > near for row in rows if not row.semantic_rank)
-
-
-def _search_harder(retrieved: Retrieved, query: Query, tools: Tools, deadline: Deadline) -> Retrieved | None:
-    """Ask by meaning again, with the highest effort; None if that was done, fails or is late."""
-    if (query.ef_search or 0) >= MAX_EF_SEARCH or not deadline.left_ms():
-        return None
-    known = {ranked.strategy: ranked for ranked in retrieved.lists}
-    meaning = [asked for asked in tools.strategies if asked.leg == "semantic" and asked.name in known]
-    second = ask(meaning, replace(query, ef_search=MAX_EF_SEARCH), deadline)
-    if not second.lists:
-        return None
-    known |= {ranked.strategy: ranked for ranked in second.lists}
-    took = {name: retrieved.timings_ms.get(name, 0.0) + ms for name, ms in second.timings_ms.items()}
-    return replace(retrieved, lists=[*known.values()], timings_ms={**retrieved.timings_ms, **took})
-
-
 def _context(rows: Sequence[Candidate], query: Query, tools: Tools) -> Context:
     # What is one identifier or option, or a quotation, is to be found as it stands.
     is_name = query.type == "entity" or is_sure_name(query.text)
@@ -180,17 +149,13 @@ def is_read(context: Context) -> bool:
     return context.model_reads >= 0.5 and context.known_words >= MOSTLY_KNOWN
 
 
-def _with_feedback(
-    rows: Sequence[Candidate], comparison: Comparison | None, context: Context
-) -> list[Candidate]:
+def _with_feedback(rows: Sequence[Candidate], comparison: Comparison, context: Context) -> list[Candidate]:
     """Move the query towards each of its first hits, and measure how near every candidate is to the nearest.
 
     Towards their mean (Rocchio 1971), a question about two subjects would be moved away from the one that is
     not found first: recall@5 of two questions in one is .03 lower on three of four sets. Among source code
     the first hits are too often wrong for this to help.
     """
-    if comparison is None or context.code_share > CODE_SEARCH:
-        return [*rows]
     scores = {chunk_id: given.score for chunk_id, given in blend.blend(rows, context).items()}
     counts = {row.chunk_id: len(row.ranks) for row in rows}
     first = sorted(scores, key=lambda i: (-scores[i], -counts[i], i))[:FEEDBACK_HITS]

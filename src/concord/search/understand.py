@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from concord.search.classify import classify, entities
 from concord.search.legs import Tools
 from concord.search.request import Options, filter_of
-from concord.search.scores import MAX_EF_SEARCH
 from concord.text.names import Asked, asked_names
 from concord.text.query_language import Parsed, dashed, parse, prune
 from concord.text.similar import forms_of
@@ -26,6 +25,7 @@ FANOUT = 3  # candidates for each result asked for, so that fusion has room for 
 # they help (nDCG@10 without and with pruning: 0.370 and 0.353, 0.652 and 0.588). Reading this many postings
 # takes less than a millisecond, so no rarer word is left out.
 CHEAP = 5000
+MAX_EF_SEARCH = 200  # more costs time for recall nobody can measure
 MAX_UNKNOWN = 4  # words of one query that are looked up: who mistypes more has pasted something
 
 
