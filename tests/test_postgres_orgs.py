@@ -20,7 +20,7 @@ from support.postgres_server import fresh_org, server_url, walks
 from support.stores import postgres_store
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.store.postgres import vectors, words  # noqa: E402
+from concord.store.postgres import vectors  # noqa: E402
 from concord.store.postgres.connections import schema_of  # noqa: E402
 from concord.store.postgres.store import PostgresStore  # noqa: E402
 
@@ -218,8 +218,8 @@ def test_every_organisation_is_answered_as_if_it_were_alone_where_graphs_have_th
 ):
     """The same where vectors are indexed, however few they are."""
     monkeypatch.setattr(vectors, "INDEX_FROM", 1)
-    monkeypatch.setattr(words, "MOST_LISTED", 0)
-    monkeypatch.setattr(words, "NARROW_SHARE", 0)
+    monkeypatch.setattr(vectors, "MOST_COMPARED", 0)
+    monkeypatch.setattr(vectors, "NARROW_SHARE", 0)
     own = admitted(database)
     pairs = opened(folder, database, own, own)
     for store in each(pairs):

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from concord.core.errors import StoreError
-from contract.stored import EVERYTHING, IDENTITY, active_model, embed, faults, put, unit, vectors_of
-from support.postgres_server import fresh_org, server_url
+from contract.stored import embed, faults, put, unit
+from support.postgres_server import fresh_org
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.store.postgres.connections import schema_of  # noqa: E402
 from concord.store.postgres.store import PostgresStore  # noqa: E402
 
 TABLES = "SELECT format('%%I.%%I', schemaname, tablename) FROM pg_tables WHERE schemaname = %s"
@@ -52,36 +51,3 @@ def test_a_role_that_may_use_one_schema_cannot_read_another(database: str, team:
         assert connection.execute("SELECT content FROM kb_own.kb_chunks").fetchall() == [("own text",)]
     with pytest.raises(StoreError):
         PostgresStore.open(team, "theirs").catalog.snapshot()
-
-
-@pytest.mark.promise("design.organisations-apart")
-def test_two_bases_that_only_a_search_path_tells_apart_do_not_share_a_schema(database: str):
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("CREATE EXTENSION vector; CREATE SCHEMA first; CREATE SCHEMA second")
-    first, second = (f"{database}&options=-c%20search_path%3D{name},public" for name in ("first", "second"))
-    with closing(PostgresStore.open(first, "default")) as store:
-        put(store, "docs/a.md", "of the first")
-    for other in (second, database):
-        with pytest.raises(StoreError, match="made in the schema first") as refusal:
-            PostgresStore.open(other, "default")
-        assert "another organisation" in (refusal.value.hint or "")
-    with closing(PostgresStore.open(first, "default")) as store:
-        assert store.catalog.count().documents == 1
-
-
-def test_a_damaged_vector_is_not_found_and_changes_nobody_elses_rank():
-    org = fresh_org()
-    with closing(PostgresStore.open(server_url(), org)) as store:
-        chunks = put(store, "docs/a.md", *(f"text {n}" for n in range(4)))
-        embed(store, [(chunk, unit(1, n, 0, 0)) for n, chunk in enumerate(chunks)])
-        query = unit(1, 0.1, 0, 0)
-        before = vectors_of(store).search(query, EVERYTHING, 4)
-        with psycopg.connect(server_url(), autocommit=True) as connection:
-            connection.execute(
-                f"UPDATE \"{schema_of(org)}\".kb_vectors_1 SET embedding = '[1,0.1,0,0.001]' WHERE id = 2"
-            )
-        assert vectors_of(store).search(query, EVERYTHING, 3) == [before[0], *before[2:]]
-        assert [finding.fault for finding in faults(store)] == ["damaged-vectors"]
-        store.repair(faults(store))
-        assert [each.chunk_id for each in vectors_of(store).pending(0, 9)] == [chunks[1]]
-        assert active_model(store) == IDENTITY

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 pytest.importorskip("psycopg", reason="psycopg comes with the dev extra")
-from concord.store.postgres import words
+from concord.store.postgres import vectors
 from concord.store.postgres.store import PostgresStore
 from concord.types import Filter, silent
 from contract.stored import (
@@ -73,8 +73,8 @@ def exactly(store: PostgresStore, vector: bytes, ids: set[int], limit: int) -> l
 def test_many_vectors_are_indexed_when_a_sync_ends_and_the_index_answers(
     many: PostgresStore, filter: Filter, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(words, "MOST_LISTED", 0)
-    monkeypatch.setattr(words, "NARROW_SHARE", 0)
+    monkeypatch.setattr(vectors, "MOST_COMPARED", 0)
+    monkeypatch.setattr(vectors, "NARROW_SHARE", 0)
     before = walks(many)
     chance = random.Random(8)
     allowed = set(range(1, POINTS + 1)) if filter.is_open else set(range(2, POINTS + 1, 2))

@@ -31,3 +31,8 @@ def test_more_words_than_a_chunk_can_have_are_refused_and_nothing_of_their_group
     assert store.catalog.count() == before
     put(store, "docs/after.md", "after")
     assert len(store.words.search(Word("after"), EVERYTHING, 10)) == 1
+
+
+def test_a_character_that_no_text_of_a_file_has_is_refused(store: PostgresStore):
+    with pytest.raises(BadValue, match="NUL"):
+        put(store, "docs/a.md", "text", title="a\0b")

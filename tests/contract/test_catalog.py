@@ -61,7 +61,7 @@ def test_a_document_comes_back_whole(store: Store):
         "docs/grüße 漢字.pdf",
         id="d1",
         type="pdf",
-        title='Say "hi" \0 𝄞',
+        title='Say "hi" \x1b 𝄞',
         tags=("b", "a", "ops team"),
         details={"author": {"name": "Ä"}, "pages": [1, 2.5, None, True]},
         file_hash="f",
@@ -94,7 +94,7 @@ def test_two_documents_cannot_have_one_path(store: Store):
 
 def test_chunks_come_back_in_order_with_all_their_places(store: Store):
     written = [
-        Piece("one\0", 0, 4, 1, 2, page=3, heading=("A", "B"), last_page=4),
+        Piece("one\x1b", 0, 4, 1, 2, page=3, heading=("A", "B"), last_page=4),
         Piece("𝄞 zwei", 5, 11, 3, 9),
         Piece("", 11, 11, 9, 9, heading=("",)),
     ]

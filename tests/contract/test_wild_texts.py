@@ -16,7 +16,7 @@ from concord.types import Chunk, Document, Feedback, FileState, Filter, Pending,
 from contract.stored import document, pieces, put, source, vectors_of
 
 HALF = "half \ud800 a character"
-ODD = st.text(alphabet="\0\x1b0ea/*é💥", max_size=6)
+ODD = st.text(alphabet="\x1b0ea/*é💥", max_size=6)
 NAMES = ODD.map(lambda text: "n" + text)
 SOURCES = st.builds(
     Source,
@@ -99,11 +99,11 @@ def test_a_document_and_its_chunks_are_read_back_whatever_is_written_in_them(
     assert list(catalog.documents()) == []
 
 
-@pytest.mark.parametrize("path", ["docs/a\0b.md", "docs/a*b.md", "docs/a\0*", "**/*\0b.md", "docs/**"])
+@pytest.mark.parametrize("path", ["docs/a\x1bb.md", "docs/a*b.md", "docs/a\x1b*", "**/*\x1bb.md", "docs/**"])
 def test_a_filter_by_path_lets_the_same_through(rivals: tuple[Store, Store], path: str):
     found = []
     for store in rivals:
-        put(store, "docs/a\0b.md", "text")
+        put(store, "docs/a\x1bb.md", "text")
         put(store, "docs/ab.md", "text")
         found.append(sorted(store.catalog.matching(Filter(path=path), 9) or []))
     assert found[0] == found[1]

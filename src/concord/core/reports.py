@@ -160,7 +160,6 @@ FaultName = CheckName | Literal[
     "integrity", "texts", "words", "counter", "index",  # damage
     "space", "notes",  # free space in the file; notes that are kept a second time
     "chunks", "lost-vectors", "damaged-vectors", "superseded",  # rows that belong to nothing
-    "policies",  # what keeps organisations apart
 ]  # fmt: skip
 
 

@@ -8,28 +8,26 @@ when that changes: no search pays a trip for it.
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import math
 import selectors
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.abc import RV, Buffer, PQGen
-from psycopg.adapt import Loader
+from psycopg.abc import RV, PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.pq import Format, TransactionStatus
+from psycopg.pq import TransactionStatus
 from psycopg.types.numeric import FloatLoader
-from psycopg.types.string import StrBinaryDumper, StrDumperUnknown
+from psycopg.types.string import TextLoader
 
 from concord.core.call_limit import limit_ms
-from concord.core.errors import BackendDown, BadValue
+from concord.core.errors import BackendDown, BadValue, StoreBusy
 from concord.core.values import check_org
-from concord.store.postgres.errors import CROWDED, is_crowded, translated
+from concord.store.postgres.errors import translated
 
 # It warns of everything that a stopped server takes along; the caller gets an error anyway.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
@@ -40,10 +38,6 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 MOST_CONNECTIONS = 12
 KEPT_CONNECTIONS = 4  # while nobody uses them
 WAIT_S = 10.0  # for a connection that somebody else uses
-# A connection that was closed counts until its process has ended: a role of few would now and then not be let
-# in right after its own last command.
-_ENDING_S = 1.0
-_PAUSE_S = 0.02  # between two tries
 _GRACE_S = 1.0  # for the server to break off by itself, which keeps the connection
 _TICK_S = 0.1  # between two looks at the clock while nothing arrives
 _LONGEST_MS = 2**31 - 1  # that the server can be told
@@ -62,7 +56,6 @@ _BEGIN = """
 SELECT set_config('search_path', %s || ', ' || current_setting('search_path'), false),
     set_config('jit', 'off', false), set_config('plan_cache_mode', 'force_generic_plan', false),
     set_config('statement_timeout', coalesce(%s, current_setting('statement_timeout')), false)"""
-_ESCAPE = "\x1b"
 _LONGEST_ORG = 60  # letters: a name in PostgreSQL has 63
 
 
@@ -99,56 +92,6 @@ def schema_of(org: str) -> str:
     return f"kb_{org[:40]}~{hashlib.sha256(org.encode()).hexdigest()[:16]}"  # no organisation has a ~
 
 
-# PostgreSQL's text holds every character but NUL: ESC 0 stands for it, and ESC e for ESC itself.
-def escaped(text: str) -> str:
-    """Return a text in a form that PostgreSQL can keep; what is read has its own form again."""
-    return text.replace(_ESCAPE, _ESCAPE + "e").replace("\0", _ESCAPE + "0")
-
-
-def _unescaped(value: Any) -> Any:
-    if isinstance(value, list):
-        return [*map(_unescaped, value)]
-    if isinstance(value, str) and _ESCAPE in value:
-        return value.replace(_ESCAPE + "0", "\0").replace(_ESCAPE + "e", _ESCAPE)
-    return value
-
-
-class _TextLoader(Loader):
-    def load(self, data: Buffer) -> Any:
-        return _unescaped(str(data, "utf-8"))
-
-
-class _TextBinaryLoader(_TextLoader):
-    format = Format.BINARY
-
-
-class _JsonLoader(Loader):
-    """Lists of texts, or of lists of them, that the server has made."""
-
-    def load(self, data: Buffer) -> str:
-        text = str(data, "utf-8")
-        return json.dumps(_unescaped(json.loads(text))) if r"\u001b" in text else text
-
-
-class _StrDumper(StrDumperUnknown):
-    def dump(self, obj: str) -> Buffer | None:
-        return super().dump(escaped(obj))
-
-
-class _StrBinaryDumper(StrBinaryDumper):
-    def dump(self, obj: str) -> Buffer | None:
-        return super().dump(escaped(obj))
-
-
-_DUMPERS = (_StrBinaryDumper, _StrDumper)  # the last one is the default
-_LOADERS: tuple[tuple[str, type[Loader]], ...] = (
-    ("text", _TextLoader),
-    ("text", _TextBinaryLoader),
-    ("json", _JsonLoader),
-    ("numeric", FloatLoader),
-)
-
-
 class Bounded(psycopg.Connection[tuple[Any, ...]]):
     """A connection that knows how long its statements may take."""
 
@@ -160,10 +103,8 @@ class Bounded(psycopg.Connection[tuple[Any, ...]]):
         values = (f'"{location.schema}"', None if bound is None else str(bound))
         self.execute(_BEGIN, values)
         self._bound_ms = bound
-        for dumper in _DUMPERS:
-            self.adapters.register_dumper(str, dumper)
-        for name, loader in _LOADERS:
-            self.adapters.register_loader(name, loader)
+        self.adapters.register_loader("json", TextLoader)
+        self.adapters.register_loader("numeric", FloatLoader)
 
     def bind(self, allowed_ms: float | None) -> None:
         """Let each statement from now on take no longer; None for as long as it takes."""
@@ -220,21 +161,10 @@ def _whole(allowed_ms: float | None) -> int | None:
     return None if allowed_ms is None else math.ceil(min(allowed_ms, _LONGEST_MS))
 
 
-def connect(
-    location: Location, kept: Callable[[], Bounded | None] = lambda: None, wait_s: float = _ENDING_S
-) -> Bounded:
-    """Return a connection in autocommit, kept or new; where the server allows no more, wait for either."""
-    ends = time.monotonic() + wait_s
-    while (connection := kept()) is None:
-        try:
-            connection = Bounded.connect(location.conninfo, autocommit=True)
-        except psycopg.OperationalError as error:
-            if time.monotonic() > ends or not is_crowded(error):
-                raise
-            time.sleep(_PAUSE_S)
-        else:
-            connection.begin(location, limit_ms())
-            break
+def connect(location: Location) -> Bounded:
+    """Return a new connection, in autocommit."""
+    connection = Bounded.connect(location.conninfo, autocommit=True)
+    connection.begin(location, limit_ms())
     return connection
 
 
@@ -261,28 +191,26 @@ class Connections:
     @contextmanager
     def session(self) -> Iterator[Connection]:
         """Lend a connection for as long as the block takes, each statement a transaction of its own."""
+        server = self.location.server
+        if self._is_closed:
+            raise BackendDown(f"the connection to {server} was closed", hint="open it again")
         if not self._places.acquire(timeout=_wait_s()):
-            raise CROWDED("", self.location.server)
+            raise StoreBusy(f"all connections to PostgreSQL at {server} are in use", hint="try again later")
         try:
-            with translated(self.location.server), self.extra() as connection:
+            with translated(server), self._lent() as connection:
                 yield connection
         finally:
             self._places.release()
 
     @contextmanager
-    def extra(self) -> Iterator[Connection]:
-        """Lend a connection, however many are lent: for a lock, which does nothing but last."""
-        if self._is_closed:
-            raise BackendDown(f"the connection to {self.location.server} was closed", hint="open it again")
-        connection = connect(self.location, self._kept, _wait_s())
+    def _lent(self) -> Iterator[Bounded]:
+        connection = self._kept() or connect(self.location)
         try:
             connection.bind(limit_ms())
             yield connection
         except psycopg.Error as error:  # what was prepared in a pipeline that broke off, one side knows only
             connection.close()
-            if (
-                error.sqlstate is None
-            ):  # what has ended this one has ended the others, and each would be waited for
+            if error.sqlstate is None:  # what has ended this one has ended the others: nobody waits for each
                 self._close_kept()
             raise
         finally:

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,6 @@ from psycopg.errors import UniqueViolation
 
 from concord.store.files import locked
 from concord.store.postgres.connections import Connection, Connections
-from concord.store.postgres.errors import translated
 from concord.store.sql import NOTHING, Database, Dialect, Duplicate, Session, Values, override
 from concord.text.globs import sections
 from concord.types import ChunkId
@@ -29,16 +28,13 @@ _NAME = re.compile(r"(?<![:\w]):(\w+)")
 _JSON_LIST = re.compile(r"json_list\((\w+), (\w+)\)")
 _FETCHED_AT_ONCE = 500  # rows that are not held all at once
 _TAKE_TURN = "SELECT FROM kb_meta WHERE key = 'generation' FOR UPDATE"  # as writers do
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5  # between two tries: locks are held for moments or for minutes
+_PAUSE_S = 0.05  # between two tries
 
 # Whoever holds a lock works on other connections: this one is idle, which a server may be set to take ill.
 _TRY_LOCK = "SELECT pg_try_advisory_lock(%s), set_config('idle_session_timeout', '0', false)"
 
 # A replica has the same identifier as the server that it follows, and in the end the same rows.
 _SERVER = "SELECT system_identifier::text FROM pg_control_system()"
-_MAY_ASK = "SELECT has_function_privilege('pg_control_system()', 'execute')"  # unless it was revoked
-_STARTED = "SELECT extract(epoch FROM pg_postmaster_start_time())::text"
-
 _SCHEMA = """
 SELECT d.oid, n.oid FROM pg_database AS d, pg_namespace AS n
 WHERE d.datname = current_database() AND n.nspname = :schema"""
@@ -220,9 +216,8 @@ class PostgresDatabase(Database):
         digest = hashlib.sha256(f"{location.schema}\n{name}".encode("utf-8", "surrogatepass")).digest()
         key = int.from_bytes(digest[:8], signed=True)
         with self._locking() as (connection, held):
-            with translated(location.server):
-                if key in held or not _is_locked(connection, key, wait_s):
-                    raise locked(doing)
+            if key in held or not _is_locked(connection, key, wait_s):
+                raise locked(doing)
             held.add(key)
             try:
                 yield
@@ -240,9 +235,7 @@ class PostgresDatabase(Database):
         if locker := self._lockers.get(thread):
             yield locker
             return
-        with ExitStack() as lent:
-            with translated(self.connections.location.server):
-                connection = lent.enter_context(self.connections.extra())
+        with self.connections.session() as connection:
             locker = self._lockers[thread] = connection, set[int]()
             try:
                 yield locker
@@ -254,7 +247,9 @@ class PostgresDatabase(Database):
     def unique_id(self) -> str:
         """Return which tables of which server these are, by whatever name it was reached."""
         with self.read() as session:
-            return f"postgresql {_identity(session, self.connections.location.schema)}"
+            server = session.value(_SERVER)
+            ((database, tables),) = session.rows(_SCHEMA, {"schema": self.connections.location.schema})
+        return f"postgresql {server}/{database}/{tables}"
 
     def _make_if_missing(self) -> None:
         if self._make is not None:
@@ -268,17 +263,10 @@ def _is_locked(connection: Connection, key: int, wait_s: float) -> bool:
     Not by one statement that waits: its snapshot would hold up an index that the holder builds concurrently,
     and the holder would be waited for in turn, which the server has no way to see.
     """
-    deadline, pause_s = time.monotonic() + wait_s, _FIRST_PAUSE_S
+    deadline = time.monotonic() + wait_s
     while not (connection.execute(_TRY_LOCK, (key,)).fetchone() or (False,))[0]:
         left_s = deadline - time.monotonic()
         if left_s <= 0:
             return False
-        time.sleep(min(pause_s, left_s))
-        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        time.sleep(min(_PAUSE_S, left_s))
     return True
-
-
-def _identity(session: Session, schema: str) -> str:
-    server = session.value(_SERVER if session.value(_MAY_ASK) else _STARTED)
-    ((database, tables),) = session.rows(_SCHEMA, {"schema": schema})
-    return f"{server}/{database}/{tables}"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from concord.store.postgres.database import PostgresSession
 from concord.store.postgres.postings import BLOCK, LABELS, POSTING_BYTES, lexemes
-from concord.store.rows import LAST_CHARACTER, WEIGHTS
+from concord.store.rows import HAS_SUPERSEDED, LAST_CHARACTER, WEIGHTS
 from concord.store.words import levelled
 from concord.text.tokens import K1, B, idf
 from concord.types import AllOf, Match, Phrase, Scored, Without, Word
@@ -28,8 +28,9 @@ _MOST_KEPT = 1 << 21  # postings in memory, 16 bytes each
 
 _POSTING = [("place", "<u2"), ("counts", "u1", (len(WEIGHTS),)), ("length", "<u2")]
 
-_META = """
-SELECT key, value FROM kb_meta WHERE key IN ('generation', 'chunks', 'tokens') ORDER BY key"""
+_META = f"""
+SELECT key, value, ({HAS_SUPERSEDED}) FROM kb_meta
+WHERE key IN ('generation', 'chunks', 'tokens') ORDER BY key"""
 _BLOCKS = "SELECT term, block, postings FROM kb_postings WHERE term IN (:terms...)"
 _COUNT = f"""
 SELECT term, sum(octet_length(postings))::bigint / {POSTING_BYTES} FROM kb_postings
@@ -73,9 +74,10 @@ class Postings(NamedTuple):
 class Index:
     """What is known of the index as of one generation: statistics, and postings that were read lately."""
 
-    def __init__(self, generation: int, chunks: int, tokens: int) -> None:
+    def __init__(self, generation: int, chunks: int, tokens: int, *, has_superseded: bool = False) -> None:
         self.generation = generation
         self.chunks = chunks
+        self.has_superseded = has_superseded
         self.slope = K1 * B * chunks / max(tokens, 1)
         self.counts: dict[str, int] = {}  # token → chunks that hold it
         self.postings: dict[str, Postings] = {}
@@ -129,9 +131,9 @@ class WordReader:
 
     def _index(self, session: PostgresSession) -> Index:
         """Return what is known of the index, nothing after a change."""
-        chunks, generation, tokens = (value for _, value in session.rows(_META))
+        (_, chunks, has_superseded), (_, generation, _), (_, tokens, _) = session.rows(_META)
         if generation != self._known.generation:
-            self._known = Index(generation, chunks, tokens)
+            self._known = Index(generation, chunks, tokens, has_superseded=has_superseded)
         return self._known
 
 
@@ -201,18 +203,10 @@ class _Evaluation:
 
 
 def _numbered(chunks: _Integers) -> tuple[_Integers, _Integers]:
-    """Return different chunks in order, and of each given one which of them it is.
-
-    So does `np.unique`. But the chunks of a token are in order already, and a stable sort, which makes use of
-    that, takes a fifth of the time.
-    """
-    order = chunks.argsort(kind="stable")
-    ascending = chunks[order]
-    is_new = np.ones(len(chunks), bool)
-    is_new[1:] = ascending[1:] != ascending[:-1]
-    at = np.empty(len(chunks), np.int64)
-    at[order] = is_new.cumsum() - 1
-    return ascending[is_new], at
+    """Return different chunks in order, and of each given one which of them it is."""
+    # With the first places too, numpy sorts in a way that makes use of what is in order already.
+    different, _, at = np.unique(chunks, return_index=True, return_inverse=True)
+    return different, at
 
 
 def _summed(at: _Integers, values: _Floats, size: int) -> _Floats:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from itertools import starmap
 from typing import Any, NamedTuple
 
-from concord.core.errors import Action, CorruptStore, Hint, SchemaTooNew, StoreError
+from concord.core.errors import Action, Hint, SchemaTooNew, StoreError
 from concord.store.contents import Contents, Held, fill, homes_of
 from concord.store.links import name_all
 from concord.store.postgres import postings
@@ -21,7 +21,6 @@ from concord.store.postgres.database import DIALECT, PostgresSession
 from concord.store.postgres.errors import translated
 from concord.store.postgres.postings import BlockTables
 from concord.store.postgres.vectors import PostgresVectorTables, from_wire
-from concord.store.postgres.words import Scopes
 from concord.store.rows import chunk_of, details_of, document_of, identity_of, source_of
 from concord.store.schema import LINKS, create
 from concord.types import Access, ChunkId, Feedback, Vector
@@ -33,26 +32,12 @@ _STEPS = ("ALTER TABLE kb_sources ADD COLUMN about text NOT NULL DEFAULT ''", LI
 OLDEST_PGVECTOR = (0, 8)
 _LOCK = 0x6B62636F  # one at a time makes or moves tables
 
-_LOOK = """
-SELECT to_regclass(%(own)s || '.kb_meta') IS NOT NULL, to_regclass(%(own)s || '.kb_chunks') IS NOT NULL"""
-# Whose base it is: that of the tables that organisations shared, or else of where the role looks first.
-_PUT_BASE = """
-INSERT INTO kb_vec_meta SELECT 'base', coalesce(
-    (SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-     WHERE c.oid = to_regclass('kb_schema')),
-    (array_remove(current_schemas(false), %s))[1], '')"""
-_BASE = """
-SELECT value, value = '' OR value = ANY(current_schemas(false)) FROM kb_vec_meta WHERE key = 'base'"""
-_EXTENSION = """
-SELECT e.extversion, n.nspname, to_regtype('vector') IS NOT NULL
-FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"""
+_IS_MADE = "SELECT to_regclass(%s) IS NOT NULL"
+_EXTENSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
 
 _FIND = """
 SELECT quote_ident(n.nspname) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.oid = to_regclass('kb_schema')"""
-_COLUMNS = """
-SELECT a.attname FROM pg_attribute AS a
-WHERE a.attrelid = to_regclass(:table) AND a.attnum > 0 AND NOT a.attisdropped"""
 _ORG = "SELECT key FROM {old}.kb_orgs WHERE name = :name"
 
 _SOURCES = """
@@ -61,17 +46,19 @@ FROM {old}.kb_sources WHERE org = {org} ORDER BY name"""
 _DOCUMENTS = """
 SELECT id, source, path, type, title, array_to_json(tags), details, file_hash, content_hash, size, mtime_ns,
     superseded_by, indexed_at, fields FROM {old}.kb_documents WHERE org = {org} ORDER BY path"""
+# Columns that came later are read from JSON: there they may be missing.
 _CHUNKS = """
 SELECT id, document, position, content, start_offset, end_offset, start_line, end_line, page, heading,
-    {last_page}, {start_column}, {end_column} FROM {old}.kb_chunks WHERE org = {org} ORDER BY id"""
+    (row ->> 'last_page')::int, (row ->> 'start_column')::int, (row ->> 'end_column')::int
+FROM (SELECT *, to_jsonb(c) AS row FROM {old}.kb_chunks AS c WHERE org = {org}) AS rows ORDER BY id"""
 _ACCESSES = "SELECT document, count, last_at FROM {old}.kb_accesses WHERE org = {org}"
 _FEEDBACK = """
 SELECT document_id, citation, opinion, query, at FROM {old}.kb_feedback WHERE org = {org} ORDER BY at"""
 _COUNTERS = """
 SELECT generation, last_chunk, (SELECT hits FROM {old}.kb_cache_usage WHERE org = {org}),
     (SELECT misses FROM {old}.kb_cache_usage WHERE org = {org}),
-    {home}, {home_key}, {left_behind}
-FROM {old}.kb_orgs WHERE key = {org}"""
+    row ->> 'home', row ->> 'home_key', row ->> 'left_behind'
+FROM (SELECT *, to_jsonb(o) AS row FROM {old}.kb_orgs AS o WHERE key = {org}) AS orgs"""
 _SPACES = """
 SELECT key, identity, recipe, is_active, was_active FROM {old}.kb_spaces
 WHERE org = {org} AND identity IS NOT NULL ORDER BY key"""
@@ -91,11 +78,8 @@ SELECT row_number() OVER (ORDER BY turn), chunk FROM {old}.kb_unsettled WHERE or
 def bring_up_to_date(location: Location) -> bool:
     """Make what is stored usable; return whether anything is."""
     with translated(location.server), connect(location) as connection:
-        is_made, _ = _look(connection, location)
-        if is_made:
-            version = _checked_version(connection, location)
-            _check_base(connection, location)
-            if version < VERSION:
+        if _is_made(connection, location):
+            if _checked_version(connection, location) < VERSION:
                 _update(connection, location)
             return True
         is_old = find_shared(PostgresSession(connection), location.org) is not None
@@ -112,14 +96,7 @@ def make(location: Location) -> None:
     with translated(location.server), connect(location) as connection:
         _lock(connection)
         with connection.transaction():
-            is_made, has_chunks = _look(connection, location)
-            if has_chunks and not is_made:
-                raise CorruptStore(
-                    f"the schema {location.schema} in PostgreSQL at {location.server} holds another program's"
-                    " tables",
-                    hint="use another organisation or database, or drop its kb_ tables",
-                )
-            if not is_made:
+            if not _is_made(connection, location):
                 _make(connection, location)
 
 
@@ -141,33 +118,26 @@ def _lock(connection: Bounded) -> None:
 
 
 def _make(connection: Connection, location: Location) -> None:
-    _make_extension(connection, location)
+    _make_extension(connection)
     if connection.execute("SELECT to_regnamespace(%s)", (f'"{location.schema}"',)).fetchone() == (None,):
         connection.execute(f'CREATE SCHEMA "{location.schema}"')
     connection.execute(create(DIALECT))
     connection.execute(postings.TABLES)
     connection.execute("INSERT INTO kb_meta VALUES ('schema', %s)", (VERSION,))
-    connection.execute(_PUT_BASE, (location.schema,))
     session = PostgresSession(connection)
     if shared := find_shared(session, location.org):
-        move(session, shared, PostgresVectorTables(Scopes()))
+        move(session, shared, PostgresVectorTables())
         session.finish()
 
 
-def _make_extension(connection: Connection, location: Location) -> None:
+def _make_extension(connection: Connection) -> None:
     """Make pgvector usable: where the role looks for tables of its own, not in one organisation's schema."""
     if connection.execute(_EXTENSION).fetchone() is None:
         (path,) = connection.execute("SELECT current_setting('search_path')").fetchone() or ("",)
         connection.execute("SET LOCAL search_path TO DEFAULT; CREATE EXTENSION vector")
         connection.execute("SELECT set_config('search_path', %s, true)", (path,))
-    version, schema, is_seen = connection.execute(_EXTENSION).fetchone() or ("0.0", "", False)
-    if not is_seen:
-        raise StoreError(
-            f"PostgreSQL at {location.server} has pgvector in the schema {schema}, where the role does not"
-            " look",
-            hint=f"let an administrator run GRANT USAGE ON SCHEMA {schema} TO the role, and ALTER ROLE … SET"
-            f' search_path = "$user", public, {schema}',
-        )
+    connection.execute("SELECT 'vector'::regtype")  # refused where the role does not see it
+    (version,) = connection.execute(_EXTENSION).fetchone() or ("0.0",)
     if tuple(map(int, version.split(".")[:2])) < OLDEST_PGVECTOR:
         wanted = ".".join(map(str, OLDEST_PGVECTOR))
         raise StoreError(
@@ -176,10 +146,8 @@ def _make_extension(connection: Connection, location: Location) -> None:
         )
 
 
-def _look(connection: Connection, location: Location) -> tuple[bool, bool]:
-    """Return whether an organisation's tables are there, and whether a table is that is called as ours."""
-    row = connection.execute(_LOOK, {"own": f'"{location.schema}"'}).fetchone()
-    return (row[0], row[1]) if row else (False, False)
+def _is_made(connection: Connection, location: Location) -> bool:
+    return connection.execute(_IS_MADE, (f'"{location.schema}".kb_meta',)).fetchone() == (True,)
 
 
 def _checked_version(connection: Connection, location: Location) -> int:
@@ -191,18 +159,6 @@ def _checked_version(connection: Connection, location: Location) -> int:
             hint=Hint(Action.UPGRADE, package="concord-kb"),
         )
     return version
-
-
-def _check_base(connection: Connection, location: Location) -> None:
-    """Refuse the schema of a base that is told apart from ours by nothing but where its role looks."""
-    base, is_ours = connection.execute(_BASE).fetchone() or ("", True)
-    if not is_ours:
-        raise StoreError(
-            f"the schema {location.schema} in PostgreSQL at {location.server} is of the knowledge base that"
-            f" was made in the schema {base}, where the role does not look",
-            hint=f"use another organisation or database; or, if it is yours, let the role look there: ALTER"
-            f" ROLE … SET search_path = {base}, …",
-        )
 
 
 class SharedTables(NamedTuple):
@@ -233,23 +189,20 @@ def move(session: PostgresSession, shared: SharedTables, tables: PostgresVectorT
 
 
 def _contents(session: PostgresSession, shared: SharedTables) -> Contents:
-    def rows(statement: str, *optional: str, table: str = "") -> Iterable[Any]:
-        named = _columns(session, shared, table, *optional) if table else {}
-        return session.iterate(shared.filled(statement, **named))
+    def rows(statement: str) -> Iterable[Any]:
+        return session.iterate(shared.filled(statement))
 
-    kept = ("home", "home_key", "left_behind")
-    ((generation, last, hits, misses, url, key, left),) = rows(_COUNTERS, *kept, table="kb_orgs")
+    ((generation, last, hits, misses, url, key, left),) = rows(_COUNTERS)
     changes = dict(rows(_CHANGES)) if url else {}
     sources = [(source_of(row[:-1]), row[-1]) for row in rows(_SOURCES)]
     spaces = list(rows(_SPACES))
-    chunks = rows(_CHUNKS, "last_page", "start_column", "end_column", table="kb_chunks")
     return Contents(
         generation=generation,
         last_chunk_id=last,
         sources=[source for source, _ in sources],
         memos={source.id: memo for source, memo in sources},
         documents=[*map(document_of, rows(_DOCUMENTS))],
-        chunks=[*map(chunk_of, chunks)],
+        chunks=[*map(chunk_of, rows(_CHUNKS))],
         spaces=[
             (
                 identity_of(identity),
@@ -269,13 +222,6 @@ def _contents(session: PostgresSession, shared: SharedTables) -> Contents:
         feedback=[*starmap(Feedback, rows(_FEEDBACK))],
         last_turn=len(changes),
     )
-
-
-def _columns(session: PostgresSession, shared: SharedTables, table: str, *names: str) -> dict[str, str]:
-    """Return columns of a shared table by name, or what stands for those that it lacks."""
-    rows = session.rows(_COLUMNS, {"table": f"{shared.old}.{table}"})
-    known = {name for (name,) in rows}
-    return {name: name if name in known else "NULL" for name in names}
 
 
 def _vectors(

@@ -21,7 +21,7 @@ from concord.store.postgres.vectors import (
     index_state,
     missing_indexes,
 )
-from concord.store.postgres.words import BlockWords, NativeWords, Scopes
+from concord.store.postgres.words import BlockWords, NativeWords
 from concord.store.sql import Session, VectorTables, override
 from concord.store.store import SqlStore
 from concord.store.upkeep import repairable
@@ -45,7 +45,6 @@ SELECT (SELECT value FROM kb_meta WHERE key = 'chunks') = (SELECT count(*) FROM 
 _COUNT_ANEW = """
 UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunk_words) WHERE key = 'chunks';
 UPDATE kb_meta SET value = (SELECT coalesce(sum(length), 0) FROM kb_chunk_words) WHERE key = 'tokens'"""
-_ROLE = "SELECT quote_ident(current_user) FROM pg_roles WHERE rolname = current_user AND rolsuper"
 
 # The server looks at new rows by itself, but only after a minute; until then it plans for an empty table.
 _KNOWN_SIZE = "SELECT reltuples FROM pg_class WHERE oid = 'kb_chunks'::regclass"
@@ -64,11 +63,10 @@ class PostgresStore(SqlStore):
         database = PostgresDatabase(self._connections, None if is_made else partial(make, location))
         # What building an index may use; None leaves it to the server.
         self._index_memory_mb: int | None = options["store.index_memory_mb"] if options else None
-        scopes = Scopes()
-        self._tables = PostgresVectorTables(scopes)
+        self._tables = PostgresVectorTables()
         super().__init__(database, BlockTables(), self._tables)
         is_native = options is not None and options["postgres.words"] == "native"
-        self.words: WordIndex = (NativeWords if is_native else BlockWords)(database, scopes)
+        self.words: WordIndex = (NativeWords if is_native else BlockWords)(database)
 
     @classmethod
     @override
@@ -132,12 +130,6 @@ def _find_faults(session: PostgresSession, tables: PostgresVectorTables) -> Iter
         if index.is_valid is False:
             message = "the vector index was not finished"
         yield Finding("index", message, CURE, is_repairable=True)
-    if role := session.value(_ROLE):
-        yield Finding(
-            "policies",
-            f"the role {role} is a superuser: nothing keeps it out of the schemas of other organisations",
-            "connect as a role that is none: docs/postgresql.md",
-        )
 
 
 def _rebuild_words(session: Session, tables: VectorTables | None = None) -> None:

@@ -6,10 +6,8 @@ is let through. What a filter leaves few of is compared one by one, and so is al
 
 from __future__ import annotations
 
-import logging
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from struct import pack
 from sys import byteorder
 from typing import Any, NamedTuple
@@ -22,17 +20,20 @@ from psycopg.types.numeric import Int8
 
 from concord.core.errors import Action, Hint, joined
 from concord.core.reports import VectorIndexState
-from concord.store.embeddings import is_intact
 from concord.store.models import Model, active_model, all_models
 from concord.store.postgres.database import DIALECT, PostgresSession, Rows
-from concord.store.postgres.words import SUPERSEDED, Scope, Scopes
-from concord.store.rows import condition
+from concord.store.postgres.words import ALLOWED
+from concord.store.rows import HAS_SUPERSEDED, condition
 from concord.store.sql import Session, VectorTables, override
 from concord.types import FLOAT_BYTES, ChunkId, Filter, Scored, Vector
 
 EF_SEARCH = 64  # where nobody asks for another: recall@10 is above 0.95 (benchmarks/bench_postgres.py)
 MOST_EF_SEARCH = 200
 MOST_SCANNED = 20_000  # vectors that a walk looks at, as pgvector has it
+# A filter that leaves so few is answered exactly: comparing a vector costs 2 µs, and a walk through a graph
+# that has to pass by much else may miss the nearest (recall@10 was 0 to 0.8).
+MOST_COMPARED = 20_000  # chunks
+NARROW_SHARE = 0.05  # or of all chunks
 INDEX_FROM = 2000  # vectors; fewer are compared one by one in 4 ms, and an index would slow every write
 MOST_DIMENSIONS = 2000  # that pgvector can index
 _BUILD_LOCK = 0x6B627678
@@ -42,16 +43,13 @@ _COPY = "COPY {table} (id, embedding) FROM STDIN (FORMAT BINARY)"
 # One row: to make and to take apart one for each vector takes as long as to read them.
 _READ = """
 SELECT array_agg(id), string_agg(vector_send(embedding), '') FROM {table} WHERE id IN (:ids...)"""
-_STATE = """
-SELECT (SELECT value FROM kb_meta WHERE key = 'generation'), (SELECT value FROM kb_meta WHERE key = 'chunks'),
+_STATE = f"""
+SELECT ({HAS_SUPERSEDED}),
     coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:index)), false)"""
-# The vectors themselves come along, of the nearest only, to be compared with their checksums.
 _NEAREST = """
-SELECT n.chunk, n.distance, e.crc, vector_send(w.embedding) FROM (
-    SELECT l.chunk, v.id, v.embedding <=> :vector::vector AS distance
-    FROM {table} AS v JOIN kb_chunk_vectors AS l ON l.embedding = v.id AND l.model = :model
-    WHERE {allowed} ORDER BY {order} LIMIT {limit:d}
-) AS n JOIN {table} AS w ON w.id = n.id JOIN kb_embeddings AS e ON e.id = n.id"""
+SELECT l.chunk, v.embedding <=> :vector::vector AS distance
+FROM {table} AS v JOIN kb_chunk_vectors AS l ON l.embedding = v.id AND l.model = :model
+WHERE {allowed} ORDER BY {order} LIMIT {limit:d}"""
 _EXACT = "(v.embedding <=> :vector::vector) + 0.0, l.chunk"  # written with a sum, no index can answer it
 _WALKED = "v.embedding <=> :vector::vector"
 # In strict order, what is nearer than something walked past is lost. So order comes afterwards.
@@ -60,17 +58,17 @@ SELECT set_config('hnsw.ef_search', :effort, true), set_config('hnsw.iterative_s
     set_config('hnsw.max_scan_tuples', :scanned, true), set_config('enable_seqscan', 'off', true),
     set_config('enable_bitmapscan', 'off', true), set_config('enable_hashjoin', 'off', true),
     set_config('enable_mergejoin', 'off', true)"""
+_CURRENT = f"l.chunk NOT IN ({ALLOWED.format(condition='d.superseded_by IS NOT NULL')})"
+_LISTED = f"l.chunk IN ({ALLOWED})"
 # A scalar sub-select stays where it is: it is asked of each vector that the graph comes by.
 _IS_ALLOWED = """(
     SELECT TRUE FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document
     WHERE c.id = l.chunk AND {condition})"""
+_IS_NARROW = f"""
+WITH most AS (
+    SELECT greatest(:most, :share * value)::bigint AS n FROM kb_meta WHERE key = 'chunks')
+SELECT count(*) <= (SELECT n FROM most) FROM ({ALLOWED} LIMIT (SELECT n + 1 FROM most)) AS few"""
 
-# What others may do with chunks, they may do with the vectors of a model that comes later.
-_GRANTS = """
-SELECT format('GRANT %s ON %I TO %s', string_agg(DISTINCT a.privilege_type, ', '), :table::text,
-    CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END)
-FROM pg_class AS c CROSS JOIN LATERAL aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) AS a
-WHERE c.oid = 'kb_chunks'::regclass AND pg_get_userbyid(a.grantee) <> current_user GROUP BY a.grantee"""
 _LOOK = """
 SELECT (SELECT i.indisvalid FROM pg_index AS i WHERE i.indexrelid = to_regclass(:index)),
     coalesce(pg_relation_size(to_regclass(:index)), 0),
@@ -94,9 +92,6 @@ class HnswState(NamedTuple):
 class PostgresVectorTables(VectorTables):
     """The vectors of one organisation."""
 
-    def __init__(self, scopes: Scopes) -> None:
-        self._scopes = scopes
-
     @override
     def create(self, session: Session, model: Model) -> None:
         table, dimension = table_of(model), model.identity.dimension
@@ -104,8 +99,6 @@ class PostgresVectorTables(VectorTables):
             f"CREATE TABLE {table} (id bigint PRIMARY KEY, embedding vector({dimension:d}) NOT NULL);"
             f"ALTER TABLE {table} ALTER embedding SET STORAGE PLAIN"
         )
-        for (grant,) in session.rows(_GRANTS, {"table": table}):
-            session.run(grant)
 
     @override
     def drop(self, session: Session, model: Model) -> None:
@@ -141,17 +134,29 @@ class PostgresVectorTables(VectorTables):
         self, session: Session, model: Model, vector: Vector, filter: Filter, limit: int, ef: int | None
     ) -> list[Scored]:
         assert isinstance(session, PostgresSession)
-        state = {"index": f"{table_of(model)}_hnsw"}
-        ((generation, chunks, is_indexed),) = session.rows(_STATE, state)
-        scope = self._scopes.of(session, filter, generation, chunks)
-        search = _Search(session, model, limit, *_allowed(scope, filter))
-        search.values.update(vector=Embedding(vector), model=model.key)
-        if is_indexed and (scope is None or scope.is_all_but):
-            effort = ef or (EF_SEARCH if filter.is_open else MOST_EF_SEARCH)  # past what is left out
-            walked = search.walked(min(effort, MOST_EF_SEARCH))
-            if len(walked) >= limit:
-                return walked
-        return search.compared()
+        table = table_of(model)
+        ((has_superseded, is_indexed),) = session.rows(_STATE, {"index": f"{table}_hnsw"})
+        walked = compared = _CURRENT if has_superseded and not filter.include_superseded else "TRUE"
+        values: dict[str, Any] = {}
+        if not filter.is_open:
+            sql, values = condition(filter, DIALECT)
+            walked, compared = _IS_ALLOWED.format(condition=sql), _LISTED.format(condition=sql)
+            narrow = {"most": MOST_COMPARED, "share": NARROW_SHARE, **values}
+            is_indexed = is_indexed and not session.value(_IS_NARROW.format(condition=sql), narrow)
+        values |= {"vector": Embedding(vector), "model": model.key}
+
+        def ask(allowed: str, order: str) -> Rows:
+            statement = _NEAREST.format(table=table, allowed=allowed, order=order, limit=limit)
+            return session.execute(statement, values, binary=True)
+
+        if is_indexed:
+            effort = min(ef or (EF_SEARCH if filter.is_open else MOST_EF_SEARCH), MOST_EF_SEARCH)
+            with session.connection.pipeline():  # what it sends together is a transaction
+                session.run(_EFFORT, {"effort": str(effort), "scanned": str(MOST_SCANNED)})
+                rows = ask(walked, _WALKED)
+            if len(found := rows.fetchall()) >= limit:
+                return _scored(found)
+        return _scored(ask(compared, _EXACT).fetchall())
 
 
 class Embedding(NamedTuple):
@@ -176,61 +181,15 @@ class _EmbeddingDumper(Dumper):
 psycopg.adapters.register_dumper(Embedding, _EmbeddingDumper)
 
 
-class _Search(NamedTuple):
-    """A search for the nearest of what a condition allows."""
-
-    session: PostgresSession
-    model: Model
-    limit: int
-    allowed: str
-    values: dict[str, Any]
-
-    def compared(self) -> list[Scored]:
-        """Return the nearest after comparing each vector; in place of damaged ones, others."""
-        wanted = self.limit
-        while True:
-            rows = self._rows(_EXACT, wanted).fetchall()
-            intact = self._intact(rows)
-            if len(intact) >= self.limit or len(rows) < wanted:
-                return intact[: self.limit]
-            wanted += len(rows) - len(intact)
-
-    def walked(self, effort: int) -> list[Scored]:
-        """Return the nearest that the graph leads to, which may be fewer than there are."""
-        with self.session.connection.pipeline():  # what it sends together is a transaction
-            self.session.run(_EFFORT, {"effort": str(effort), "scanned": str(MOST_SCANNED)})
-            rows = self._rows(_WALKED, self.limit)
-        return self._intact(rows.fetchall())
-
-    def _rows(self, order: str, limit: int) -> Rows:
-        table = table_of(self.model)
-        statement = _NEAREST.format(table=table, allowed=self.allowed, order=order, limit=limit)
-        return self.session.execute(statement, self.values, binary=True)
-
-    def _intact(self, rows: Sequence[tuple[ChunkId, float, int, bytes]]) -> list[Scored]:
-        """Return those whose vectors are as they were written, nearest first, ties by id."""
-        vectors = from_wire(b"".join([sent for *_, sent in rows]), self.model.identity.dimension)
-        scored = [
-            Scored(chunk, min(1.0, 1.0 - distance))
-            for (chunk, distance, crc, _), vector in zip(rows, vectors, strict=True)
-            if is_intact(vector, crc)
-        ]
-        return sorted(scored, key=lambda each: (-each.score, each.chunk_id))
+def _scored(rows: Sequence[tuple[ChunkId, float]]) -> list[Scored]:
+    """Return chunks nearest first, ties by id."""
+    scored = [Scored(chunk, min(1.0, 1.0 - distance)) for chunk, distance in rows]
+    return sorted(scored, key=lambda each: (-each.score, each.chunk_id))
 
 
 def table_of(model: Model) -> str:
     """Return the name of a model's table of vectors; its index is called the same with `_hnsw`."""
     return f"kb_vectors_{model.key:d}"
-
-
-def _allowed(scope: Scope | None, filter: Filter) -> tuple[str, dict[str, Any]]:
-    """Return what a chunk must satisfy, and the values in it."""
-    if scope is None:
-        sql, values = condition(filter, DIALECT)
-        return _IS_ALLOWED.format(condition=sql), values
-    if not scope.is_all_but:
-        return "l.chunk = ANY(:allowed::bigint[])", {"allowed": scope.array}
-    return ("TRUE" if scope.is_everything else f"l.chunk NOT IN ({SUPERSEDED})"), {}
 
 
 def from_wire(sent: bytes, dimension: int) -> list[Vector]:
@@ -282,8 +241,8 @@ def build_indexes(session: PostgresSession, memory_mb: int | None) -> None:
             session.run(f"SET maintenance_work_mem = '{memory_mb:d}MB'")
         for model, _ in missing_indexes(session):
             _build(session, table_of(model))
-    except errors.InsufficientPrivilege:  # searches do without: each vector is compared
-        _warn(f"no vector index could be built, so searches compare every vector: {CURE}")
+    except errors.InsufficientPrivilege:  # searches do without, as `kb stats` and `kb doctor` tell
+        pass
     finally:
         session.run("RESET maintenance_work_mem")
         session.run("SELECT pg_advisory_unlock(:lock)", lock)
@@ -293,8 +252,3 @@ def _build(session: Session, table: str) -> None:
     session.run(f"DROP INDEX IF EXISTS {table}_hnsw")  # one that was not finished
     session.run(f"CREATE INDEX CONCURRENTLY {table}_hnsw ON {table} USING hnsw (embedding vector_cosine_ops)")
     session.run(f"ANALYZE {table}")
-
-
-@cache  # once a process: a sync of many sources would say it of each
-def _warn(message: str) -> None:
-    logging.getLogger(__name__).warning(message)

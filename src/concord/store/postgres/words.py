@@ -21,77 +21,12 @@ from concord.text.tokens import separated
 from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Scored, Without, Word
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from concord.store.postgres.match import Postings, WordReader
 
-    Integers = NDArray[np.int64]
-
-# A filter that leaves so few is answered exactly: comparing a vector costs 2 µs, and a walk through a graph
-# that has to pass by much else may miss the nearest (recall@10 was 0 to 0.8).
-MOST_LISTED = 20_000  # chunks
-NARROW_SHARE = 0.05  # or of all chunks
-_MOST_REMEMBERED = 64  # filters, 160 kB each
-
-_CHUNKS = "kb_documents AS d JOIN kb_chunks AS c ON c.document = d.key"
-ALLOWED = f"SELECT c.id FROM {_CHUNKS} WHERE {{condition}}"
-ALLOWED_AMONG = f"{ALLOWED} AND c.id IN (:chunks...)"
-SUPERSEDED = ALLOWED.format(condition="d.superseded_by IS NOT NULL")
-# As one value: to take a thousand rows apart takes longer than to find them.
-_LIST = "SELECT count(*), string_agg(int8send(id), '') FROM ({chunks}) AS few"
-
-
-class Scope:
-    """The chunks that are let through, or all but some."""
-
-    def __init__(self, sent: bytes | None, *, is_all_but: bool) -> None:
-        import numpy as np
-
-        self.ids: Integers = np.frombuffer(sent or b"", ">i8").astype(np.int64)
-        self.is_all_but = is_all_but
-        self.is_everything = is_all_but and not sent
-
-    @cached_property
-    def array(self) -> str:
-        """The chunks that are listed as an array in PostgreSQL's form."""
-        return f"{{{','.join(map(str, self.ids.tolist()))}}}"
-
-    def holds(self, chunks: Integers) -> Any:
-        """Return of each chunk whether it is let through."""
-        import numpy as np
-
-        return slice(None) if self.is_everything else np.isin(chunks, self.ids, invert=self.is_all_but)
-
-
-class Scopes:
-    """The scopes of an organisation's filters: a filter is mostly used again and again."""
-
-    def __init__(self) -> None:
-        self._known: tuple[int, dict[Filter, Scope | None]] = (-1, {})  # a generation and what it has
-
-    def of(self, session: PostgresSession, filter: Filter, generation: int, chunks: int) -> Scope | None:
-        """Return what a filter lets through of so many chunks; None if that is too much to be listed."""
-        known = self._known  # others may have another generation's in its place meanwhile
-        if known[0] != generation or len(known[1]) > _MOST_REMEMBERED:
-            known = self._known = generation, {}
-        if filter not in known[1]:
-            known[1][filter] = _read(session, filter, max(MOST_LISTED, int(NARROW_SHARE * chunks)))
-        return known[1][filter]
-
-
-def _read(session: PostgresSession, filter: Filter, most: int) -> Scope | None:
-    if filter.is_open and filter.include_superseded:
-        return Scope(None, is_all_but=True)
-    chunks, values = SUPERSEDED, dict[str, Any]()
-    if not filter.is_open:
-        sql, values = condition(filter, DIALECT)
-        chunks = f"{ALLOWED.format(condition=sql)} LIMIT {most + 1:d}"
-    size, sent = session.execute(_LIST.format(chunks=chunks), values, binary=True).fetchone() or (0, None)
-    return None if size > most and not filter.is_open else Scope(sent, is_all_but=filter.is_open)
-
-
-_MORE = 8  # times as many chunks are looked at where a filter has left too few
+ALLOWED = """
+SELECT c.id FROM kb_documents AS d JOIN kb_chunks AS c ON c.document = d.key WHERE {condition}"""
+_ALLOWED_AMONG = f"{ALLOWED} AND c.id IN (:chunks...)"
+_MORE = 8  # times as many of the best are looked up as are wanted: a filter may leave few of them
 
 # So few tokens are all looked at, which alone finds words by their middle or two slips early on: 20 ms. A
 # token has a row in every block that holds it; to count rows takes less than to tell tokens apart.
@@ -138,10 +73,6 @@ class BlockWords(SqlWords):
 
     _database: PostgresDatabase
 
-    def __init__(self, database: PostgresDatabase, scopes: Scopes) -> None:
-        super().__init__(database)
-        self._scopes = scopes
-
     @cached_property
     def _reader(self) -> WordReader:
         from concord.store.postgres.match import WordReader  # late, for it imports numpy
@@ -154,12 +85,9 @@ class BlockWords(SqlWords):
             return []
         with self._database.read() as session:
             index, postings = self._reader.scored(session, match)
-            if not len(postings.chunks):
-                return []
-            scope = self._scopes.of(session, filter, index.generation, index.chunks)
-            if scope is None:
-                return _allowed(session, postings, filter, limit)
-            return postings.at(scope.holds(postings.chunks)).best(limit)
+            if filter.is_open and (filter.include_superseded or not index.has_superseded):
+                return postings.best(limit)
+            return _allowed(session, postings, filter, limit)
 
     @override
     def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
@@ -183,17 +111,16 @@ class BlockWords(SqlWords):
 
 
 def _allowed(session: PostgresSession, postings: Postings, filter: Filter, limit: int) -> list[Scored]:
-    """Return the best chunks that a filter lets through: the best are looked up until there are enough."""
+    """Return the best chunks that a filter lets through: all are looked up if the best are not enough."""
     sql, values = condition(filter, DIALECT)
-    looked_at = limit
-    while True:
-        looked_at *= _MORE
-        scored = postings.best(looked_at)
+    for most in (_MORE * limit, len(postings.chunks)):
+        scored = postings.best(most)
         ids = {"chunks": [each.chunk_id for each in scored]}
-        rows = session.rows(ALLOWED_AMONG.format(condition=sql), {**values, **ids})
+        rows = session.rows(_ALLOWED_AMONG.format(condition=sql), {**values, **ids})
         allowed = {chunk_id for (chunk_id,) in rows}
-        if len(allowed) >= limit or len(scored) < looked_at:
-            return [each for each in scored if each.chunk_id in allowed][:limit]
+        if len(allowed) >= limit or len(scored) < most:
+            break
+    return [each for each in scored if each.chunk_id in allowed][:limit]
 
 
 class NativeWords(BlockWords):
