@@ -28,16 +28,6 @@ def test_chapters_come_in_reading_order_with_their_headers_and_footnotes():
     assert extracted.type == "office"
 
 
-def test_a_chapter_that_is_listed_twice_is_read_once():
-    book = (
-        '<p><item id="a" href="one.xhtml" media-type="text/html"/><item id="b" href="./one.xhtml" '
-        'media-type="text/html"/><itemref idref="a"/><itemref idref="b"/><itemref idref="a"/></p>'
-    )
-    parts = {"META-INF/container.xml": '<r><rootfile full-path="book.opf"/></r>', "book.opf": book}
-    extracted = BookExtractor().extract(make_archive({**parts, "one.xhtml": "<p>Words.</p>"}), "a.epub")
-    assert extracted.text == "Words."
-
-
 def test_a_book_whose_files_have_a_document_type_is_read_and_one_that_unfolds_is_not():
     kind = '<!DOCTYPE package PUBLIC "+//ISBN 0-9673008-1-9//DTD OEB 1.2 Package//EN" "http://example.org/a.dtd">'
     listed = '<item id="a" href="one.xhtml" media-type="application/xhtml+xml"/><itemref idref="a"/>'

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from concord.core.errors import BadValue, NotFound
 from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
 from concord.search.passages import boost
@@ -85,13 +84,6 @@ def test_what_was_read_comes_before_its_equals_and_not_before_its_betters(knowle
     assert paths(knowledge.search("shallow water")) == [best, third, second, *before[3:]]
 
 
-def test_reading_a_page_counts_and_being_found_does_not(knowledge: KnowledgeBase):
-    knowledge.search("shallow water")
-    knowledge.page("docs/heron.md", max_bytes=1000)
-    ids = {document.id: document.path for document in knowledge.documents()}
-    assert [ids[i] for i in knowledge.store.journal.accesses(list(ids))] == ["docs/heron.md"]
-
-
 @pytest.mark.promise("004.working-set")
 def test_nothing_is_counted_or_lifted_unless_it_is_wanted(docs: Path, tmp_path: Path):
     with opened(tmp_path, usage__enabled=False) as knowledge:
@@ -123,14 +115,6 @@ def test_a_review_tells_where_good_results_stand(knowledge: KnowledgeBase):
     knowledge.feedback("docs/stork.md", "good")
     knowledge.remove("notes", force=True)
     assert knowledge.measuring.review() == (4, 1, 2, 2, 2)
-
-
-def test_what_is_not_there_or_no_opinion_is_refused(knowledge: KnowledgeBase):
-    with pytest.raises(NotFound):
-        knowledge.feedback("docs/none.md", "good")
-    with pytest.raises(BadValue, match="no opinion"):
-        knowledge.feedback("docs/best.md", "superb")  # type: ignore[arg-type]
-    assert knowledge.store.journal.feedback() == []
 
 
 @pytest.mark.promise("feedback.evidence")

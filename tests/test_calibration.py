@@ -127,10 +127,3 @@ def test_a_running_process_notices_what_another_fits_changes_or_takes_back(knowl
         assert found(MODEL, knowledge) == written
     path.unlink()
     assert found(MODEL, knowledge) != written
-
-
-def test_a_calibration_that_cannot_be_written_is_an_error_with_a_hint(tmp_path: Path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(BadValue) as fault:
-        save_calibration(parsed(DATA), MODEL, tmp_path / "file")
-    assert fault.value.hint

@@ -249,12 +249,6 @@ def test_long_prose_is_cut_between_sentences_and_overlaps_a_little():
         assert 0 < before.end - after.start <= len(sentences(2))
 
 
-def test_chunks_of_different_sections_do_not_overlap():
-    pieces = markdown(f"# A\n\n{sentences(9)}\n\n# B\n\n{sentences(9)}")
-    border = next(n for n, piece in enumerate(pieces) if piece.heading == ("B",))
-    assert pieces[border - 1].end <= pieces[border].start
-
-
 @pytest.mark.parametrize("kind", ["text", "markdown", "data"])
 def test_a_megabyte_without_spaces_comes_out_in_pieces(kind: DocumentType):
     text = "x" * 1_000_000
@@ -304,12 +298,6 @@ def test_a_piece_has_the_page_on_which_it_begins_and_pages_are_preferred_borders
     size = ChunkSize.for_target(40, overlap=0)
     pieces = assert_valid(Extracted(text, "pdf", page_starts=starts), size)
     assert [(piece.page, piece.last_page) for piece in pieces] == [(1, 1), (2, 2), (3, 3), (4, 4)]
-
-
-def test_a_piece_that_goes_over_to_another_page_ends_there():
-    text = "A sentence begins on one page and ends on the next one."
-    (piece,) = assert_valid(Extracted(text, "pdf", page_starts=(0, text.index("and"))))
-    assert (piece.page, piece.last_page) == (1, 2)
 
 
 def test_underlined_headings_of_plain_text_give_the_path():
@@ -392,11 +380,6 @@ def test_values_of_json_stand_under_the_keys_that_lead_to_them(indent: int | Non
         assert begins or not regions or piece.heading == ("all", *regions, "limits")
     assert pieces[0].heading == ()
     assert sum(len(piece.heading) == 3 for piece in pieces) > 10
-
-
-def test_deep_nesting_has_the_outermost_keys():
-    text = '{"a": ' * 200 + '"x"' + "}" * 200
-    assert max(len(piece.heading) for piece in values(text, ChunkSize(40, 56, 0))) <= 6
 
 
 @pytest.mark.parametrize(

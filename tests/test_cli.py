@@ -231,14 +231,6 @@ def test_search_prints_cited_hits_on_stdout_and_the_rest_on_stderr(indexed: Kb):
     assert "\x1b" not in run.out + run.err
 
 
-def test_results_below_the_least_score_are_left_out_and_counted(indexed: Kb):
-    scores = [result["score"] for result in indexed("search", "install git", "--json").json["results"]]
-    run = indexed("search", "install git", "--min-score", str(scores[0]))
-    assert len(scores) > 1
-    assert "\n 2. " not in run.out
-    assert f"{len(scores) - 1} below the least score" in run.err
-
-
 @pytest.mark.promise("001.fts.fts-only")
 def test_fts_only_asks_words_alone(indexed: Kb):
     run = indexed("search", "install git", "--fts-only", "--json")
@@ -302,13 +294,6 @@ def test_json_follows_the_schema(indexed: Kb, flags: tuple[str, ...], query: str
     run = indexed("search", *flags, "--json", "--", query)
     VALIDATOR.validate(run.json)
     assert run.status == (0 if run.json["results"] else 1)
-
-
-def test_a_token_budget_bounds_the_json(indexed: Kb):
-    run = indexed("search", "deploy", "--max-tokens", "700", "--json")
-    assert len(run.out.encode()) <= 700 * 3 + 1
-    assert run.json["returned"] >= 1
-    assert all(result["text"] for result in indexed("search", "deploy", "--json").json["results"])
 
 
 def test_explain_prints_the_scores_and_the_time_taken(indexed: Kb):
@@ -426,15 +411,6 @@ def test_notes_are_not_removed_without_force(kb: Kb):
     assert "kb note --export" in run.err
     assert kb("stats", "--json").json["documents"] == 1
     assert kb("remove", "notes", "--force").out == "✓ Removed source: notes (1 documents, 1 vectors)\n"
-
-
-def test_stats_shows_how_much_is_stored(indexed: Kb):
-    run = indexed("stats")
-    assert re.search(r"^documents +4$", run.out, re.MULTILINE)
-    assert re.search(r"^types +code 1, markdown 3$", run.out, re.MULTILINE)
-    assert re.search(r"^model +provider hashing, model hashing", run.out, re.MULTILINE)
-    wire = indexed("stats", "--json").json
-    assert (wire["org"], wire["sources"], wire["documents"]) == ("default", 1, 4)
 
 
 def test_organisations_and_stores_are_apart(indexed: Kb, tmp_path: Path):

@@ -175,16 +175,6 @@ def test_relative_paths_mean_the_same_wherever_the_client_starts_the_server(
     }
 
 
-def test_a_project_that_names_roots_says_which_ones_of_this_machine_it_leaves_out(
-    machine: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("KB_MCP_ROOTS", "/private/notes")
-    result = run("claude", "--scope", "project", "--root", "/srv/docs")
-    assert entry_in(Path.cwd() / ".mcp.json")["env"] == {"KB_MCP_ROOTS": "/srv/docs"}
-    assert "not written: /private/notes" in result.stderr
-    assert "not written" not in run("claude", "--scope", "project").stderr
-
-
 @pytest.mark.parametrize("option", [[], ["--print"], ["--scope", "project"], ["--json"]])
 def test_keys_and_passwords_are_named_and_neither_written_nor_shown(
     machine: Path, monkeypatch: pytest.MonkeyPatch, option: list[str]
@@ -238,14 +228,6 @@ def test_a_table_is_replaced_and_removed_however_it_is_written(tmp_path: Path, t
     assert tomllib.loads(path.read_text(encoding="utf-8")) == {"b": {"y": 2}}
 
 
-def test_a_comment_that_would_go_with_our_table_is_for_its_owner_to_keep(tmp_path: Path):
-    path, text = tmp_path / "config.toml", '[mcp_servers.concord]\ncommand = "a"\n\n# about b\n[b]\ny = 2\n'
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(BadValue, match="cannot be changed without what stands beside it"):
-        uninstall(CLIENTS["codex"], path)
-    assert path.read_text(encoding="utf-8") == text
-
-
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
@@ -286,13 +268,6 @@ def test_a_link_to_the_file_stays_a_link_and_permissions_stay(tmp_path: Path):
     assert link.is_symlink()
     assert entry_in(real)["command"] == "/opt/kb"
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
-
-
-def test_a_new_file_is_for_its_owner_alone(tmp_path: Path):
-    path = tmp_path / "new" / "mcp.json"
-    install(CLIENTS["cursor"], path, entry_for(CLIENTS["cursor"], LAUNCH))
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [found.name for found in path.parent.iterdir()] == ["mcp.json"]
 
 
 @pytest.mark.promise("I.install.url")

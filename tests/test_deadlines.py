@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 import concord
-from concord import KnowledgeBase, Note
 from concord.core import plugins
-from concord.core.errors import BackendDown, DeadlinePassed, UsageError
+from concord.core.errors import BackendDown, DeadlinePassed
 from concord.core.protocols import Strategy
 from concord.embed.hashing import HashingEmbedder
 from concord.search.deadline import FAILURES
@@ -108,43 +107,6 @@ def test_meaning_alone_that_comes_too_late_is_an_error_and_not_nothing_found():
     finally:
         late.go_on.set()
     assert "deadline" in (fault.value.hint or "")
-
-
-class Leaving(HashingEmbedder):
-    """An embedder that, when it is closed, looks whether what is searched by is still to be had."""
-
-    kb: KnowledgeBase
-    found: list[str]
-
-    def close(self) -> None:
-        self.found += [hit.document.title for hit in self.kb.search("login", mode="fts5").hits]
-
-
-def test_whoever_uses_the_store_is_closed_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(plugins.TABLES["embedders"], "leaving", f"{__name__}:Leaving")
-    kb = library(embed__provider="leaving", store__url=f"sqlite://{tmp_path}")
-    Leaving.kb, Leaving.found = kb, []
-    kb.search("login")
-    kb.close()
-    assert Leaving.found == ["Login"]
-
-
-@pytest.mark.parametrize("url", ["memory://", "sqlite://"])
-def test_what_has_been_closed_is_not_opened_again_behind_its_users_back(tmp_path: Path, url: str):
-    kb = library(store__url=url if url == "memory://" else f"{url}{tmp_path}")
-    unread = kb.documents()
-    kb.close()
-    kb.close()
-    uses = (
-        lambda: kb.search("login"),
-        lambda: kb.note(Note("Kept nowhere.")),
-        lambda: kb.stats(),
-        lambda: next(unread),
-    )
-    for use in uses:
-        with pytest.raises(UsageError, match="has been closed") as failure:
-            use()
-        assert failure.value.hint
 
 
 class Busy(HashingEmbedder):

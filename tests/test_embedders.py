@@ -128,14 +128,6 @@ def test_token_starts_point_at_the_words(embedder: Embedder):
     assert list(embedder.token_starts("")) == []
 
 
-def test_a_closed_embedder_opens_again_when_it_is_used(embedder: Embedder):
-    before = embedder.embed_query(AUTH)
-    embedder.close()
-    embedder.warm()
-    assert embedder.is_warm
-    assert embedder.embed_query(AUTH) == before
-
-
 @pytest.mark.parametrize("name", ["hashing", "bundled", "onnx"])
 def test_opening_and_counting_tokens_start_no_model_runtime(name: str, cache: Path, own_model: Path):
     script = """
@@ -184,16 +176,6 @@ def write(path: Path, content: object) -> None:
     path.write_text(json.dumps(content), "utf-8")
 
 
-def test_tokens_are_averaged_without_the_padding_unless_the_directory_says_otherwise(tmp_path: Path):
-    home = make_model(tmp_path / "tiny")
-    vectors = open_model(home).embed_documents(["east", "east north", "east east north north north"])
-    half = math.sqrt(0.5)
-    assert numbers(vectors[0]) == pytest.approx((1, 0))
-    assert numbers(vectors[1]) == pytest.approx((half, half))
-    write(home / "1_Pooling/config.json", {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False})
-    assert numbers(open_model(home).embed_query("north east east")) == pytest.approx((0, 1))
-
-
 def test_prefixes_come_from_the_directory_and_change_the_identity(tmp_path: Path):
     home = make_model(tmp_path / "tiny")
     plain = open_model(home).identity
@@ -202,37 +184,6 @@ def test_prefixes_come_from_the_directory_and_change_the_identity(tmp_path: Path
     assert cosine(prefixed.embed_query("east"), prefixed.embed_documents(["north"])[0]) == pytest.approx(1)
     assert prefixed.identity.prefix_version != plain.prefix_version == ""
     assert prefixed.identity.dimension == plain.dimension == 2
-
-
-@pytest.mark.parametrize(
-    ("files", "tokens"),
-    [
-        ({}, 512),
-        (
-            {
-                "tokenizer_config.json": {"model_max_length": int(1e30)},
-                "config.json": {"max_position_embeddings": 128},
-            },
-            128,
-        ),
-        ({"config.json": {"model_type": "xlm-roberta", "max_position_embeddings": 514}}, 512),
-        (
-            {
-                "sentence_bert_config.json": {"max_seq_length": 64},
-                "tokenizer_config.json": {"model_max_length": 256},
-            },
-            64,
-        ),
-        ({"concord.json": {"window": 32}, "config.json": {"max_position_embeddings": 128}}, 32),
-    ],
-)
-def test_the_window_is_the_smallest_that_the_directory_names(
-    tmp_path: Path, files: dict[str, object], tokens: int
-):
-    home = make_model(tmp_path / "tiny")
-    for name, content in files.items():
-        write(home / name, content)
-    assert open_model(home).max_tokens == tokens
 
 
 def test_a_wrong_dimension_in_the_directory_is_noticed(tmp_path: Path):

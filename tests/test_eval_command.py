@@ -36,16 +36,6 @@ def test_kb_eval_prints_a_table_for_people(kb, tmp_path: Path):
     assert "not indexed" not in out
 
 
-def test_kb_eval_tells_of_relevant_documents_that_are_not_there(kb, tmp_path: Path):
-    folder = things(tmp_path / "set")
-    lines = (folder / "corpus.jsonl").read_text().splitlines(keepends=True)
-    (folder / "corpus.jsonl").write_text("".join(lines[:20]))
-    told = "; 10 of the relevant documents not indexed, counted as not found"
-    status, out, _ = kb("eval", "set", "--report", "page.html")
-    assert (status, told in out, told in (tmp_path / "page.html").read_text()) == (0, True, True)
-    assert json.loads(kb("eval", "set", "--json").out)["missing"] == 10
-
-
 @pytest.mark.promise("B.eval.report")
 def test_kb_eval_writes_json_runs_and_a_page_that_needs_nothing_else(kb, tmp_path: Path):
     things(tmp_path / "set")
@@ -80,11 +70,3 @@ def test_the_last_report_is_kept_for_whoever_shows_it(kb, tmp_path: Path):
     assert {"score", "hit_labels"} <= kept["report"]["calibration"].keys()
     assert re.search(r"^quality +nDCG@10 \d.* on set, 20", kb("stats").out, re.MULTILINE)
     assert "quality" not in kb("--org", "other", "stats").out
-
-
-def test_a_report_that_cannot_be_written_is_an_error_and_no_traceback(kb, tmp_path: Path):
-    things(tmp_path / "set")
-    (tmp_path / "file").write_text("in the way")
-    status, _, err = kb("eval", "set", "--limit", "2", "--report", "file/page.html")
-    assert status == 2
-    assert "cannot write" in err

@@ -8,7 +8,6 @@ import ir_measures
 import pytest
 
 from concord import KnowledgeBase
-from concord.core.errors import BadValue
 from concord.quality.collection import read_collection
 from concord.quality.evaluate import MODES, write_runs
 from concord.quality.metrics import MEASURES
@@ -84,38 +83,6 @@ def test_a_second_run_embeds_nothing_and_finds_the_same(knowledge: KnowledgeBase
 def test_an_evaluation_leaves_the_knowledge_base_as_it_was(knowledge: KnowledgeBase, tmp_path: Path):
     knowledge.measuring.evaluate(things(tmp_path / "set"), limit=3)
     assert knowledge.sources() == []
-
-
-def test_relevant_documents_that_the_collection_does_not_hold_are_counted(
-    knowledge: KnowledgeBase, tmp_path: Path
-):
-    folder = things(tmp_path / "set")
-    assert knowledge.measuring.evaluate(folder, limit=3).missing == 0
-    lines = (folder / "corpus.jsonl").read_text().splitlines(keepends=True)
-    (folder / "corpus.jsonl").write_text("".join(lines[:20]))
-    assert knowledge.measuring.evaluate(folder).missing == 10
-
-
-@pytest.mark.parametrize("rows", ["", '{"_id": "d0", "contents": "under another key"}\n'])
-def test_documents_without_a_word_are_no_collection(knowledge: KnowledgeBase, tmp_path: Path, rows: str):
-    folder = things(tmp_path / "set")
-    (folder / "corpus.jsonl").write_text(rows)
-    with pytest.raises(BadValue) as fault:
-        knowledge.measuring.evaluate(folder)
-    assert "no document" in fault.value.message
-
-
-def test_a_document_that_is_there_twice_counts_once_and_two_of_one_id_are_refused(
-    knowledge: KnowledgeBase, tmp_path: Path
-):
-    folder = things(tmp_path / "set")
-    rows = (folder / "corpus.jsonl").read_text()
-    (folder / "corpus.jsonl").write_text(rows + rows)
-    assert knowledge.measuring.evaluate(folder, limit=3).documents == 30
-    (folder / "corpus.jsonl").write_text(rows + '{"_id": "d3", "text": "Something else."}\n')
-    with pytest.raises(BadValue) as fault:
-        knowledge.measuring.evaluate(folder)
-    assert "'d3'" in fault.value.message
 
 
 def test_questions_that_nothing_answers_need_no_documents_of_their_own(

@@ -189,19 +189,6 @@ def test_any_fusion_ranks_each_chunk_once_best_first_whatever_the_order_of_the_l
     assert fuse(name, Candidates(merge(shuffled, 40), context)) == result
 
 
-@pytest.mark.promise("B.fusion.pure")
-@pytest.mark.parametrize("name", ["rrf", "weighted", "adaptive"])
-@settings(max_examples=60)
-@given(lists=lists(), data=st.data())
-def test_a_better_rank_never_lowers_the_score(name: str, lists: list[RankedList], data: st.DataObject):
-    rows = merge(lists, 40)
-    if not (ranked := [row for row in rows if row.semantic_rank]):
-        return
-    row = data.draw(st.sampled_from(ranked))
-    raised = [replace(other, semantic_rank=1) if other is row else other for other in rows]
-    assert scores_of(name, raised)[row.chunk_id] >= scores_of(name, rows)[row.chunk_id]
-
-
 @pytest.mark.promise("B.explain")
 @pytest.mark.parametrize("name", sorted(FUSIONS))
 @settings(max_examples=20)

@@ -107,20 +107,6 @@ def test_a_document_is_read_by_its_id_in_pages_and_by_its_headings(url: str):
     assert (both["path"], [row["citation"] for row in both["unread"]]) == ("docs/auth.md", ["docs/none.md"])
 
 
-def test_documents_come_in_pages_that_together_are_all(tmp_path: Path):
-    docs = tmp_path / "many"
-    docs.mkdir()
-    for number in range(205):
-        (docs / f"{number:03}.txt").write_text(f"number {number}", encoding="utf-8")
-    with serving(tmp_path / "home") as url:
-        Concord(url).add(docs, embed=False)
-        first = got(url, "/documents?source=many")
-        rest = got(url, f"/documents?source=many&cursor={first['next_cursor']}")
-        paths = [row["path"] for row in first["documents"] + rest["documents"]]
-        assert paths == sorted(paths)
-        assert (len(paths), first["total"], rest["next_cursor"]) == (205, 205, None)
-
-
 @pytest.mark.promise("http.pages")
 def test_a_page_of_a_pdf_is_an_image_of_the_width_that_was_asked_for(url: str):
     document = got(url, "/passages?citation=docs/paper.pdf")["document_id"]
@@ -183,17 +169,6 @@ def test_long_work_is_a_job_that_can_be_watched_and_stopped(tmp_path: Path, monk
         assert (ended["state"], ended["error"]["error"]) == ("stopped", "Unavailable")
         stream.close()
         assert ask(url, f"GET {API}/jobs/none").status == 404
-
-
-def test_the_same_note_sent_twice_is_kept_once_and_can_be_changed_and_removed(url: str):
-    sent = {"content": "The tapir's gate opens on Mondays.", "tags": ["zoo"]}
-    first, again = (ask(url, f"POST {API}/notes", sent) for _ in range(2))
-    assert (first.status, first.json["document_id"]) == (201, again.json["document_id"])
-    path = f"{API}/notes/{first.json['document_id']}"
-    assert ask(url, f"PATCH {path}", {"title": "Gate"}).json["title"] == "Gate"
-    assert ask(url, f"PATCH {path}", {}).status == 400
-    assert ask(url, f"DELETE {path}").json["title"] == "Gate"
-    assert ask(url, f"DELETE {path}").status == 404
 
 
 def test_the_state_of_the_server_can_be_asked_for(url: str):
@@ -299,22 +274,6 @@ def test_a_program_asks_a_server_as_it_asks_the_library(tmp_path: Path):
     for wrong_url in ("localhost:8420", "http://", "http://host:port", "ftp://host", "http://[x"):
         with pytest.raises(BadValue, match="no address"):
             Concord(wrong_url)
-
-
-def test_a_stream_that_nobody_reads_any_more_gives_its_place_back(url: str):
-    def in_flight() -> int:
-        lines = ask(url, "GET /metrics").body.decode().splitlines()
-        return int(next(line for line in lines if line.startswith("concord_requests_in_flight")).split()[1])
-
-    streams = [http.client.HTTPConnection(urlsplit(url).netloc, timeout=BOUND_S) for _ in range(5)]
-    for stream in streams:
-        stream.request("GET", f"{API}/events")
-        stream.getresponse().readline()
-    assert in_flight() == 6
-    for stream in streams:
-        stream.close()
-    while in_flight() > 1:
-        pass
 
 
 def test_a_file_beside_the_page_is_not_served(url: str):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,7 @@ from concord import Note
 from concord.core.errors import BackendDown, BadValue, CorruptStore, SchemaTooNew
 from concord.store.json_file import JsonStore
 from concord.types import Word
-from contract.stored import EVERYTHING, IDENTITY, document, embed, pieces, put, source, unit, vectors_of
+from contract.stored import EVERYTHING, IDENTITY, embed, put, unit, vectors_of
 from support.small_library import NOTES, secluded, titles
 
 NORTH = unit(1, 0, 0, 0)
@@ -67,23 +65,6 @@ def test_a_search_answers_as_it_does_from_memory(folder: Path, fusion: str | Non
     assert [hit.scores for hit in one.hits] == [hit.scores for hit in other.hits]
 
 
-def test_many_writers_lose_nothing(folder: Path):
-    opened(folder).catalog.put_source(source("docs"))
-
-    def add(writer: int) -> None:
-        store = opened(folder)
-        for n in range(10):
-            store.catalog.put_documents([(document(f"docs/{writer}-{n}.md"), pieces("text"))])[0]
-
-    writers = [threading.Thread(target=add, args=(n,)) for n in range(4)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    counts = opened(folder).catalog.count()
-    assert (counts.documents, counts.chunks) == (40, 40)
-
-
 def test_a_disk_that_fails_leaves_the_old_file_and_the_old_answers(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -113,27 +94,6 @@ def test_a_file_that_is_none_of_ours_is_refused_and_left_as_it_is(folder: Path, 
         opened(folder)
     assert fault.value.hint
     assert (folder / "default.json").read_bytes() == content
-
-
-@pytest.mark.parametrize("lost", ["sources", "documents", "chunks", "spaces"])
-def test_a_file_in_which_something_is_missing_is_called_damaged_by_doctor_too(folder: Path, lost: str):
-    with secluded(folder, f"json://{folder}") as kb:
-        kb.note(Note("pears"))
-    path = folder / "default.json"
-    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {lost: []}), encoding="utf-8")
-    with pytest.raises(CorruptStore) as fault:
-        opened(folder)
-    assert fault.value.hint
-    with secluded(folder, f"json://{folder}") as kb:
-        assert fault.value.message in {finding.message for finding in kb.doctor().findings}
-
-
-def test_a_text_that_json_cannot_say_is_refused(folder: Path):
-    store = opened(folder)
-    put(store, "docs/a.md", "apples")
-    with pytest.raises(BadValue, match="Unicode"):
-        put(store, "docs/b.md", "pears", details={"half": "\ud800"})
-    assert [found.path for found in store.catalog.documents()] == ["docs/a.md"]
 
 
 def test_a_file_of_a_newer_program_is_refused(folder: Path):

@@ -194,20 +194,6 @@ def test_a_hit_without_a_vector_is_first_judged_by_its_words_and_named():
     assert search(Request("kubernetes"), tools(library(), UNLIKELY)).degraded == ()
 
 
-def with_words(**changed):
-    """Return a calibration that judges words too: every hit and every answer is unlikely."""
-    words = Heads(replace(NEVER, features=("coverage",)), replace(NEVER, features=("coverage",)), 0.5)
-    return replace(with_heads(hit=SURE, words=words), **changed)
-
-
-def test_where_the_model_does_not_read_a_script_words_judge():
-    chinese = {"备份": "备份每天夜里写入,保存一个月。", "登录": "登录之后系统会发出一个令牌。"}
-    given = [tools(library(chinese), with_words(other_scripts=share)) for share in (0.2, 1.0)]
-    blind, polyglot = (search(Request("备份每天夜里写入"), some) for some in given)
-    assert titles(blind) == titles(polyglot)
-    assert (blind.answerable, polyglot.answerable) == (False, True)
-
-
 class Late:
     """Meaning that does not answer in time."""
 

@@ -27,10 +27,9 @@ from pydantic import FileUrl
 
 from concord.cli.main import kb
 from concord.core import plugins
-from concord.core.config import load_settings
 from concord.core.errors import BadValue, Unavailable
 from concord.mcp.table import TOOLS
-from concord.web import guard, keys
+from concord.web import guard
 from concord.web import server as web
 from concord.web.guard import MCP, HttpLimits
 from concord.web.keys import add_token, grant_for, read_grants
@@ -142,16 +141,6 @@ def test_requests_of_this_machine_are_taken(server: str):
 def test_the_guard_stands_before_every_path_and_method(server: str, method: str):
     assert post(server, method=method, path="/other", Host="evil.example")[0] == 421
     assert post(server, method=method, path="/other")[0] == 404
-
-
-def test_what_is_no_message_is_an_error_and_the_server_lives_on(server: str):
-    for body, code in ((b"this is no JSON", -32700), (b"[]", -32600), (b'{"jsonrpc": "1.0"}', -32600)):
-        status, said = post(server, body, MCP_Protocol_Version="2026-07-28")
-        assert (status, json.loads(said)["error"]["code"]) == (400, code)
-    assert post(server, b"{")[0] == 400
-    assert post(server, Content_Type="text/plain")[0] == 400
-    assert post(server, hello(id={}))[0] == 400
-    assert post(server)[0] == 200
 
 
 @pytest.mark.parametrize("era", ["", "MCP-Protocol-Version: 2026-07-28\r\n"])
@@ -292,25 +281,6 @@ def test_an_organisation_neither_sees_nor_joins_nor_stops_the_jobs_of_another(
         run(scene)
 
 
-@pytest.mark.promise("mcp.http.orgs")
-@pytest.mark.parametrize("era", ERAS)
-def test_an_organisation_is_told_how_long_its_own_calls_took(tmp_path: Path, era: str):
-    red, blue = (add_token(tmp_path / "tokens", org) for org in ("red", "blue"))
-
-    async def scene() -> None:
-        async with client_of(url, era, red) as client:
-            await call(client, "kb_list")
-            await call(client, "kb_search", query="walrus")
-            await call(client, "kb_search", query="walrus")
-        async with client_of(url, era, blue) as client:
-            await call(client, "kb_search", query="walrus")
-            latencies = (await call(client, "kb_stats"))["latencies_ms"]
-            assert {tool: latency["calls"] for tool, latency in latencies.items()} == {"kb_search": 1}
-
-    with in_thread(tmp_path / "home", tokens=tmp_path / "tokens") as url:
-        run(scene)
-
-
 @pytest.mark.promise("mcp.http.orgs", "mcp.roots")
 def test_the_folders_of_an_organisation_and_of_its_clients_are_closed_to_another(tmp_path: Path):
     red, blue = (add_token(tmp_path / "tokens", org) for org in ("red", "blue"))
@@ -407,14 +377,6 @@ def test_a_server_that_can_never_do_what_is_asked_for_does_not_start(
     assert "hint: " in said
 
 
-def test_a_server_starts_though_its_store_is_down_and_makes_none_before_it_is_asked(tmp_path: Path):
-    down = "postgresql://nobody@127.0.0.1:1/none"
-    for url in (f"sqlite://{tmp_path}/new", f"json://{tmp_path}/new", "memory://", down):
-        with serving(tmp_path / "home", tmp_path, KB_STORE_URL=url) as served_at:
-            assert post(served_at)[0] == 200
-        assert not (tmp_path / "new").exists()
-
-
 @pytest.mark.promise("mcp.http.token")
 @pytest.mark.parametrize("text", ["", "# red 0123456789abcdef\n\n", None])
 def test_a_token_file_without_a_token_or_a_link_that_leads_nowhere_is_no_open_server(
@@ -431,13 +393,6 @@ def test_a_token_file_without_a_token_or_a_link_that_leads_nowhere_is_no_open_se
         said = refused_start(tmp_path, **named)
         assert f"no token in {path}" in said
         assert "--new-token" in said
-
-
-def test_a_first_token_can_be_made_in_a_file_that_is_named_and_not_there(tmp_path: Path):
-    settings = load_settings({"serve.tokens": str(tmp_path / "new")}, {"KB_HOME": str(tmp_path)})
-    add_token(keys.token_file(settings), "team")
-    (grant,) = keys.grants_of(settings)
-    assert grant.org == "team"
 
 
 def test_a_server_says_at_the_start_whether_it_wants_tokens(tmp_path: Path):
@@ -508,28 +463,3 @@ def test_kb_serve_makes_a_token_and_serves_nothing(tmp_path: Path, monkeypatch: 
     (grant,) = read_grants(tmp_path / "tokens")
     assert grant_for(f"Bearer {token}", (grant,)) == grant
     assert grant.org == "team"
-
-
-def test_a_token_file_has_comments_and_several_organisations(tmp_path: Path):
-    path = tmp_path / "tokens"
-    path.write_text("# mine\n\nred 0123456789abcdef\n  blue   fedcba9876543210  \n", encoding="utf-8")
-    path.chmod(0o600)
-    grants = read_grants(path)
-    assert [grant.org for grant in grants] == ["red", "blue"]
-    found = grant_for("Bearer fedcba9876543210", grants)
-    assert found is not None
-    assert found.org == "blue"
-    assert "fedcba" not in found.name
-    assert grant_for("bearer 0123456789abcdef", grants) == grants[0]
-    assert grant_for(None, grants) is None
-
-
-@pytest.mark.parametrize(
-    "line", ["team", "team short", "../up 0123456789abcdef", "team 0123 456789abcdef", "té x"]
-)
-def test_a_wrong_line_in_a_token_file_is_named(tmp_path: Path, line: str):
-    path = tmp_path / "tokens"
-    path.write_text(f"red 0123456789abcdef\n{line}\n", encoding="utf-8")
-    path.chmod(0o600)
-    with pytest.raises(BadValue, match="tokens:2"):
-        read_grants(path)

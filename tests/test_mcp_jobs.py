@@ -16,7 +16,7 @@ from concord import KnowledgeBase
 from concord.core import plugins
 from concord.core.config import load_settings
 from concord.core.protocols import Progress
-from concord.mcp.jobs import Cancelled, Extent, Jobs, Plan
+from concord.mcp.jobs import Cancelled
 from concord.mcp.packing import Reply
 from concord.mcp.table import TOOLS, Row
 from concord.text.json_safe import JsonObject
@@ -316,39 +316,3 @@ def test_a_mistake_of_ours_is_told_without_its_text_and_the_server_lives_on(
 
     run(scene)
     assert "secret detail" in caplog.text
-
-
-def planned(work: Callable[..., dict[str, Any]], key: str = "key") -> Plan:
-    return Plan(key, "label", work, Extent("default"))
-
-
-def test_cancelling_a_job_stops_what_it_waits_for_and_never_begins_it():
-    jobs, begun, runs = Jobs(), threading.Event(), []
-
-    def work(progress: Any) -> dict[str, Any]:
-        runs.append(1)
-        while True:
-            progress("index", 1, None)
-            begun.set()
-
-    first = jobs.start_or_join(planned(work))
-    assert begun.wait(BOUND_S)
-    second = jobs.start_or_join(planned(work))
-    second.cancel()
-    for job in (first, second):
-        assert isinstance(job.result.exception(BOUND_S), Cancelled)
-    assert len(runs) == 1
-
-
-def test_closing_cancels_what_is_running():
-    jobs, begun = Jobs(), threading.Event()
-
-    def work(progress: Any) -> dict[str, Any]:
-        while True:
-            progress("index", 1, None)
-            begun.set()
-
-    job = jobs.start_or_join(planned(work))
-    assert begun.wait(BOUND_S)
-    assert jobs.close(BOUND_S)
-    assert isinstance(job.result.exception(0), Cancelled)

@@ -224,17 +224,6 @@ def test_an_error_is_text_alone_because_the_output_schema_has_no_place_for_it(gr
     assert f"\nHint: {tool} takes: " in block["text"]
 
 
-def test_half_a_character_in_a_query_keeps_nobody_from_an_answer(greeted: Raw):
-    params = {"name": "kb_search", "arguments": {"query": "walrus \ud83d"}}
-    said = answer_to(greeted, id=7, method="tools/call", params=params)
-    assert said["id"] == 7
-    assert said["result"]["isError"] is False
-    note = {"name": "kb_note", "arguments": {"content": "The walrus sleeps \ud83d\ude00 \udc00 on ice."}}
-    assert answer_to(greeted, id=8, method="tools/call", params=note)["result"]["isError"] is False
-    found = answer_to(greeted, id=9, method="tools/call", params=params)["result"]["structuredContent"]
-    assert "sleeps \U0001f600 ? on ice" in found["results"][0]["text"]
-
-
 def test_notifications_and_answers_get_no_answer_whatever_their_id(greeted: Raw):
     greeted.send({**READY, "id": None})
     greeted.send({"jsonrpc": "2.0", "id": 77, "result": {}})

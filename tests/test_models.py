@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -150,17 +149,6 @@ def test_removing_deletes_a_models_vectors_but_never_those_in_use(kb: KnowledgeB
         kb.models.use("turned", progress=silent)
 
 
-def test_a_model_is_found_by_its_name_a_part_of_it_or_its_number(kb: KnowledgeBase):
-    kb.models.add("turned", "", "", silent)
-    for name in ("hashing/turned", "turned", "urne", "2"):
-        assert kb.models.find(name).identity == Turned.identity
-    with pytest.raises(BadValue, match="fits several"):
-        kb.models.find("hashing/")
-    for name in ("", "0", "3", "256", "nobody"):  # there are two, and one is called hashing-256
-        with pytest.raises(NotFound):
-            kb.models.find(name)
-
-
 KILLED = """
 import os, signal, sys
 from concord.core import plugins
@@ -305,24 +293,6 @@ def test_the_commands_list_add_use_and_remove(home: Path, docs: Path, capsys: py
     assert (status, switched["outcome"], switched["before"]) == (0, "switched", "hashing/hashing-256")
     status, removed, _ = run(capsys, "models", "remove", "1")
     assert (status, removed) == (0, {"name": "hashing/hashing-256", "vectors_deleted": 30})
-
-
-@pytest.mark.promise("E.models.commands")
-def test_what_the_commands_say_names_the_models_and_what_to_do(
-    home: Path, docs: Path, capsys: pytest.CaptureFixture[str]
-):
-    main(["add", str(docs)])
-    assert main(["models", "add", "turned"]) == 0
-    assert main(["models"]) == 0
-    assert main(["models", "use", "turned"]) == 0
-    assert main(["models", "remove", "1"]) == 0
-    said = capsys.readouterr()
-    assert re.search(r"^name +hashing/turned\n(.*\n)+embedded +30$", said.out, re.MULTILINE)
-    assert "`kb models use turned`" in said.err
-    assert "searches use hashing/turned now" in said.out
-    assert "✓ Removed model: hashing/hashing-256 (30 vectors)" in said.out
-    assert main(["models", "use", "nobody"]) == 2
-    assert "there are: hashing/turned" in capsys.readouterr().err
 
 
 @pytest.mark.promise("E.models.switch")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +17,7 @@ from concord.knowledge import KnowledgeBase
 from concord.store.json_file import MemoryStore
 from concord.text.chunk import ChunkSize
 from support.recorders import RecordingEmbedder, write
-from support.small_library import empty, library
+from support.small_library import empty
 
 kb = pytest.fixture(params=["memory", "sqlite"])(empty)
 
@@ -185,32 +185,3 @@ def test_history_tells_a_chain_from_any_of_its_links(kb: KnowledgeBase):
         assert [document.title for document in kb.history(link.id)] == ["first", "second", "third"]
     with pytest.raises(NotFound):
         kb.history("nothing")
-
-
-@pytest.mark.parametrize("details", [{"a": float("nan")}, {"a": float("inf")}])
-def test_details_that_no_json_can_say_are_refused(kb: KnowledgeBase, details: dict[str, float]):
-    with pytest.raises(BadValue, match="JSON"):
-        kb.note(Note("text", details=details))
-    assert kb.stats().counts.documents == 0
-
-
-@pytest.mark.parametrize("kind", ["memory", "json", "sqlite"])
-def test_half_a_character_in_a_note_is_kept_as_a_sign_that_one_was_there(tmp_path: Path, kind: str):
-    half = "pears \ud83d"
-    note = Note(half, title=half, details={half: [half]}, summary=half, highlights=(half,), aliases=(half,))
-    url = "memory://" if kind == "memory" else f"{kind}://{tmp_path}"
-    with KnowledgeBase.open(store__url=url, embed__provider="hashing") as kb:
-        kb.note(note)
-        (kept,) = kb.notes()
-    whole = "pears \ufffd"
-    assert kept.note == Note(
-        whole, title=whole, details={whole: [whole]}, summary=whole, highlights=(whole,), aliases=(whole,)
-    )
-
-
-def test_a_text_is_kept_as_a_note_and_what_is_no_text_is_refused():
-    with library({}) as kb:
-        kept = kb.note("The gate code is 4711.")
-        assert (kept.type, kb.search("gate code").hits[0].document.id) == ("note", kept.id)
-        with pytest.raises(BadValue, match="the content of a note is None"):
-            kb.note(Note(cast("str", None)))

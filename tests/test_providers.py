@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from concord.core import plugins
-from concord.core.errors import BadValue, EmbedderDown, TextsRefused
+from concord.core.errors import EmbedderDown, TextsRefused
 from concord.embed.hashing import HashingEmbedder
 from concord.embed.prefixes import prefixes_of
 from concord.embed.remote import RemoteEmbedder
@@ -218,35 +217,6 @@ def test_a_server_too_slow_for_a_batch_is_asked_for_less_at_a_time(remote: Open,
     assert [len(sent) for sent in server.behaviour.texts] == [10, 2, 2, 2, 2, 2]
     assert len(embedder.embed_documents(many(4))) == 4
     assert max(len(sent) for sent in server.behaviour.texts[7:]) == 2
-
-
-def test_a_key_is_taken_without_the_line_end_of_its_file_and_refused_if_it_is_none(
-    server: EmbeddingServer, opened: Open
-):
-    server.behaviour.key = "sesame"
-    openai = partial(opened, "openai", url=f"{server.url}/v1", model="granite")
-    openai(key=" sesame\n").warm()
-    for broken in ("se\nsame", "sésame"):
-        with pytest.raises(BadValue):
-            openai(key=broken)
-
-
-def test_a_server_that_is_not_there_is_told_at_once_with_what_to_do(provider: str, opened: Open):
-    with socket.socket() as taken:  # bound, but nobody listens
-        taken.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(EmbedderDown, match="does not answer: Connection refused") as fault:
-            opened(provider, url=url, model="m").embed_query("a")
-    assert "start it" in str(fault.value.hint)
-
-
-@pytest.mark.parametrize(
-    "url", ["localhost:11434", "ftp://x", "http://", "http://u:secret@x", "http://x:99999", "//"], ids=str
-)
-def test_an_address_that_is_none_is_refused_without_showing_a_password(provider: str, opened: Open, url: str):
-    with pytest.raises(BadValue) as fault:
-        opened(provider, url=url, model="m")
-    assert "secret" not in f"{fault.value.message} {fault.value.hint}"
 
 
 @pytest.fixture

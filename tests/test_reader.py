@@ -9,15 +9,14 @@ from typing import Any
 
 import jsonschema
 import pytest
-from msgspec.structs import replace
 
 from concord import KnowledgeBase
 from concord.embed.bundled import BundledEmbedder
 from concord.mcp.packing import pack_answer
 from concord.search import reader_model
-from concord.search.calibration import FEATURES, Calibration, for_words, shipped_calibration
+from concord.search.calibration import FEATURES, Calibration, shipped_calibration
 from concord.search.judge import hit_scores
-from concord.search.reader_model import ReaderModel, Text, best_window
+from concord.search.reader_model import ReaderModel, best_window
 from concord.types import Answer
 from concord.wire import answer_to_json
 from support.kb_command import Kb
@@ -174,14 +173,6 @@ def test_a_long_passage_is_read_where_it_speaks_of_the_question():
     assert best_window([1, 2, 3], [7], 200) == 0
 
 
-def test_text_that_spells_a_special_token_is_read_as_text():
-    model, body = ReaderModel(), "[SEP] [CLS] The work was led by Ragnhild Moen. [SEP]"
-    (reading,) = model.read(ANSWERED, [Text("", body)])
-    assert "Ragnhild Moen" in body[reading.start : reading.end]
-    (nothing,) = model.read(ANSWERED, [Text("Title", "")])
-    assert nothing.margin < 0
-
-
 def shipped() -> Calibration:
     found = shipped_calibration(BundledEmbedder.identity)
     assert found
@@ -193,17 +184,6 @@ def test_a_hit_that_was_not_read_never_overtakes_one_that_was_refused():
     unread = {name: 2.0 for name in FEATURES if "reader" not in name}
     low, same = hit_scores([refused, unread], "hybrid+reader", shipped().heads)
     assert same == low < hit_scores([unread], "hybrid", shipped().heads)[0]
-
-
-def test_a_calibration_without_heads_for_the_reader_judges_as_before(
-    ask: Ask, monkeypatch: pytest.MonkeyPatch
-):
-    words = for_words(shipped())
-    assert words
-    old = replace(words, heads={"words": words.heads["words"]})
-    expected = ask(MISSED, reader__enabled=False).confidence_score
-    monkeypatch.setattr("concord.search.setup.find_calibration", lambda identity, paths: old)
-    assert ask(MISSED).confidence_score == expected
 
 
 def test_whoever_settles_the_matter_is_the_only_one_read(ask: Ask, monkeypatch: pytest.MonkeyPatch):
@@ -223,27 +203,6 @@ def test_the_answer_on_the_wire_is_null_where_there_is_none(ask: Ask):
     wire = answer_to_json(ask(MISSED))
     assert wire["answer"] is None
     jsonschema.validate(wire, SCHEMA)
-
-
-@pytest.mark.parametrize("files", [1, 2])
-def test_the_reader_has_a_say_within_a_document_and_among_documents_where_that_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int
-):
-    monkeypatch.setenv("KB_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
-    harbour = "The harbour of Norvik, the dredging of the harbour and those who led the harbour of Norvik"
-    texts = [f"# About\n\n{harbour} are the subject.\n", f"# Then\n\n{GUIDE.splitlines()[6]} Ships came.\n"]
-    for at in range(files):
-        (tmp_path / f"{at}.md").write_text("\n".join(texts[at::files]), encoding="utf-8")
-    with KnowledgeBase.open(ingest__chunk_tokens=32) as knowledge:
-        for at in range(files):
-            knowledge.add(tmp_path / f"{at}.md")
-        asked: list[dict[str, Any]] = [{"fusion": "rrf"}, {}, {"rerank": True}]
-        answers = [knowledge.search(ANSWERED, **options) for options in asked]
-    first = [answer.hits[0].chunk.heading[-1] for answer in answers]
-    assert first == ["About", "Then" if files == 1 else "About", "Then"]
-    scores = [hit.score for hit in answers[1].hits]
-    assert scores == sorted(scores, reverse=True)
 
 
 def test_an_explanation_says_by_which_evidence_each_hit_was_judged(ask: Ask, tmp_path: Path):

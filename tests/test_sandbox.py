@@ -277,13 +277,6 @@ def test_a_file_is_read_while_its_caller_goes_on_and_two_share_no_worker(sandbox
     assert [second.result().text, first.result().text] == ["two", "one"]
 
 
-def test_closing_ends_a_worker_in_the_middle_of_a_file(sandbox: Sandbox):
-    file = sandbox.begin("hang", b"", "a.x")
-    sandbox.close()
-    with pytest.raises(TooLarge, match="killed"):
-        file.result()
-
-
 def test_a_system_without_limits_and_lifelines_reads_files_and_stops_them_by_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -62,13 +62,6 @@ def completed(vectors: Asked, deadline_ms: float = 60_000):
     return complete_scores(found, understood(kb, "login"), used, Deadline(deadline_ms))
 
 
-def test_a_chunk_is_as_near_as_to_the_hit_that_is_most_like_it():
-    moved = Comparison(NORTH, {1: EAST, 2: NORTH}).feedback_cosines
-    assert moved({1: 0.0}, 0.6)[1] > moved({1: 0.0}, 0.1)[1] > 0
-    assert moved({1: 0.0, 2: 0.0}, 0.6)[1] == moved({1: 0.0}, 0.6)[1] > moved({1: 0.3}, 0.6)[1]
-    assert moved({7: 0.0}, 0.6) == {1: 0.0, 2: 1.0}
-
-
 def test_cosines_that_fail_are_named_and_words_go_on():
     found = completed(Asked({}, DOWN))
     assert [(part.strategy, part.reason) for part in found.degraded] == [("semantic", DOWN.message)]

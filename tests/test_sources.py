@@ -65,17 +65,6 @@ def test_two_folders_of_one_name_have_names_and_citations_of_their_own(kb: Knowl
     assert "red" in kb.get("red/docs/a.md:1-3").text
 
 
-def test_no_citation_of_one_source_can_be_a_citation_of_another(kb: KnowledgeBase, tmp_path: Path):
-    """The prefix docs/sub would be tried for the third source, and belongs to the second one's documents."""
-    write(tmp_path / "other" / "sub" / "a.md", "# A\n\nfirst\n")
-    write(tmp_path / "docs" / "sub" / "a.md", "# A\n\nsecond\n")
-    for path in ("other/sub", "docs", "docs/sub"):
-        assert kb.add(tmp_path / path).failed == ()
-    paths = [document.path for document in kb.documents()]
-    assert len(paths) == len(set(paths)) == 3
-    assert all(kb.get(path).document.path == path for path in paths)
-
-
 def test_a_name_can_be_given_and_must_be_free(kb: KnowledgeBase, docs: Path, tmp_path: Path):
     assert kb.add(docs, name="Project Docs").source.name == "Project Docs"
     write(tmp_path / "more" / "a.md", "# A\n")
@@ -138,25 +127,6 @@ def test_whoever_adds_the_same_folder_at_the_same_time_gets_the_same_source(docs
     assert len(ids) == 16
     assert {source.id for source in catalog.snapshot().sources} == set(ids)
     assert [source.name for source in catalog.snapshot().sources] == ["docs", "notes"]
-
-
-def test_one_source_that_is_removed_meanwhile_does_not_stop_the_others(
-    kb: KnowledgeBase, docs: Path, tmp_path: Path
-):
-    for name in ("between", "last"):
-        write(tmp_path / name / "a.md", f"# A\n\nThe page {name}.\n")
-    for name in ("docs", "between", "last"):
-        kb.add(tmp_path / name)
-        write(tmp_path / name / "new.md", f"# New\n\nNew in {name}.\n")
-
-    def remove(stage: str, done: int, total: int | None) -> None:
-        if any(summary.source.name == "between" for summary in kb.sources()):
-            kb.remove("between")
-
-    reports = {report.source.name: report for report in kb.sync(["docs", "between", "last"], progress=remove)}
-    assert (reports["docs"].added, reports["last"].added) == (1, 1)
-    assert reports["between"].skipped == {"removed meanwhile": 1}
-    assert [summary.source.name for summary in kb.sources()] == ["docs", "last"]
 
 
 def test_a_new_folder_is_indexed_and_a_changed_one_brought_up_to_date(kb: KnowledgeBase, docs: Path):

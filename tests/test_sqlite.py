@@ -96,28 +96,6 @@ def test_a_url_of_another_form_is_refused(url: str):
     assert failure.value.hint
 
 
-@pytest.mark.promise("design.organisations-apart")
-def test_organisations_share_nothing(tmp_path: Path):
-    a, b = (SQLiteStore.open(f"sqlite://{tmp_path}", org) for org in ("a", "b"))
-    put(a, "docs/a.md", "secret plan")
-    put(b, "docs/b.md", "public plan")
-    assert (a.place.path, b.place.path) == (f"{tmp_path}/a.db", f"{tmp_path}/b.db")
-    assert b.words.search(Word("secret"), EVERYTHING, 5) == []
-    assert b.words.frequencies(["secret", "plan"]) == (1, {"secret": 0, "plan": 1})
-    a.close()
-    b.close()
-
-
-def test_a_file_that_is_named_belongs_to_the_first_who_wrote_to_it(tmp_path: Path):
-    url = f"sqlite://{tmp_path}/own.db"
-    first = SQLiteStore.open(url, "a")
-    put(first, "docs/a.md", "text")
-    first.close()
-    SQLiteStore.open(url, "a").close()
-    with pytest.raises(BadValue, match="belongs"):
-        SQLiteStore.open(url, "b")
-
-
 def test_looking_makes_no_file_and_the_first_change_does(tmp_path: Path):
     store = SQLiteStore.open(f"sqlite://{tmp_path}/new/folder", "default")
     assert (store.place.is_begun, store.catalog.snapshot().sources, store.catalog.snapshot().generation) == (
@@ -281,33 +259,6 @@ def large(
     assert vectors_of(store).put(keyed(made.items())) == 6000
     yield store, made, paths
     store.close()
-
-
-@pytest.mark.promise("design.narrow-filters-are-exact")
-@pytest.mark.parametrize("limit", [1, 40, 4095, 4096, 5000, 7000])
-@pytest.mark.parametrize(
-    ("filter", "allowed"),
-    [
-        (Filter(), lambda n: True),
-        (Filter(type="code"), lambda n: n % 2 == 1),
-        (Filter(tags=("rare",)), lambda n: n == 50),
-        (Filter(path="docs/1?.md"), lambda n: 10 <= n < 20),
-    ],
-    ids=["open", "broad", "narrow", "path"],
-)
-def test_any_filter_and_limit_give_what_a_full_scan_gives(large, filter: Filter, allowed, limit: int):
-    store, made, paths = large
-    query = unit(1, 2, 3, 4, 5, 6, 7, 8)
-    numbers = array("f", query)
-    exact = [
-        (-math.fsum(a * b for a, b in zip(numbers, array("f", vector), strict=True)), chunk_id)
-        for chunk_id, vector in made.items()
-        if allowed(int(paths[chunk_id].removeprefix("docs/").removesuffix(".md")))
-    ]
-    scored = vectors_of(store).search(query, filter, limit)
-    expected = sorted(exact)[:limit]
-    assert [each.score for each in scored] == pytest.approx([-score for score, _ in expected], abs=1e-5)
-    assert {each.chunk_id for each in scored} == {chunk_id for _, chunk_id in expected}
 
 
 @pytest.mark.promise("000.remove.order")

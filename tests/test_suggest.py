@@ -88,30 +88,6 @@ def test_documents_near_in_meaning_are_suggested_when_all_are_under_the_threshol
     assert len(answer.suggestions) <= MAX_SUGGESTIONS
 
 
-def test_only_what_the_filter_lets_through_is_suggested():
-    kb = library()
-    kb.note(Note("the zebra is striped", title="Zebra", tags=("animals",)))
-    assert "zebra" in kb.search("zebrra").suggestions
-    assert kb.search("zebrra", tags=("ops",)).suggestions == ()
-    assert "Zebra" not in kb.search("striped", tags=("ops",), threshold=0.9).suggestions
-
-
-def test_what_is_superseded_is_not_suggested():
-    kb = library({"Other": "something else entirely"})
-    first = kb.note(Note("the zebra is striped", title="Old zebra"))
-    kb.note(Note("animals are described elsewhere", title="Animals"), supersedes=first.id)
-    assert kb.search("zebrra").suggestions == ()
-    assert "Old zebra" not in kb.search("striped", threshold=0.9).suggestions
-    assert "zebra" in kb.search("zebrra", include_superseded=True).suggestions
-
-
-def test_titles_from_untrusted_sources_are_not_suggested(tmp_path: Path):
-    (tmp_path / "a.md").write_text("# Zebra\n\nThe zebra is striped.\n", encoding="utf-8")
-    kb = library({})
-    kb.add(tmp_path, trust="untrusted")
-    assert kb.search("striped", threshold=0.9).suggestions == ()
-
-
 @pytest.mark.promise("design.organisations-apart")
 def test_no_suggestion_crosses_organisations(tmp_path: Path):
     given = {"store__url": f"sqlite://{tmp_path}", "embed__provider": "hashing", **UNHURRIED}

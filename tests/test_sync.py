@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.cli.words import in_words
-from concord.core.errors import NotFound, Unreadable
+from concord.core.errors import Unreadable
 from concord.files.opening import read_unchanging
 from concord.files.state import read_memo, write_memo
 from concord.files.walk import Found
@@ -167,26 +167,6 @@ def test_a_renamed_file_keeps_its_document_chunks_and_embeddings(bench: SyncBenc
     assert found(bench, "apples") == {"docs/deep/first.md"}
 
 
-def test_another_extension_is_another_kind_of_document(bench: SyncBench, docs: Path):
-    bench.add(docs)
-    (docs / "alpha.md").rename(docs / "alpha.txt")
-    assert did(bench.sync()) == Did(added=1, removed=1, unchanged=2)
-    assert bench.document("docs/alpha.txt").type == "text"
-
-
-def test_two_files_that_swap_their_names_swap_their_texts(bench: SyncBench, docs: Path):
-    bench.add(docs)
-    bench.forget()
-    (docs / "alpha.md").rename(docs / "swap")
-    (docs / "beta.md").rename(docs / "alpha.md")
-    (docs / "swap").rename(docs / "beta.md")
-    age(docs / "alpha.md", 0.3)
-    age(docs / "beta.md", 0.4)
-    assert did(bench.sync()) == Did(changed=2, unchanged=1)
-    assert (found(bench, "apples"), found(bench, "pears")) == ({"docs/beta.md"}, {"docs/alpha.md"})
-    assert bench.embedder.texts == []
-
-
 def test_a_copy_is_a_document_of_its_own_and_embeds_nothing(bench: SyncBench, docs: Path):
     bench.add(docs)
     bench.forget()
@@ -194,20 +174,6 @@ def test_a_copy_is_a_document_of_its_own_and_embeds_nothing(bench: SyncBench, do
     assert did(bench.sync()) == Did(added=1, unchanged=3)
     assert bench.embedder.texts == []
     assert found(bench, "apples") == {"docs/alpha.md", "docs/copy.md"}
-
-
-@pytest.mark.promise("004.cache")
-def test_files_that_go_and_come_back_embed_nothing(bench: SyncBench, docs: Path):
-    bench.add(docs)
-    bench.forget()
-    (docs / "deep").rename(docs.parent / "away")
-    (docs / "alpha.md").rename(docs.parent / "away.md")
-    assert did(bench.sync()) == Did(removed=2, unchanged=1)
-    (docs.parent / "away").rename(docs / "deep")
-    (docs.parent / "away.md").rename(docs / "alpha.md")
-    report = bench.sync()
-    assert (did(report), report.embedded, report.reused) == (Did(added=2, unchanged=1), 0, 2)
-    assert bench.embedder.texts == []
 
 
 @pytest.mark.promise("004.cache", "000.hash")
@@ -224,18 +190,6 @@ def test_of_a_changed_file_only_what_changed_is_embedded(bench: SyncBench, docs:
     assert len(bench.embedder.texts) >= 1
     after = {chunk.text: chunk.id for chunk in bench.chunks("docs/long.md")}
     assert all(after[text] == known for text, known in ids.items())
-
-
-@pytest.mark.promise("000.hash")
-def test_other_bytes_of_the_same_text_change_no_chunk_and_embed_nothing(bench: SyncBench, docs: Path):
-    bench.add(docs)
-    before = bench.chunks("docs/alpha.md"), bench.document("docs/alpha.md").content_hash
-    bench.forget()
-    text = (docs / "alpha.md").read_text(encoding="utf-8")
-    write(docs / "alpha.md", text.replace("\n", "\r\n").encode(), days_old=0.5)
-    bench.sync()
-    assert (bench.chunks("docs/alpha.md"), bench.document("docs/alpha.md").content_hash) == before
-    assert bench.embedder.texts == []
 
 
 def test_tags_that_a_source_gets_later_reach_the_documents_it_has(bench: SyncBench, docs: Path):
@@ -267,14 +221,6 @@ def test_what_holds_no_text_is_counted_every_time_and_read_once(bench: SyncBench
     assert again.skipped == first.skipped
     assert sum(again.skipped.values()) == 1
     assert bench.reader.names == []
-
-
-def test_what_held_no_text_is_read_again_when_it_changes(bench: SyncBench, docs: Path):
-    write(docs / "program", b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 20)
-    bench.add(docs)
-    write(docs / "program", "it is a script about apricots now\n", days_old=0.5)
-    assert did(bench.sync()) == Did(added=1, unchanged=3)
-    assert found(bench, "apricots") == {"docs/program"}
 
 
 def test_a_program_that_reads_more_formats_looks_again(
@@ -314,32 +260,6 @@ def test_an_upgrade_reads_and_embeds_nothing_until_a_file_changes(
     assert did(bench.sync()) == Did(changed=1, unchanged=2)
     assert bench.reader.names == ["alpha.md"]
     assert len(bench.embedder.texts) == 1
-
-
-class Stop(Exception):
-    """A run is interrupted."""
-
-
-def interrupt(bench: SyncBench, after: int) -> None:
-    """Begin a sync, and stop it after so many files were read."""
-
-    def stop(name: str) -> None:
-        if len(bench.reader.names) > after:
-            raise Stop
-
-    bench.reader.during = stop
-    with pytest.raises(Stop):
-        bench.sync()
-    bench.reader.during = lambda name: None
-
-
-def test_an_interrupted_first_sync_goes_on_where_it_stopped(
-    bench: SyncBench, docs: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(documents, "GROUP_DOCUMENTS", 1)
-    register(docs, bench.store.catalog)
-    interrupt(bench, after=2)
-    assert did(bench.sync()) == Did(added=2, unchanged=1)  # of two files in flight neither is stored
 
 
 SAMPLES = {
@@ -462,38 +382,6 @@ def test_a_source_that_becomes_something_else_keeps_its_index(bench: SyncBench, 
     with pytest.raises(Unreadable, match=f"was a {was}"):
         bench.sync(source)
     assert len(found(bench, "apples")) == 1
-
-
-def test_a_source_that_was_removed_meanwhile_does_not_come_back(bench: SyncBench, docs: Path):
-    source = bench.add(docs).source
-    write(docs / "alpha.md", "# Alpha\n\nNew apples.\n", days_old=0.5)
-    bench.reader.during = lambda name: (bench.store.catalog.remove_source(source.id), None)[1]
-    with pytest.raises(NotFound):
-        bench.sync(source)
-    assert bench.store.catalog.snapshot().sources == []
-
-
-def test_what_a_source_is_given_while_it_is_synced_stays(bench: SyncBench, docs: Path):
-    source = bench.add(docs).source
-    write(docs / "alpha.md", "# Alpha\n\nNew apples.\n", days_old=0.5)
-
-    def give(name: str) -> None:
-        register(docs, bench.store.catalog, name="fruit", tags=["ripe"], trust="untrusted")
-
-    bench.reader.during = give
-    report = bench.sync(source)
-    (stored,) = bench.store.catalog.snapshot().sources
-    assert (stored.name, stored.tags, stored.trust) == ("fruit", ("ripe",), "untrusted")
-    assert report.source == stored
-    assert stored.synced_at != source.synced_at
-
-
-def test_a_file_that_goes_while_others_are_read_is_simply_not_there(bench: SyncBench, docs: Path):
-    bench.add(docs)
-    for name in ("new1.md", "new2.md"):
-        write(docs / name, f"# {name}\n\nSomething new.\n")
-    bench.reader.during = lambda name: (docs / "new2.md").unlink(missing_ok=True)
-    assert did(bench.sync()) == Did(added=1, unchanged=3)
 
 
 def test_a_file_that_changes_after_it_was_read_is_noticed_by_the_next_sync(bench: SyncBench, docs: Path):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from msgspec.structs import replace
 
 from concord.store.contract import document_by_id
 from concord.store.sqlite import in_memory
-from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import Filter, Identity, Scored
 from contract.stored import EVERYTHING, document, file_of, keyed, pieces, source, unit, vectors_of
@@ -132,39 +129,6 @@ def test_a_store_with_codes_answers_like_one_without(store: SQLiteStore, exact: 
     assert not has_codes(exact)
 
 
-def held_up(store: SQLiteStore) -> tuple[in_memory.Memory, threading.Event, list[int]]:
-    """Let codes be made only once an event is set; return also a list that grows whenever some are begun."""
-    vectors_of(store).search(queries(1)[0], EVERYTHING, 10)
-    memory = store._tables._memory
-    assert memory is not None
-    may_begin, begun = threading.Event(), []
-
-    @contextmanager
-    def lent() -> Iterator[Connection]:
-        begun.append(1)
-        assert may_begin.wait(60)
-        with store._file.read() as session:
-            yield session
-
-    memory._open = lent
-    return memory, may_begin, begun
-
-
-def test_searches_compare_every_vector_while_codes_are_made_once(store: SQLiteStore, exact: SQLiteStore):
-    fill(store, 600)
-    _, may_begin, begun = held_up(store)
-    for query in queries():
-        assert_alike(
-            vectors_of(store).search(query, EVERYTHING, 10), vectors_of(exact).search(query, EVERYTHING, 10)
-        )
-        assert not has_codes(store)
-    may_begin.set()
-    await_codes(store)
-    vectors_of(store).search(queries(1)[0], EVERYTHING, 10)
-    assert has_codes(store)
-    assert len(begun) == 1
-
-
 @pytest.mark.promise("scale.derived-vector-index")
 def test_nearly_all_of_the_nearest_are_found_among_many(store: SQLiteStore, exact: SQLiteStore):
     fill(store, 6000)
@@ -264,18 +228,6 @@ def test_what_other_processes_change_is_seen_by_an_open_store(store: SQLiteStore
     other.close()
     assert_like_exact(store, exact)
     assert has_codes(store)
-
-
-def test_codes_that_find_too_little_are_not_asked(
-    store: SQLiteStore, exact: SQLiteStore, kept: str, monkeypatch: pytest.MonkeyPatch
-):
-    """Two proposals cannot hold the nearest ten, as 800 of vectors without structure do not."""
-    monkeypatch.setattr(in_memory, "_PROPOSED", 2)
-    fill(store, 300)
-    assert_like_exact(store, exact)
-    assert not has_codes(store)
-    fill(store, 20, seed=1)
-    assert_like_exact(store, exact)
 
 
 def test_a_damaged_vector_takes_nobody_elses_place(store: SQLiteStore, exact: SQLiteStore):

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from concord.core.errors import BadValue, NotFound, Unreadable, UsageError
-from concord.files.opening import open_regular
 from concord.files.walk import Found, Skipped, walk
 from support.failing_folder import fail_listing
 from support.walked import found, plant
@@ -31,14 +30,6 @@ def test_files_come_sorted_with_their_size_and_time(tmp_path: Path):
     first = entries[0]
     assert isinstance(first, Found)
     assert (first.path, first.size, first.mtime_ns) == (tmp_path / "a.md", 5, 1_700_000_000_123_456_789)
-
-
-def test_a_walk_gives_files_before_it_has_seen_the_whole_tree(tmp_path: Path):
-    plant(tmp_path, "a.md", "z/b.md")
-    entries = walk(tmp_path, max_bytes=1000)
-    assert next(entries).relative == "a.md"
-    plant(tmp_path, "z/added-meanwhile.md")
-    assert [e.relative for e in entries] == ["z/added-meanwhile.md", "z/b.md"]
 
 
 def test_a_file_can_be_the_root_and_no_rule_ignores_it(tmp_path: Path):
@@ -157,32 +148,10 @@ def test_pipes_and_sockets_are_never_opened(tmp_path: Path):
         walk(tmp_path / "pipe.md", max_bytes=1000)
 
 
-def test_only_a_regular_file_is_opened(tmp_path: Path):
-    plant(tmp_path, "a.md")
-    (tmp_path / "link.md").symlink_to("a.md")
-    os.mkfifo(tmp_path / "pipe.md")
-    with open(tmp_path / "a.md", "rb", opener=open_regular) as file:
-        assert file.read() == b"words"
-    for name in ("link.md", "pipe.md", "."):
-        with pytest.raises(OSError, match="regular file|symbolic links"):
-            open(tmp_path / name, "rb", opener=open_regular).close()
-
-
 def test_an_ignore_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path):
     plant(tmp_path, "a.md")
     os.mkfifo(tmp_path / ".gitignore")
     assert found(tmp_path) == ["a.md"]
-
-
-def test_a_name_that_is_no_text_is_skipped(tmp_path: Path):
-    plant(tmp_path, "ok-ä.md")
-    try:
-        with open(os.fsencode(tmp_path) + b"/bad-\xff.md", "wb") as file:
-            file.write(b"words")
-    except OSError:
-        pytest.skip("this file system takes only UTF-8 names")
-    assert found(tmp_path) == ["ok-ä.md"]
-    assert skipped(tmp_path) == {"bad-\\xff.md": "undecodable name"}
 
 
 def test_a_root_that_is_not_there_is_an_error_before_anything_is_compared(tmp_path: Path):

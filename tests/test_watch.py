@@ -14,12 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from concord.core.errors import NotFound
 from concord.core.reports import SyncReport
 from concord.files import watch
 from concord.files.ignore import IGNORE_FILES
 from concord.knowledge import KnowledgeBase
-from concord.types import Source
 from support import kb_process
 from support.recorders import write
 
@@ -168,24 +166,6 @@ def test_a_source_of_one_file_is_followed_through_renames(watching: Watching, tm
     assert len(watching.kb.search("osprey", mode="fts5").hits) == 1
 
 
-def test_what_a_sync_writes_itself_is_no_news(tmp_path: Path):
-    docs, own = tmp_path / "docs", tmp_path / "docs" / "store"
-    write(own / "default.log", "before")
-    write(docs / ".git" / "HEAD", "before")
-    source = Source("docs", "docs", str(docs), "directory", "docs")
-    stop = threading.Event()
-    changes = watch._changes([source], [str(own)], stop)
-    assert next(changes) == set()  # from here on notices come
-    write(own / "default.log", "written by a sync", days_old=0)
-    write(docs / ".git" / "HEAD", "after a commit", days_old=0)
-    write(docs / "store.db-wal", "", days_old=0)
-    write(docs / "a.md", "# A\n\nfirst\n", days_old=0)
-    news = next(changed for changed in changes if changed)
-    assert news == {str(docs / "a.md")}
-    stop.set()
-    assert list(changes) == []
-
-
 def test_where_the_system_gives_no_notices_scans_stand_in(docs: Path, monkeypatch: pytest.MonkeyPatch):
     def refuse(*args: object, **options: object) -> None:
         raise OSError(28, "OS file watch limit reached")
@@ -202,20 +182,6 @@ def test_where_the_system_gives_no_notices_scans_stand_in(docs: Path, monkeypatc
         running.until({"docs/a.md", "docs/sub/b.md", "docs/c.md"})
         running.stop.set()
         running.thread.join(BOUND_S)
-
-
-def test_only_the_named_sources_are_watched_and_a_wrong_name_is_refused(docs: Path, tmp_path: Path):
-    write(tmp_path / "more" / "m.md", "# M\n\nmore\n")
-    with KnowledgeBase.open(store__url="memory://", embed__provider="hashing") as kb:
-        kb.add(docs)
-        kb.add(tmp_path / "more")
-        with pytest.raises(NotFound):
-            kb.watch(["nothing"])
-        stop = threading.Event()
-        reports = kb.watch(["more"], stop=stop)
-        assert next(reports).source.name == "more"
-        stop.set()
-        assert list(reports) == []
 
 
 @pytest.mark.promise("freshness.watch")

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from concord.core.reports import CacheUsage
 from concord.store.contract import Store
-from contract.stored import IDENTITY, put, unit
+from contract.stored import IDENTITY, unit
 
 
 def key(text: str) -> bytes:
@@ -27,21 +27,6 @@ def test_a_vector_is_known_by_its_text_and_by_who_made_it(store: Store):
     for field in ("provider", "model", "prefix_version", "metric"):
         assert store.models.index(replace(IDENTITY, **{field: "other"})).cached(asked) == {}
     assert store.models.index(replace(IDENTITY, dimension=8)).cached(asked) == {}
-
-
-def test_two_embedders_do_not_disturb_each_other(store: Store):
-    other = replace(IDENTITY, model="other")
-    store.models.index(IDENTITY).remember({key("a"): unit(1, 0, 0, 0)})
-    store.models.index(other).remember({key("a"): unit(0, 1, 0, 0)})
-    assert store.models.index(IDENTITY).cached([key("a")]) == {key("a"): unit(1, 0, 0, 0)}
-    assert store.models.index(other).cached([key("a")]) == {key("a"): unit(0, 1, 0, 0)}
-
-
-def test_removing_a_source_leaves_what_is_cached(store: Store):
-    put(store, "docs/a.md", "text")
-    store.models.index(IDENTITY).remember({key("text"): unit(1, 0, 0, 0)})
-    store.catalog.remove_source("docs")
-    assert store.models.index(IDENTITY).cached([key("text")]) == {key("text"): unit(1, 0, 0, 0)}
 
 
 @pytest.mark.promise("E.cache.hit-rate")

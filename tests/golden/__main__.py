@@ -1,7 +1,7 @@
 """`python -m tests.golden compare|make [--only SETS] [--stores STORES] [--list]`, or `pack FOLDER`.
 
 compare  ask everything now and print how the answers differ from the golden ones, by set
-make     make the golden answers anew, all or those of some sets; the queries and vectors with them
+make     make the golden answers anew, all or those of some sets; the vectors with them
 pack     make the archive of the corpora from a folder
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,11 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _make(stores: Sequence[str], sets: set[str]) -> int:
-    with tempfile.TemporaryDirectory() as name:
-        made = queries.made(corpora.unpack(Path(name)))
-    queries.write(made)
     for store in stores:
-        asked = answers.asked_of(store, made)
+        asked = answers.asked_of(store, queries.written())
         wanted = [query for query in asked if not sets or query.set in sets]
         with runs.filled(store) as knowledge:
             now = runs.answers(knowledge, wanted)

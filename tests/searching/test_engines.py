@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import apsw
 import pytest
 
 from concord.types import MODES
@@ -44,25 +43,3 @@ def test_memory_and_sqlite_give_the_same_answers(tmp_path: Path, mode: str):
                 for kb in (one, two)
             ]
             assert seen[0] == seen[1], query
-
-
-@pytest.mark.promise("000.schema", "001.fts.triggers", "004.sentinel")
-def test_the_store_is_tables_with_keys_triggers_and_a_cosine_sentinel(tmp_path: Path):
-    with opened("sqlite", tmp_path) as kb:
-        kb.add(plant(tmp_path / "docs"))
-    connection = apsw.Connection(str(tmp_path / "store" / "default.db"))
-    keys = {
-        (table, to)
-        for table in ("kb_documents", "kb_chunks")
-        for (_, _, to, *_) in connection.execute(f"PRAGMA foreign_key_list({table})")
-    }
-    assert keys == {("kb_documents", "kb_sources"), ("kb_chunks", "kb_documents")}
-    triggers = "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'kb_chunks'"
-    assert connection.execute(triggers).get == 3
-    sentinel = "SELECT value FROM kb_vec_meta WHERE key = 'distance_metric'"
-    assert connection.execute(sentinel).get == "cosine"
-    (fts,) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'kb_chunks_fts'").fetchone() or (
-        "",
-    )
-    assert "porter unicode61" in str(fts)
-    connection.close()

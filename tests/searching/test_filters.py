@@ -83,12 +83,6 @@ def test_a_place_on_disk_finds_the_innermost_source_and_one_that_is_a_file(tmp_p
         assert {hit.source.name for hit in alone.hits} == {"one file"}
 
 
-def test_a_place_on_disk_that_no_source_holds_is_refused_with_what_paths_look_like(kb: KnowledgeBase):
-    with pytest.raises(NotFound, match="/nowhere/docs is in no source") as fault:
-        kb.search("deploy", path="/nowhere/docs")
-    assert fault.value.hint == "paths begin with docs/, notes/"
-
-
 def _named(answer: Answer) -> list[tuple[Any, str]]:
     return [(hit, hit.document.path.rpartition("/")[2]) for hit in answer.hits]
 
@@ -108,15 +102,6 @@ def test_a_filter_is_inside_the_engine_so_what_it_leaves_is_never_crowded_out(
         kb.add(tmp_path / "docs")
         answer = kb.search("deploy", mode=mode, tags=("rare",), top=3)
         assert paths(answer) == {"needle.md"}
-
-
-def test_organisations_do_not_see_each_other(tmp_path: Path):
-    plant(tmp_path / "docs")
-    with opened("sqlite", tmp_path, org="one") as one, opened("sqlite", tmp_path, org="two") as two:
-        one.add(tmp_path / "docs")
-        assert one.search("deploy").hits
-        assert two.search("deploy").hits == ()
-        assert two.sources() == []
 
 
 @pytest.mark.promise("001.type.valid")
