@@ -432,7 +432,7 @@ READING = [
 
 @pytest.mark.parametrize("scheme", ["sqlite", "json"])
 @pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_a_mistyped_organisation_is_an_error_that_names_those_there_are_and_makes_nothing(
+def test_a_mistyped_organisation_is_an_error_and_makes_nothing(
     kb: Kb, tmp_path: Path, command: tuple[str, ...], scheme: str
 ):
     store = ("--store", f"{scheme}:///{tmp_path}/there")
@@ -441,7 +441,6 @@ def test_a_mistyped_organisation_is_an_error_that_names_those_there_are_and_make
     run = kb(*store, "--org", "defualt", *(part.format(tmp_path) for part in command))
     assert (run.status, run.out) == (2, "")
     assert "'defualt' has nothing in" in run.err
-    assert "there are: default" in run.err
     assert sorted(tmp_path.rglob("*")) == before
 
 

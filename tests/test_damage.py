@@ -10,12 +10,10 @@ import pytest
 
 from concord.core.errors import CorruptStore
 from concord.store.contract import Select
-from concord.store.sqlite import upkeep
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.migrations import PAGE_BYTES
 from concord.store.sqlite.store import SQLiteStore
-from concord.types import Filter, Word, silent
-from contract.stored import embed, file_of, put, unit, vectors_of
+from contract.stored import embed, file_of, put, unit
 
 WORDS = ("alpha", "beta", "gamma", "delta")
 
@@ -201,33 +199,3 @@ def overwrite_root_page(file: Path, table: str) -> None:
     with open(file, "r+b") as raw:
         raw.seek((root - 1) * PAGE_BYTES)
         raw.write(b"\xa5" * 512)
-
-
-def test_free_space_is_told_of_and_given_back_while_others_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(upkeep, "LEAST_FREE_BYTES", 100_000)
-    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    for name, length in (("old", 300), ("kept", 30)):  # sqlite-vec has blocks of 1,024: the first ones go
-        texts = (f"{name} word{n} " + "filling " * length for n in range(2100))
-        ids = put(store, f"docs/{name}.md", *texts)
-        embed(store, [(chunk_id, unit(1, n, 0, 0)) for n, chunk_id in enumerate(ids)])
-    near = vectors_of(store).search(unit(1, 7, 0, 0), Filter(path="docs/kept.md"), 3)
-    assert store.check() == []
-    store.catalog.delete_documents(["docs/old.md"])
-    (finding,) = store.check()
-    assert (finding.fault, finding.is_repairable) == ("space", True)
-    reader = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    assert reader.catalog.count().chunks == 2100
-    other = apsw.Connection(file_of(store))
-    before = other.pragma("page_count") * other.pragma("page_size")
-    other.close()
-    store.repair([finding])
-    store.maintain(silent)
-    assert Path(file_of(store)).stat().st_size < before / 2
-    assert Path(f"{file_of(store)}-wal").stat().st_size == 0
-    for one in (store, reader):
-        assert one.check() == []
-        assert vectors_of(one).search(unit(1, 7, 0, 0), Filter(), 3) == near
-        assert one.words.search(Word("word7"), Filter(), 5)[0].chunk_id == near[0].chunk_id
-        one.close()

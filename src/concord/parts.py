@@ -123,19 +123,16 @@ class Parts:
     def _refuse_likely_slip(self, store: Store) -> None:
         """Refuse an empty store that is probably named by mistake; a new user's default store is not.
 
-        It is if a flag names the store, a setting names the organisation, or others have data there.
+        It is if a flag names the store, or a setting the organisation.
         """
-        others = store.place.others
-        is_named = self.settings.origin("store.url") == "flag" or self.settings.origin("org") != "default"
-        if not others and not is_named:
+        if self.settings.origin("store.url") != "flag" and self.settings.origin("org") == "default":
             return
         from concord.core.values import without_password
 
         store.close()
-        there = f"there are: {', '.join(others)}" if others else "check {store} and {org}"
         raise NotFound(
             f"the organisation {self.org!r} has nothing in {without_password(self.settings.store_url)}",
-            hint=Hint(Action.ADD, f"{there}; {{add}} begins a new knowledge base"),
+            hint=Hint(Action.ADD, "check {store} and {org}; {add} begins a new knowledge base"),
         )
 
     @property

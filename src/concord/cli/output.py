@@ -33,7 +33,6 @@ STAGES = {
     "links": "finding links",
     "words": "indexing words",
     "vectors": "checking vectors",
-    "shrink": "giving back free space",
 }
 
 

@@ -51,8 +51,7 @@ def doctor(flags: Flags, fix: bool) -> int:
 
     Checks that the database is whole, words and vectors are in step with the chunks, nothing is left over,
     every source can be read, no file has gone, the embedding provider answers and there is room to work.
-    --fix rebuilds indexes, deletes what is left over, embeds what has no vector, forgets deleted files and
-    gives free space in the store's file back to the disk, where that is much.
+    --fix rebuilds indexes, deletes what is left over, embeds what has no vector and forgets deleted files.
     Exit status: 0 all is well, 1 something is not.
     """
     found = run(flags, "doctor", Doctor(fix))

@@ -158,7 +158,7 @@ CheckName = Literal["open", "storage", "sources", "files", "vectors", "provider"
 FaultName = CheckName | Literal[
     "store", "ghosts", "embedding", "model", "disk", "outside",  # around the store
     "integrity", "texts", "words", "counter", "index",  # damage
-    "space", "notes",  # free space in the file; notes that are kept a second time
+    "notes",  # that are kept a second time
     "chunks", "lost-vectors", "damaged-vectors", "superseded",  # rows that belong to nothing
 ]  # fmt: skip
 

@@ -79,7 +79,6 @@ class Place(Struct, frozen=True):
 
     path: str | None  # the one file that everything is in; None where there is no such file
     is_begun: bool  # whether anything was ever stored: reading from a store that is not there makes none
-    others: Sequence[str]  # the other organisations there, as far as this one may know of them
     unique_id: str  # once begun, the same by any URL, and no other store's
 
 

@@ -33,7 +33,7 @@ from concord.core.values import check_org
 from concord.store.contents import VERSION, Contents, Held, contents_in, fill
 from concord.store.contract import Place, WordIndex
 from concord.store.embeddings import all_vectors
-from concord.store.files import file_identity, file_lock, organisations_beside
+from concord.store.files import file_identity, file_lock
 from concord.store.links import links_in
 from concord.store.models import ADDED, model_of
 from concord.store.rows import identity_column
@@ -113,7 +113,7 @@ class MemoryStore(SqlStore):
     @property
     @override
     def place(self) -> Place:
-        return Place(None, True, [], f"memory {id(self)}")
+        return Place(None, True, f"memory {id(self)}")
 
     @override
     def backup(self, path: str, progress: Progress) -> None:
@@ -217,7 +217,7 @@ class JsonStore(MemoryStore):
     def place(self) -> Place:
         folder, name = os.path.split(self._path)
         unique_id = f"{file_identity(folder)}/{name}"  # each change is a new file
-        return Place(self._path, os.path.lexists(self._path), organisations_beside(self._path), unique_id)
+        return Place(self._path, os.path.lexists(self._path), unique_id)
 
 
 def locate(url: str, org: str) -> str:

@@ -78,9 +78,9 @@ class PostgresStore(SqlStore):
     @override
     def place(self) -> Place:
         if not self._database.is_made:
-            return Place(None, False, [], "")
+            return Place(None, False, "")
         is_begun = self.catalog.snapshot().generation > 0
-        return Place(None, is_begun, [], self._database.unique_id())
+        return Place(None, is_begun, self._database.unique_id())
 
     @override
     def check(self) -> list[Finding]:

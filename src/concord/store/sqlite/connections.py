@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from concord.store.sqlite.note_log import NoteLog
 
 _MAX_IDLE = 8  # connections kept for the next caller: more than the strategies that are polled at once
-_SYNC_BUSY_TIMEOUT_MS = 60_000  # whoever holds a sync lock does long work already, and loses it by giving up
 _NOT_UNIQUE = (apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY)
 _WAL_LIMIT_BYTES = 64 << 20  # a write-ahead log that one huge transaction made is cut back to this
 
@@ -158,7 +157,6 @@ class Writer:
         self._turn = threading.Lock()
         self._connection: Connection | None = None
         self._notes: NoteLog | None = None
-        self._patient: list[None] = []  # one for each caller in `patience`; lists need no lock
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -177,21 +175,6 @@ class Writer:
                 if connection.in_transaction:  # SQLite has rolled back by itself when the disk failed
                     connection.execute("ROLLBACK")
                 raise
-
-    @contextmanager
-    def alone(self) -> Iterator[Connection]:
-        """Lend the connection without a transaction, for what cannot be done within one."""
-        with self._turn, translated(self._location.path):
-            yield self._opened()
-
-    @contextmanager
-    def patience(self) -> Iterator[None]:
-        """Wait longer for other processes during the block."""
-        self._patient.append(None)
-        try:
-            yield
-        finally:
-            self._patient.pop()
 
     def close(self) -> None:
         """Close the connection, waiting for a transaction under way."""
@@ -217,8 +200,6 @@ class Writer:
             self._connection.file = file
             self._log().watch(self._connection)
             mark_as_begun(self._location.path)  # not before: its tables are in the file by now
-        least = _SYNC_BUSY_TIMEOUT_MS if self._patient else 0
-        self._connection.set_busy_timeout(max(self._location.busy_timeout_ms, least))
         return self._connection
 
 

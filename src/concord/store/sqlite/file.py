@@ -4,7 +4,7 @@ sqlite:///folder           one file an organisation: /folder/<org>.db
 sqlite:///folder/name.db   that file, which belongs to the first organisation that wrote to it
 
 The path is taken as it is written, without percent-decoding. Options follow a question mark:
-`busy_timeout_ms=5000` (how long to wait for another process), `vfs=name` (a registered SQLite VFS).
+`busy_timeout_ms=30000` (how long to wait for another process), `vfs=name` (a registered SQLite VFS).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from concord.store.sql import Explanations, explained, says
 
 SCHEME = "sqlite://"
 APPLICATION_ID = 0x6B62636F  # "kbco" in the file's header: tells a store from any other SQLite database
-# A transaction of ours takes milliseconds: what holds the lock longer is stuck or huge.
-BUSY_TIMEOUT_MS = 5000
+# A transaction of ours takes milliseconds, or seconds if it is huge; a sync that gives up loses its work.
+BUSY_TIMEOUT_MS = 30_000
 
 
 class Location(Struct, frozen=True):
@@ -34,7 +34,6 @@ class Location(Struct, frozen=True):
     org: str
     busy_timeout_ms: int = BUSY_TIMEOUT_MS
     vfs: str | None = None
-    is_one_of_many: bool = False  # whether the files beside it are those of other organisations
 
 
 def locate(url: str, org: str) -> Location:
@@ -53,7 +52,7 @@ def locate(url: str, org: str) -> Location:
             raise BadValue(f"{option!r} is no option of a SQLite store", hint=hint)
         known[name] = value
     file = path if is_file else os.path.join(path, f"{org}.db")
-    return Location(file, org, int(known["busy_timeout_ms"]), known["vfs"] or None, not is_file)
+    return Location(file, org, int(known["busy_timeout_ms"]), known["vfs"] or None)
 
 
 _MARK = "-begun"

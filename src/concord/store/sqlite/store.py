@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from concord.core.errors import Action, BackendDown, Hint, NotFound, StoreBusy
+from concord.core.errors import Action, Hint, NotFound
 from concord.store.contract import Place, WordIndex
-from concord.store.files import file_identity, file_lock, organisations_beside
+from concord.store.files import file_identity, file_lock
 from concord.store.sql import Database, override
 from concord.store.sqlite.connections import Connection, Readers, Writer
 from concord.store.sqlite.dialect import DIALECT
@@ -46,7 +46,7 @@ class SQLiteDatabase(Database):
     @contextmanager
     def lock(self, name: str, doing: str, wait_s: float) -> Iterator[None]:
         self.file.made()  # the lock lies beside it, and whoever takes one will write
-        with file_lock(self.location.path, name, doing, wait_s), self.writer.patience():
+        with file_lock(self.location.path, name, doing, wait_s):
             yield
 
     def close(self) -> None:
@@ -69,7 +69,6 @@ class SQLiteStore(SqlStore):
 
     def __init__(self, location: Location, codes_from: int | None = CODES_FROM) -> None:
         self._file = SQLiteDatabase(location)
-        self._is_to_shrink = False
         self._codes_from = codes_from
         self._tables = SQLiteVectorTables(codes_from, self._file.read)
         super().__init__(self._file, SQLiteWordTables(), self._tables)
@@ -88,10 +87,8 @@ class SQLiteStore(SqlStore):
     @property
     @override
     def place(self) -> Place:
-        location = self._file.location
-        others = organisations_beside(location.path) if location.is_one_of_many else []
-        is_begun = not self._file.file.is_missing()
-        return Place(location.path, is_begun, others, file_identity(location.path))
+        path = self._file.location.path
+        return Place(path, not self._file.file.is_missing(), file_identity(path))
 
     @override
     @contextmanager
@@ -124,16 +121,6 @@ class SQLiteStore(SqlStore):
         from concord.store.upkeep import put_right
 
         put_right(findings, self._file, SQLiteVectorTables(), repairs(self._file.location.path))
-        self._is_to_shrink = any(finding.fault == "space" for finding in findings)
-
-    @override
-    def maintain(self, progress: Progress) -> None:
-        if self._is_to_shrink:
-            from concord.store.sqlite.upkeep import shrink
-
-            self._is_to_shrink = False
-            with suppress(StoreBusy, BackendDown):  # nothing was lost: it is found again
-                shrink(self._file.writer, progress)
 
     @override
     def vector_index_state(self) -> VectorIndexState | None:

@@ -1,4 +1,4 @@
-"""What may be wrong in a file beside what `upkeep` finds, how it stays small and fast, and copies of it."""
+"""What may be wrong in a file beside what `upkeep` finds, how it stays fast, and copies of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from concord.store.sqlite.file import APPLICATION_ID, DAMAGE, translated
 from concord.store.sqlite.vectors import SQLiteVectorTables, has_table, table_of
 from concord.store.upkeep import repairable
 
-LEAST_FREE_BYTES = 16_000_000  # and half of the file: what is less is soon used again
 _MOST_SHOWN = 3  # complaints of an integrity check that a sentence holds
 # What an integrity check says of an index that does not match its table, though its pages are sound.
 _WRONG_INDEX = re.compile(
@@ -37,7 +36,6 @@ _WRONG_INDEX = re.compile(
 _MIN_CHANGES = 16
 _MIN_SHARE = 0.1  # of all documents: merging rewrites the whole index, so little changes do not call for it
 _MERGE_PAGES = 1000  # a transaction; others may write in between
-_STEPS = 1_000_000  # of SQLite between two signs of life, a fraction of a second
 _PAGES_COPIED = 32  # between two reports of progress
 
 _NO_SOURCE = "FROM kb_documents WHERE source NOT IN (SELECT key FROM kb_sources)"
@@ -61,7 +59,6 @@ def find_faults(readers: Readers, writer: Writer) -> list[Finding]:
             *_tables(connection),
             *upkeep.find_faults(connection, SQLiteVectorTables()),
             *_unscanned(connection),
-            *_free(connection),
         ]
     if not any(finding.fault == "words" for finding in findings):
         findings += _words_compared(writer)
@@ -124,16 +121,6 @@ def _words_compared(writer: Writer) -> Iterator[Finding]:
             yield repairable("words", "the word index does not match the chunks", "builds it anew")
 
 
-def _free(connection: Connection) -> Iterator[Finding]:
-    """Look for pages that are empty by now; new texts will use them, but only a repair gives them back."""
-    names = ("page_size", "freelist_count", "page_count")
-    page, free, whole = (connection.pragma(name) for name in names)
-    if free * page >= LEAST_FREE_BYTES and free * 2 >= whole:
-        room, size = (f"{pages * page / 1e6:,.0f}" for pages in (free, whole))
-        message = f"{room} of the file's {size} MB are free, because much was removed"
-        yield repairable("space", message, "gives them back to the disk; otherwise new texts fill them")
-
-
 def is_worth_merging(changes: int, documents: int) -> bool:
     """Whether so many changed documents are reason to merge the full-text index."""
     return changes >= max(_MIN_CHANGES, documents * _MIN_SHARE)
@@ -149,24 +136,6 @@ def merge_words(writer: Writer) -> None:
             connection.execute(_MERGE, (pages,))
             is_done = connection.total_changes() - before < 2  # so FTS5 says that nothing was left to do
         pages = _MERGE_PAGES
-
-
-def shrink(writer: Writer, progress: Progress) -> None:
-    """Write the file anew without its free pages; others read meanwhile, and whoever writes waits."""
-
-    def is_stopped() -> bool:
-        progress("shrink", 0, None)
-        return False
-
-    merge_words(writer)  # FTS5 keeps the words of what was deleted until then
-    with writer.alone() as connection:
-        connection.set_progress_handler(is_stopped, _STEPS)
-        try:
-            connection.execute("VACUUM")
-        finally:
-            connection.set_progress_handler(None)
-        # The new pages are in the log. Where somebody reads the old ones, a later write brings them over.
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _rebuild_indexes(session: Session, tables: VectorTables) -> None:
