@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import starmap
 from typing import Any
 
+from msgspec import Struct
+
 from concord.store.changes import Changes
-from concord.store.contract import EVERY, Select, Snapshot
 from concord.store.models import ADDED, TEXTS, home_of, model_of
 from concord.store.rows import (
     CHUNK_COLUMNS,
@@ -21,8 +22,19 @@ from concord.store.rows import (
     document_of,
     source_of,
 )
-from concord.store.sql import override
-from concord.types import Chunk, ChunkId, Counts, Document, DocumentType, FileState, Filter, Part
+from concord.types import (
+    Chunk,
+    ChunkId,
+    Counts,
+    Document,
+    DocumentType,
+    FileState,
+    Filter,
+    Home,
+    Model,
+    Part,
+    Source,
+)
 
 _SOURCES = f"SELECT {SOURCE_COLUMNS} FROM kb_sources AS s ORDER BY s.name"
 _GENERATION = "SELECT value FROM kb_meta WHERE key = 'generation'"
@@ -61,11 +73,39 @@ _COUNT_TYPES = "SELECT type, count(*) FROM kb_documents GROUP BY type ORDER BY t
 _SYNC_STATE = "SELECT sync_state FROM kb_sources WHERE id = :source"
 
 
-class SqlCatalog(Changes):
-    """The catalog of one store."""
+class Select(Struct, frozen=True):
+    """Which documents: all those that have every value that is given."""
 
-    @override
+    ids: Sequence[str] | None = None
+    source_id: str | None = None
+    path: str | None = None
+    path_ending: str | None = None  # the path ends in a slash and this
+    superseded_by: str | None = None
+
+
+EVERY = Select()
+
+
+class Snapshot(Struct, frozen=True):
+    """All that a search has to know before it begins, as of one moment."""
+
+    generation: int
+    sources: Sequence[Source]  # by name
+    models: Sequence[Model]  # in the order in which they were added
+    has_superseded: bool
+    home: Home  # where vectors are kept
+
+    @property
+    def active(self) -> Model | None:
+        """The model that searches use; None before the first."""
+        return next((model for model in self.models if model.is_active), None)
+
+
+class Catalog(Changes):
+    """Sources, documents and chunks: what everything else is derived from. A method is a transaction."""
+
     def snapshot(self) -> Snapshot:
+        """Return all that a search has to know; later reads see at least what had been written by then."""
         with self._database.read() as session:
             generation, sources, models, superseded, texts = session.several(
                 _GENERATION, _SOURCES, ADDED, HAS_SUPERSEDED, TEXTS
@@ -78,18 +118,18 @@ class SqlCatalog(Changes):
             home_of(dict(texts)),
         )
 
-    @override
     def file_states(self, source_id: str) -> dict[str, FileState]:
+        """Return the files of a source by path."""
         rows = self._database.rows(_FILE_STATES, {"source": source_id})
         return {state.path: state for state in starmap(FileState, rows)}
 
-    @override
     def documents(self, select: Select = EVERY) -> Iterator[Document]:
+        """Return documents in order of path, as of now."""
         where, values = _selected(select)
         return map(document_of, self._database.rows(f"{_DOCUMENTS} {where} ORDER BY d.path", values))
 
-    @override
     def read(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, tuple[Chunk, Document]]:
+        """Return chunks with their documents; those that do not exist any more are left out everywhere."""
         with self._database.read() as session:
             rows = session.rows(_READ_CHUNKS, {"chunks": list(chunk_ids)})
             keys = {"keys": list({row[0] for row in rows})}
@@ -97,57 +137,60 @@ class SqlCatalog(Changes):
             # A document may have gone in between, where an engine shows each statement the latest.
             return {row[1]: (chunk_of(row[1:]), documents[row[0]]) for row in rows if row[0] in documents}
 
-    @override
     def chunks(self, document_id: str) -> list[Chunk]:
+        """Return a document's chunks in order."""
         return [chunk_of(row) for row in self._database.rows(_CHUNKS_OF, {"document": document_id})]
 
-    @override
     def document_types(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, DocumentType]:
+        """Return the types of the documents that chunks are part of."""
         return dict(self._database.rows(f"SELECT c.id, d.type {_OF_CHUNKS}", {"chunks": list(chunk_ids)}))
 
-    @override
     def under_same_heading(self, chunk_ids: Sequence[ChunkId], reach: int) -> dict[ChunkId, list[Part]]:
+        """Return for each chunk those of its document that stand under the same heading, itself included.
+
+        None of them is further from it than `reach` chunks.
+        """
         found: dict[ChunkId, list[Part]] = {}
         rows = self._database.rows(_SAME_HEADING, {"chunks": list(chunk_ids), "reach": reach})
         for chunk_id, *place in rows:
             found.setdefault(chunk_id, []).append(Part(*place))
         return found
 
-    @override
     def siblings(self, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, str]:
+        """Return all chunks of the documents that some chunks are part of, each with its document's id."""
         return dict(self._database.rows(_SIBLINGS, {"chunks": list(chunk_ids)}))
 
-    @override
     def count_types(self) -> dict[DocumentType, int]:
+        """Return the number of documents by type."""
         return dict(self._database.rows(_COUNT_TYPES))
 
-    @override
     def allowed(self, filter: Filter, chunk_ids: Sequence[ChunkId]) -> set[ChunkId]:
+        """Return those of some chunks that a filter lets through."""
         sql, values = condition(filter, self._database.dialect)
         values["chunks"] = list(chunk_ids)
         rows = self._database.rows(f"SELECT c.id {_OF_CHUNKS} AND {sql}", values)
         return {chunk_id for (chunk_id,) in rows}
 
-    @override
     def matching(self, filter: Filter, most: int) -> list[str] | None:
+        """Return the documents that a filter lets through; None if they are more than `most`."""
         sql, values = condition(filter, self._database.dialect)
         statement = f"SELECT d.id FROM kb_documents AS d WHERE {sql} LIMIT :most"
         ids = [id for (id,) in self._database.rows(statement, {**values, "most": most + 1})]
         return ids if len(ids) <= most else None
 
-    @override
     def count(self, source_id: str | None = None) -> Counts:
+        """Return how much there is, of one source or in all."""
         if source_id is None:
             return Counts(*self._database.rows(_COUNTS)[0])
         return Counts(*self._database.rows(_COUNTS_OF_SOURCE, {"source": source_id})[0])
 
-    @override
     def count_documents(self, filter: Filter) -> int:
+        """Return how many documents a filter lets through."""
         sql, values = condition(filter, self._database.dialect)
         return int(self._database.value(f"SELECT count(*) FROM kb_documents AS d WHERE {sql}", values))
 
-    @override
     def sync_state(self, source_id: str) -> str:
+        """Return what the last sync wrote down for the next one, if any."""
         return str(self._database.value(_SYNC_STATE, {"source": source_id}) or "")
 
 

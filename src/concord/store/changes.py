@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from concord.core.errors import Action, BadValue, Hint, NotFound
-from concord.store.contract import Catalog
 from concord.store.links import names_of_documents, put_links, relink, rename
 from concord.store.rows import (
     TAGS,
@@ -20,7 +19,7 @@ from concord.store.rows import (
     list_of,
     source_values,
 )
-from concord.store.sql import Database, Duplicate, Session, WordTables, override
+from concord.store.sql import Database, Duplicate, Session, WordTables
 from concord.store.words import put_names
 from concord.text.names import names_of
 from concord.types import ChunkId, Document, Piece, Source
@@ -101,15 +100,15 @@ def _labels_of(document: Document) -> _Labels:
     return _Labels(document.type, document.path, document.title, tuple(dict.fromkeys(document.tags)))
 
 
-class Changes(Catalog):
+class Changes:
     """The half of a catalog that changes it."""
 
     def __init__(self, database: Database, words: WordTables) -> None:
         self._database = database
         self._words = words
 
-    @override
     def put_source(self, source: Source) -> None:
+        """Insert a source, or replace the one with its id."""
         with self._database.transaction() as session:
             try:
                 session.run(PUT_SOURCE, source_values(source))
@@ -120,8 +119,8 @@ class Changes(Catalog):
                 ) from fault
             session.run(COUNT_CHANGE)
 
-    @override
     def remove_source(self, source_id: str) -> int:
+        """Delete a source's words, chunks and documents, then itself; return the number of documents."""
         with self._database.transaction() as session:
             key = session.value(_KEY_OF_SOURCE, {"source_id": source_id})
             if key is None:
@@ -131,13 +130,16 @@ class Changes(Catalog):
             session.run(COUNT_CHANGE)
             return deleted
 
-    @override
     def put_sync_state(self, source_id: str, state: str) -> None:
+        """Write down what the next sync is to know; the generation does not grow."""
         with self._database.transaction() as session:
             session.run(PUT_SYNC_STATE, {"source": source_id, "state": state})
 
-    @override
     def put_documents(self, batch: Iterable[tuple[Document, Sequence[Piece]]]) -> list[list[ChunkId]]:
+        """Store documents with their chunks, in place of earlier versions; return the ids of the chunks.
+
+        A chunk whose embeddable text is as before keeps its id and its vectors.
+        """
         with self._database.transaction() as session:
             given = list(batch)
             ids = self._put(
@@ -147,14 +149,18 @@ class Changes(Catalog):
                 session.run(COUNT_CHANGE)
             return [ids[document.id] for document, _ in given]
 
-    @override
     def update_documents(self, documents: Sequence[Document]) -> None:
+        """Store documents' own fields. Chunks stay; where what is embedded with them changed, they wait.
+
+        Raises:
+            NotFound: one of them is not there.
+        """
         with self._database.transaction() as session:
             for document in documents:
                 self._update(session, document)
 
-    @override
     def reindex_words(self, document_ids: Sequence[str]) -> int:
+        """Index chunks by words and names anew; return how many were indexed otherwise."""
         with self._database.transaction() as session:
             labels, names = {}, {}
             for id, type, path, title, tags, heading, text, *before in session.rows(
@@ -170,8 +176,11 @@ class Changes(Catalog):
                 session.run(COUNT_CHANGE)
             return len(changed)
 
-    @override
     def delete_documents(self, document_ids: Sequence[str]) -> int:
+        """Delete documents with their chunks; return how many there were. Vectors stay as cache.
+
+        What a deleted document had superseded comes back, or is superseded by whatever superseded that one.
+        """
         with self._database.transaction() as session:
             deleted = self._delete(session, "id IN (:ids...)", {"ids": list(document_ids)})
             if deleted:

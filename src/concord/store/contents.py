@@ -16,8 +16,10 @@ from msgspec.structs import asdict, astuple
 from concord.core.batches import batched
 from concord.core.protocols import Progress
 from concord.store.changes import KEEP_CHUNK, PUT_SOURCE, PUT_SYNC_STATE, write_documents
-from concord.store.contract import Store, TextHash
+from concord.store.contract import Store
 from concord.store.embeddings import EMBEDDED, KNOWN, link, new_embeddings, pending_of, text_hash
+from concord.store.indexes import TextHash
+from concord.store.journal import FEEDBACK, PUT_ACCESS, PUT_FEEDBACK
 from concord.store.links import fill_links
 from concord.store.models import Model, find_model, forget_if_empty, new_model, use
 from concord.store.rows import (
@@ -35,7 +37,6 @@ from concord.store.rows import (
     stored_list,
 )
 from concord.store.sql import Dialect, Session, VectorTables, WordTables
-from concord.store.store import FEEDBACK, PUT_ACCESS, PUT_FEEDBACK
 from concord.store.words import put_names
 from concord.types import (
     FLOAT_BYTES,

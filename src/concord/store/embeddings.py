@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from zlib import crc32
 
 from concord.core.errors import Action, BadValue, Hint, ModelMismatch
-from concord.store.contract import EmbeddingCache, TextHash, VectorIndex
+from concord.store.indexes import TextHash, VectorIndex
 from concord.store.models import (
     Model,
     all_models,
@@ -194,20 +194,20 @@ class SqlVectors(VectorIndex):
         return ids
 
 
-class SqlCache(EmbeddingCache):
-    """All vectors of one store by their texts."""
+class EmbeddingCache:
+    """All vectors by text, whether or not chunks use them."""
 
     def __init__(self, database: Database, tables: VectorTables) -> None:
         self._database = database
         self._tables = tables
 
-    @override
     def entries(self) -> Iterator[tuple[Identity, TextHash, Vector]]:
+        """Yield all vectors that are intact, the least recently used first."""
         with self._database.read() as session:
             yield from all_vectors(session, self._tables)
 
-    @override
     def usage(self) -> CacheUsage:
+        """Return how much is kept, and how often it was of use."""
         from concord.core.reports import CacheUsage
 
         with self._database.read() as session:
@@ -215,8 +215,8 @@ class SqlCache(EmbeddingCache):
             meta = dict(session.rows("SELECT key, value FROM kb_meta"))
         return CacheUsage(sum(counts.values()), _size(counts), meta["cache_hits"], meta["cache_misses"])
 
-    @override
     def trim(self, max_bytes: int) -> int:
+        """Delete vectors that no chunk uses, least recently used first, until all fit; return how many."""
         if self.usage().size_bytes <= max_bytes:
             return 0
         with self._database.transaction() as session:

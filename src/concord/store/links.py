@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import starmap
-from typing import Any
+from typing import Any, NamedTuple
 
 from concord.core.batches import batched
-from concord.store.contract import LinkRow, Links, Pointing
 from concord.store.rows import condition, details_of
-from concord.store.sql import Database, Session, override
+from concord.store.sql import Database, Session
 from concord.text.links import Named, fitting, is_page, meant, names_of
-from concord.types import ChunkId, Document, Filter, Link
+from concord.types import ChunkId, Document, Filter, Link, LinkKind
 
 _NAMED_AT_ONCE = 1000  # documents
 _NAMED = "SELECT document, name, title FROM kb_titles WHERE document IN (:keys...)"
@@ -94,64 +93,90 @@ AND NOT EXISTS (SELECT 1 FROM kb_links AS l JOIN kb_chunks AS c ON c.id = l.chun
     WHERE l.document = d.key AND c.document <> d.key)"""
 
 
-class SqlLinks(Links):
-    """The links of one store."""
+class Pointing(NamedTuple):
+    """A chunk that points to another document, and what a search weighs of that."""
+
+    chunk_id: ChunkId
+    kind: LinkKind
+    target: str
+    words: str
+    document_id: str  # that it points to
+    first: ChunkId  # of that document
+    pointed_to: int  # how many links lead to that document; many are not counted further
+
+
+class LinkRow(NamedTuple):
+    """A link as it is stored."""
+
+    chunk_id: ChunkId
+    link: Link
+    origin: str  # id of the document that holds it
+    document_id: str | None  # id of the document that it leads to
+    is_broken: bool  # whether it surely names a document that is not there
+
+
+class Links:
+    """What chunks point to. What documents are called and link to is stored with them, by `put_documents`.
+
+    Mentions of titles are not: whoever stores documents sees to it that they are looked for. The generation
+    does not grow.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    @override
     def pointing(self, chunk_ids: Sequence[ChunkId], filter: Filter) -> list[Pointing]:
+        """Return what chunks point to among the documents that a filter lets through."""
         sql, values = condition(filter, self._database.dialect)
         rows = self._database.rows(_POINTING.format(condition=sql), {**values, "chunks": list(chunk_ids)})
         return list(starmap(Pointing, rows))
 
-    @override
     def outgoing(self, document_id: str) -> list[LinkRow]:
+        """Return the links of a document in order."""
         return self._rows(_OUT, {"id": document_id})
 
-    @override
     def incoming(self, document_id: str) -> list[LinkRow]:
+        """Return the links to a document by the paths of theirs."""
         return self._rows(_BACK, {"id": document_id})
 
-    @override
     def broken(self) -> list[LinkRow]:
+        """Return the links that lead to no document and should."""
         return [row for row in self._rows(_UNMET, {}) if row.is_broken]
 
-    @override
     def orphans(self, source_id: str) -> set[str]:
+        """Return the documents of a source that no other links to."""
         return {id for (id,) in self._database.rows(_ORPHANS, {"source": source_id})}
 
-    @override
     def waiting(self, most: int) -> list[str]:
+        """Return documents whose mentions of others are to be looked for."""
         return [id for (id,) in self._database.rows(_WAITING, {"most": most})]
 
-    @override
     def await_all(self) -> None:
+        """Let all documents wait."""
         with self._database.transaction() as session:
             session.run(_AWAIT_ALL)
 
-    @override
     def done(self, document_ids: Sequence[str]) -> None:
+        """Let documents wait no more."""
         with self._database.transaction() as session:
             session.run(_DONE, {"ids": list(document_ids)})
 
-    @override
     def titles(self, *, new: bool = False) -> list[Named]:
+        """Return all titles, or those new to documents that wait."""
         return list(starmap(Named, self._database.rows(_NEW_TITLES if new else _TITLES)))
 
-    @override
     def titles_opening(self, openings: Sequence[str]) -> list[Named]:
+        """Return the titles that begin with two such words, or one."""
         rows = self._database.rows(f"{_TITLES} AND opening IN (:openings...)", {"openings": list(openings)})
         return list(starmap(Named, rows))
 
-    @override
     def add(self, found: Mapping[ChunkId, Sequence[Link]]) -> None:
+        """Store links of chunks beside those that they have; chunks that are gone are skipped."""
         with self._database.transaction() as session:
             put_stored(session, [(chunk, link) for chunk, links in found.items() for link in links])
 
-    @override
     def put_mentions(self, found: Mapping[ChunkId, Iterable[str]]) -> dict[str, int]:
+        """Store which titles chunks mention; return in how many chunks each of these titles stands now."""
         with self._database.transaction() as session:
             mentions = [(chunk, Link("mention", name)) for chunk, held in found.items() for name in held]
             put_stored(session, mentions)
@@ -159,14 +184,14 @@ class SqlLinks(Links):
             session.run(_FORGET_LOST, names)
             return dict(session.rows(_MENTIONED, names))
 
-    @override
     def drop_common(self, counts: Mapping[str, int]) -> None:
+        """Delete the mentions of titles that stand in too many chunks, and look for them no more."""
         with self._database.transaction() as session:
             session.run_many(_DROP_COMMON, ({"name": name} for name in counts))
             session.run_many(_MARK_COMMON, ({"name": name, "count": n} for name, n in counts.items()))
 
-    @override
     def revived(self, limit: int) -> list[Named]:
+        """Return titles that stood in half of `limit` chunks or less: they are looked for again."""
         rows = self._database.rows(_NO_LONGER_COMMON, {"limit": limit})
         if rows:
             with self._database.transaction() as session:

@@ -14,7 +14,7 @@ from msgspec.structs import astuple
 
 from concord import types
 from concord.core.errors import Action, BadValue, Hint, NotFound, VectorsElsewhere
-from concord.store.contract import Models, Outbox, VectorIndex
+from concord.store.indexes import Models, VectorIndex
 from concord.store.rows import (
     OF_SOURCE,
     details_column,
@@ -168,52 +168,55 @@ def _added(session: Session, identity: Identity) -> Model:
     return model
 
 
-class SqlOutbox(Outbox):
-    """The outbox of one store."""
+class Outbox:
+    """What a store knows of vectors that are kept outside it, so that none is lost or left behind."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    @override
     def home(self) -> Home:
+        """Return where the vectors are kept."""
         return home_of(dict(self._database.rows(TEXTS)))
 
-    @override
     def is_empty(self) -> bool:
+        """Whether no chunk has a vector of any model, wherever they are kept."""
         return bool(self._database.value(_IS_EMPTY))
 
-    @override
     def move(self, url: str) -> None:
+        """Keep vectors at this URL from now on: all chunks are pending for all models, no change waits."""
         with self._database.transaction() as session:
             move_home(session, url, self._database.dialect)
 
-    @override
     def acknowledge(self, identity: Identity, chunk_ids: Sequence[ChunkId]) -> None:
+        """Note that the vectors of chunks are stored outside; chunks that are gone are skipped."""
         with self._database.transaction() as session:
             if model := find_model(session, identity):
                 session.run(_ACKNOWLEDGE, {"chunks": list(chunk_ids), "model": model.key})
 
-    @override
     def retract(self, identity: Identity, source_id: str) -> int:
+        """Make a source's chunks pending again for one model; return how many were not."""
         with self._database.transaction() as session:
             model = find_model(session, identity)
             return len(session.rows(_RETRACT, {"model": model.key if model else 0, "source": source_id}))
 
-    @override
     def changes(self, limit: int) -> list[tuple[int, ChunkId]]:
+        """Return the oldest changes that the vector store outside does not know of, each with its number.
+
+        They are chunks that were deleted, or whose position or document has changed.
+        """
         return self._database.rows(_CHANGES, {"limit": limit})
 
-    @override
     def settle(self, turns: Sequence[int]) -> None:
+        """Note that the changes with these numbers are known there."""
         with self._database.transaction() as session:
             session.run("DELETE FROM kb_outbox WHERE turn IN (:turns...)", {"turns": list(turns)})
 
-    @override
     def left(self) -> list[Home]:
+        """Return the places that vectors were moved from and still lie in, oldest first."""
         return _left(dict(self._database.rows(TEXTS)))
 
-    @override
     def forget(self, home: Home) -> None:
+        """Note that no vector of this store is left there."""
         with self._database.transaction() as session:
             _remember_left(session, [other for other in _left(_texts(session)) if other != home])
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import starmap
 from typing import Any
 
-from concord.store.contract import WordIndex
+from concord.store.indexes import WordIndex
 from concord.store.rows import LEAST_IDF, condition, owner_and_name
 from concord.store.sql import Database, Session, override
 from concord.text.similar import Typed, similar, typed
