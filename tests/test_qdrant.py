@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Iterator
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -146,8 +144,9 @@ def test_chunks_that_the_catalog_dropped_are_dropped_there_too(store: Store, shi
     embed(store, [(chunk_id, NORTH) for chunk_id in (a, b, c)])
     put(store, "docs/a.md", "b")
     store.catalog.delete_documents(["docs/c.md"])
-    assert len(points(shim)) == 3  # nobody has told it yet
     assert ids(store) == [b]
+    assert len(points(shim)) == 3  # nobody has told it yet
+    store.maintain(silent)
     assert [point["chunk_id"] for point in points(shim)] == [str(b)]
     assert store.outbox.changes(10) == []
 
@@ -175,9 +174,8 @@ def test_a_document_is_found_by_what_it_has_become(store: Store, change: dict[st
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a search tell two changes, and no more, before it asks."""
+    """Let a request tell two changes, and no more."""
     monkeypatch.setattr(qdrant_store, "SENT_AT_ONCE", 2)
-    monkeypatch.setattr(qdrant_store, "REQUESTS", 1)
 
 
 def tagged(store: Store) -> list[int]:
@@ -301,32 +299,6 @@ def test_a_collection_that_somebody_dropped_is_filled_again(store: Store, shim: 
     assert [waiting.chunk_id for waiting in vectors_of(store).pending(0, 10)] == [a, b]
     embed(store, [(a, NORTH)])
     assert ids(store) == [a]
-
-
-@pytest.fixture
-def stranger() -> Iterator[str]:
-    """The address of a web server that is no Qdrant."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_error(404)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as made:
-        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://127.0.0.1:{made.server_address[1]}"
-        made.shutdown()
-
-
-def test_who_answers_and_is_no_qdrant_is_not_said_to_have_lost_anything(stranger: str, tmp_path: Path):
-    store = opened(stranger, tmp_path)
-    with pytest.raises(BackendDown, match=f"something answers at {stranger}, but it is not Qdrant") as fault:
-        store.models.add(IDENTITY, {})
-    assert fault.value.hint == "check vectors.url"
-    assert [finding.message for finding in store.check()] == [fault.value.message]
-    store.close()
 
 
 @pytest.mark.parametrize("address", ["localhost:6333", "db.example.com:6333/prefix"])

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 LOCAL = "qdrant-local:"
 COSINE = "Cosine"  # the only distance whose scores are what every store returns
 _CONNECTIONS = 16  # kept open for the next call: more than a server's searches at once on one machine
-_STRANGE = (404, 405, 501)  # of who does not know our paths; others may come from a proxy before Qdrant
 _NOT_FOUND = 404
-_REFUSALS = (400, _NOT_FOUND)  # the collection is not there, or has vectors of another size
 _SHOWN = 200  # characters of what the server said: enough for its sentence, not for a page of a proxy
 _SENT_AGAIN = "nothing is embedded anew for that"
 
@@ -111,26 +109,17 @@ class Connection:
     def _down(self, fault: Exception) -> BackendDown:
         status = getattr(fault, "status_code", None)
         said = bytes(getattr(fault, "content", b"")).decode("utf-8", "replace")[:_SHOWN]
-        is_qdrants = said.startswith("{")
-        if status in (401, 403):
-            return BackendDown(f"Qdrant at {self.url} refuses us ({status})", hint="check vectors.api_key")
-        if status in _STRANGE and not is_qdrants:
-            return BackendDown(
-                f"something answers at {self.url}, but it is not Qdrant ({status})", hint="check vectors.url"
-            )
-        if status == _NOT_FOUND:
+        if status == _NOT_FOUND and said.startswith("{"):  # in Qdrant's own words
             lost = f"Qdrant at {self.url} has not got the collection any more: {{migrate}} sends it again"
             return BackendDown(Hint(Action.MIGRATE, lost), hint=_SENT_AGAIN)
         source = getattr(fault, "source", fault)
         if status is not None:
             complaint = f"answers with {status}: {said}"
-        elif type(source).__name__ == "ValidationError":
-            complaint = "answers nonsense"
         else:
             complaint = f"cannot be used: {str(source)[:_SHOWN] or type(source).__name__}"
         return BackendDown(
             f"Qdrant at {self.url} {complaint}",
-            hint="check that it runs and that vectors.url is right; words are searched meanwhile",
+            hint="check that it runs, vectors.url and vectors.api_key; words are searched meanwhile",
         )
 
 
@@ -142,15 +131,11 @@ class Collections:
         self._options = options
         self.base: str = options["vectors.collection"]
         self._names: dict[int, str] = {}  # dimension → the collection that was found for it
-        self._indexed: set[str] = set()  # collections that are known to have their indexes
+        self._made = set[int]()  # dimensions whose collections are known to have their indexes
 
     @contextmanager
     def asking(self, dimension: int) -> Iterator[tuple[QdrantClient, str]]:
-        """Lend the client for the block, and the name of the collection for vectors of a dimension.
-
-        Where Qdrant refuses what is asked of it, another collection may have that name by now, and ours
-        another: it is looked for anew the next time.
-        """
+        """Lend the client for the block, and the name of the collection for vectors of a dimension."""
         if not self.has(dimension):
             wanted = f"vectors of {dimension} dimensions, compared by {COSINE}"
             none = f"no collection {self.base} at {self._connection.url} is for {wanted}"
@@ -158,13 +143,8 @@ class Collections:
                 Hint(Action.MIGRATE, f"{none}: {{migrate}} sends them again"),
                 hint=_SENT_AGAIN,
             )
-        try:
-            with self._connection.client() as client:
-                yield client, self._names[dimension]
-        except BackendDown as fault:
-            if getattr(fault.__cause__, "status_code", None) in _REFUSALS:
-                self._names.pop(dimension, None)
-            raise
+        with self._connection.client() as client:
+            yield client, self._names[dimension]
 
     def has(self, dimension: int) -> bool:
         """Whether there is a collection for vectors of a dimension, as far as this process knows, or asks.
@@ -180,45 +160,36 @@ class Collections:
 
     def ensure(self, dimension: int) -> None:
         """Make the collection for a dimension, with its indexes, unless this process has done so."""
-        if self._names.get(dimension) not in self._indexed:
+        if dimension not in self._made:
             self.make(dimension)
 
     def make(self, dimension: int) -> bool:
-        """Make the collection for a dimension, unless it is there; return whether it is new."""
+        """Make the collection for a dimension and the indexes that it lacks; return whether it is new."""
         self._names.pop(dimension, None)
         is_new = not self.has(dimension)
-        from qdrant_client import models  # it is known by now that the package is there
+        from concord.store.qdrant.points import INDEXES  # it is known by now that the package is there
 
-        if is_new:
-            with self._connection.client() as client:
-                name = f"{self.base}_{dimension}" if client.collection_exists(self.base) else self.base
-                if client.collection_exists(name):
-                    raise BackendDown(
-                        f"the collection {name} at {self._connection.url} is not made for these vectors:"
-                        f" another size, or not {COSINE}",
-                        hint="choose another name with vectors.collection",
-                    )
-                client.create_collection(
-                    name,
-                    models.VectorParams(size=dimension, distance=models.Distance.COSINE),
-                    shard_number=self._options["vectors.shards"] or None,
-                    replication_factor=self._options["vectors.replicas"] or None,
-                )
-            self._names[dimension] = name
-            self._indexed.discard(name)
-        self._index(self._names[dimension])
+        with self._connection.client() as client:
+            if is_new:
+                self._create(client, dimension)
+            if not self._connection.is_local:  # local mode has none, and warns
+                name = self._names[dimension]
+                for field in INDEXES.keys() - client.get_collection(name).payload_schema.keys():
+                    client.create_payload_index(name, field, INDEXES[field], wait=True)
+        self._made.add(dimension)
         return is_new
 
-    def _index(self, name: str) -> None:
-        """Make the indexes that a collection lacks: somebody else made it, or was killed halfway."""
-        from concord.store.qdrant.points import INDEXES
+    def _create(self, client: QdrantClient, dimension: int) -> None:
+        from qdrant_client import models
 
-        if name not in self._indexed and not self._connection.is_local:  # local mode has none, and warns
-            with self._connection.client() as client:
-                known = client.get_collection(name).payload_schema
-                for field in INDEXES.keys() - known.keys():
-                    client.create_payload_index(name, field, INDEXES[field], wait=True)
-        self._indexed.add(name)
+        name = f"{self.base}_{dimension}" if client.collection_exists(self.base) else self.base
+        client.create_collection(  # which is refused where one of another size or distance has the name
+            name,
+            models.VectorParams(size=dimension, distance=models.Distance.COSINE),
+            shard_number=self._options["vectors.shards"] or None,
+            replication_factor=self._options["vectors.replicas"] or None,
+        )
+        self._names[dimension] = name
 
 
 def without_secrets(url: str) -> str:

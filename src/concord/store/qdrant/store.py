@@ -1,23 +1,22 @@
 """A store whose vectors are kept in Qdrant: whose points they are, and how Qdrant learns of changes.
 
 The store's catalog stays the truth. Chunks that it dropped, and documents whose fields changed, wait in the
-store's outbox until Qdrant knows of them; every write and every search sends them first.
+store's outbox until Qdrant knows of them: they are sent when a sync ends, and before a search whose filter
+they could matter to.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any
 
-from concord.core.batches import batched
 from concord.core.errors import Action, BackendDown, Hint, MissingExtra, StoreBusy
 from concord.core.reports import Finding
 from concord.store.models import kept_elsewhere
 from concord.store.qdrant.client import Collections, Connection, without_secrets
-from concord.store.qdrant.vectors import EVERYTHING, QdrantVectors, chunk_of
-from concord.types import ChunkId, Home, Identity, Json
+from concord.store.qdrant.vectors import QdrantVectors
+from concord.types import Home, Identity, Json
 
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from concord.store.qdrant.points import Owner
 
 SENT_AT_ONCE = 256  # changes in a request
-REQUESTS = 4  # that one call may spend on sending changes; the rest can wait
-SEND_WAIT_S = 0.2  # for another process that sends: whoever does not wait checks what it finds anyway
-PAGE = 10_000  # ids in an answer: 400 kB
 WRITE_WAIT_S = 60.0  # for another process that writes: a batch takes it milliseconds
 
 
@@ -86,7 +82,7 @@ class QdrantStore:
         """Let the store tidy up, and tell Qdrant all changes; one that is down hears of them later."""
         self.inner.maintain(progress)
         home = self.outbox.home()
-        if self._is_here(home):
+        if home.url == self.home:
             with suppress(BackendDown, MissingExtra, StoreBusy):
                 self.send_changes(home)
 
@@ -108,19 +104,28 @@ class QdrantStore:
         self.collections.make(dimension)
 
     def check_vectors(self) -> list[Finding]:
-        """Compare the points that Qdrant has with those that it has acknowledged, by their ids.
+        """Compare how many points Qdrant has with how many it has acknowledged.
 
         If it has none yet, check that it answers: otherwise the first note would be the first to fail.
         """
         home = self.outbox.home()
-        models = self._sent_models() if self._is_here(home) else []
+        models = self._sent_models() if home.url == self.home else {}
         try:
             if not models:
                 with self.connection.client() as client:
                     client.collection_exists(self.collections.base)
-            return [finding for identity in models for finding in self._lost_or_unknown(home, identity)]
+            there = {identity: self._points(home, identity) for identity in models}
         except BackendDown as fault:
             return [Finding("outside", fault.message, fault.hint or "")]
+        return [
+            Finding(
+                "outside",
+                f"{self.home} holds {there[identity]:,} vectors of the {sent:,} that were sent there",
+                Hint(Action.MIGRATE, "{migrate} sends all of them again"),
+            )
+            for identity, sent in models.items()
+            if there[identity] < sent
+        ]
 
     def sweep(self) -> None:
         """Delete all points, those of chunks that the store does not know among them."""
@@ -168,29 +173,21 @@ class QdrantStore:
     def own_home(self) -> Home | None:
         """Return where vectors are if that is here, None while there are none; another place is refused."""
         home = self.outbox.home()
-        if self._is_here(home):
+        if home.url == self.home:
             return home
         if not self.outbox.is_empty():
             raise kept_elsewhere(home.url, self.home)
         return None
 
-    def writing(self, wait_s: float | None = None) -> AbstractContextManager[None]:
+    def writing(self) -> AbstractContextManager[None]:
         """Hold the right to change what is kept in Qdrant, across processes."""
-        wait_s = WRITE_WAIT_S if wait_s is None else wait_s
-        return self.lock("vectors kept elsewhere", "changing the vectors", wait_s=wait_s)
+        return self.lock("vectors kept elsewhere", "changing the vectors", wait_s=WRITE_WAIT_S)
 
-    def send_some_changes(self, home: Home) -> bool:
-        """Tell Qdrant some changes, unless another process does; return whether it knows all."""
-        with suppress(StoreBusy):
-            self.send_changes(home, REQUESTS, SEND_WAIT_S)
-        return not self.outbox.changes(1)
-
-    def send_changes(self, home: Home, requests: int = sys.maxsize, wait_s: float | None = None) -> None:
-        """Tell Qdrant all changes, or as many as go into some requests; others may write between two."""
-        while requests and self.outbox.changes(1):
-            with self.writing(wait_s):
+    def send_changes(self, home: Home) -> None:
+        """Tell Qdrant all changes; others may write between two requests."""
+        while self.outbox.changes(1):
+            with self.writing():
                 self._send_request(home)
-            requests -= 1
 
     def _send_request(self, home: Home) -> None:
         """Delete the points of chunks that are gone, and label others as their documents are now."""
@@ -208,40 +205,13 @@ class QdrantStore:
                     client.batch_update_points(name, operations, wait=True)
         self.outbox.settle([turn for turn, _ in changes])
 
-    def _is_here(self, home: Home) -> bool:
-        return home.url == self.home
+    def _sent_models(self) -> dict[Identity, int]:
+        """Return the models of which vectors were acknowledged, and how many."""
+        chunks, known = self.catalog.count().chunks, self.catalog.snapshot().models
+        pending = {it.identity: self.inner.models.index(it.identity).count_pending() for it in known}
+        return {identity: chunks - count for identity, count in pending.items() if count < chunks}
 
-    def _sent_models(self) -> list[Identity]:
-        known = [model.identity for model in self.catalog.snapshot().models]
-        return [identity for identity in known if self._acknowledged(identity)]
-
-    def _acknowledged(self, identity: Identity) -> int:
-        return self.catalog.count().chunks - self.inner.models.index(identity).count_pending()
-
-    def _lost_or_unknown(self, home: Home, identity: Identity) -> Iterator[Finding]:
-        sent, there = self._acknowledged(identity), self._points(home, identity)
-        alive = {i for part in batched(there, PAGE) for i in self.catalog.allowed(EVERYTHING, part)}
-        index, after, pending = self.inner.models.index(identity), 0, set[ChunkId]()
-        while window := index.pending(after, PAGE):  # what is there of them may be from before a crash
-            after = window[-1].chunk_id
-            pending |= {waiting.chunk_id for waiting in window}
-        if (intact := len(alive - pending)) < sent:
-            lost = f"{self.home} holds {intact:,} vectors of the {sent:,} that were sent there"
-            yield Finding("outside", lost, Hint(Action.MIGRATE, "{migrate} sends all of them again"))
-        told = {chunk_id for _, chunk_id in self.outbox.changes(sys.maxsize)}  # to be deleted, perhaps
-        if unknown := there - alive - told:
-            hint = "an older state of the store was put back: {migrate} deletes them, and sends its own"
-            message = f"holds {len(unknown):,} vectors of passages that this store does not know"
-            yield Finding("outside", f"{self.home} {message}", Hint(Action.MIGRATE, hint))
-
-    def _points(self, home: Home, identity: Identity) -> set[ChunkId]:
-        """Return the chunks whose points are there."""
-        mine, offset, chunks = self.owner(home, identity).mine(), None, set[ChunkId]()
-        while True:
-            with self.collections.asking(identity.dimension) as (client, name):
-                records, offset = client.scroll(
-                    name, mine, limit=PAGE, offset=offset, with_payload=False, with_vectors=False
-                )
-            chunks |= {chunk_of(record.id) for record in records}
-            if offset is None:
-                return chunks
+    def _points(self, home: Home, identity: Identity) -> int:
+        mine = self.owner(home, identity).mine()
+        with self.collections.asking(identity.dimension) as (client, name):
+            return int(client.count(name, count_filter=mine, exact=True).count)

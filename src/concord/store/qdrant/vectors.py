@@ -19,7 +19,7 @@ from concord.core.batches import batched
 from concord.core.errors import Action, BackendDown, Hint, StoreBusy, VectorsElsewhere
 from concord.store.embeddings import check_vector, not_added, vectors_gone
 from concord.text.globs import is_prefix, literal_prefix
-from concord.types import FLOAT_BYTES, Chunk, ChunkId, Document, Filter, Home, Identity, Scored, Vector
+from concord.types import Chunk, ChunkId, Document, Filter, Home, Identity, Scored, Vector
 
 if TYPE_CHECKING:
     from qdrant_client import models
@@ -54,7 +54,6 @@ class QdrantVectors:
             check_vector(vector, self._identity.dimension)
         home = self._outside.claim()
         self._outside.collections.ensure(self._identity.dimension)
-        self._outside.send_some_changes(home)
         # Alone: else one process could read a document and write it after another has changed it.
         with self._outside.writing():
             alive = self._catalog.read(list(batch))
@@ -113,12 +112,9 @@ class QdrantVectors:
 
     def _delete(self, condition: models.Filter) -> None:
         """Delete points; those of a collection that somebody dropped are gone already."""
-        try:
+        if self._outside.collections.has(self._identity.dimension):
             with self._outside.collections.asking(self._identity.dimension) as (client, name):
                 client.delete(name, condition, wait=True)
-        except BackendDown:
-            if self._outside.collections.has(self._identity.dimension):
-                raise
 
     def _upsert(self, home: Home, batch: Sequence[tuple[Chunk, Document, Vector]]) -> None:
         from qdrant_client import models
@@ -137,12 +133,12 @@ class QdrantVectors:
         self._outbox.acknowledge(self._identity, [chunk.id for chunk, _, _ in batch])
 
     def _widened(self, home: Home, filter: Filter) -> Filter:
-        """Send changes to Qdrant; return the filter to ask with, wider where some could not be sent.
+        """Return the filter to ask with while Qdrant does not know of all changes.
 
         Documents that come back from being superseded are few: all are asked for, and the catalog takes the
-        others out. What tags, paths and dates let through may be anything, so all is sent before.
+        others out. What tags, paths and dates let through may be anything, so all changes are sent before.
         """
-        if self._outside.send_some_changes(home):
+        if not self._outbox.changes(1):
             return filter
         if filter.is_open:
             return replace(filter, include_superseded=True)
@@ -193,18 +189,10 @@ class QdrantVectors:
         return sorted(nearest, key=lambda scored: (-scored.score, scored.chunk_id))
 
     def _retrieve(self, point_ids: Sequence[str]) -> Iterator[tuple[ChunkId, Vector]]:
-        dimension = self._identity.dimension
-        with self._outside.collections.asking(dimension) as (client, name):
+        with self._outside.collections.asking(self._identity.dimension) as (client, name):
             records = client.retrieve(name, point_ids, with_payload=False, with_vectors=True)
         for record in records:
-            vector = array("f", cast(list[float], record.vector or [])).tobytes()
-            if len(vector) != dimension * FLOAT_BYTES:
-                raise BackendDown(
-                    f"{self._outside.home} answers with vectors of {len(vector) // FLOAT_BYTES} dimensions"
-                    f" where the index has {dimension}",
-                    hint="see what else writes to the collection, or choose another with vectors.collection",
-                )
-            yield chunk_of(record.id), vector
+            yield chunk_of(record.id), array("f", cast(list[float], record.vector)).tobytes()
 
 
 def chunk_of(point_id: str | int | UUID) -> ChunkId:
