@@ -42,7 +42,6 @@ from concord.extract.formats import Format, Refusal, detect
         ("letter.odt", b"PK\3\4\0", "open_document", "office", None),
         ("novel.epub", b"PK\3\4\0", "book", "office", None),
         ("letter.rtf", b"{\\rtf1\\ansi", "rich_text", "office", None),
-        ("latex.tex", b"{\\rtfoo}", "text", "text", "latex"),
         ("film.srt", b"1\n", "text", "text", None),
         ("home.ics", b"BEGIN:VCALENDAR", "text", "data", None),
         ("offer.eml", b"From: a", "mail", "mail", None),

@@ -282,26 +282,9 @@ SAMPLES = {
     "pears.srt": "1\n00:00:01,000 --> 00:00:04,000\n<i>Green</i> pears.\n",
     "pears.org": "* Pears\nGreen.\n** Old ones\nBrown.\n",
     "pears.adoc": "= Pears\n\nGreen.\n\n[[old]]\n== Old ones\n\nBrown.\n" + "They are sweet. " * 300,
-    "pears.tex": "\\section{Pears of\n  this year}\nGreen.\n",
     "CHANGES": "Changes with pears 1.1   02 Oct 2018\n\n *) Green.\n\nChanges with pears 1.0\n\n *) Brown.\n",
 }
-# By READER_VERSION: the beginning of a digest of the samples' chunks, since 4 with their titles, since 5 with
-# plum.md and pear.1, since 6 with pears.rst, pears.srt and pears.org, since 7 with pears.adoc and
-# pears.tex, since 8 with CHANGES, since 9 with columns.
-CUT = {
-    1: "804aec44",
-    2: "b615438d",
-    3: "46719439",
-    4: "d5c2f9cd",
-    5: "7d5d7548",
-    6: "7d28535f",
-    7: "275a7d6a",
-    8: "6a41253c",
-    9: "fd9c3f10",
-    10: "073950e8",
-    11: "80d7a7c8",
-    12: "0abc573e",
-}
+CUT = {13: "b226a009"}  # by READER_VERSION: the beginning of a digest of the samples' chunks
 
 
 def test_who_changes_how_files_are_read_or_cut_raises_the_reader_version(bench: SyncBench, tmp_path: Path):

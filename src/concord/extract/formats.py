@@ -45,10 +45,9 @@ _BY_FORMAT = {
     **_BINARY,
     Format("markdown", "markdown"): "md markdown mdown mkd mkdn mdx qmd rmd",
     Format("notebook", "notebook"): "ipynb",
-    TEXT: "txt text log rst rest bib diff patch man wiki mediawiki textile srt vtt",
+    TEXT: "txt text log rst rest tex latex ltx bib diff patch man wiki mediawiki textile srt vtt",
     Format("text", "text", "asciidoc"): "adoc asciidoc asc",
     Format("text", "text", "org"): "org",
-    Format("text", "text", "latex"): "tex latex ltx",
     DATA: "yaml yml toml ini cfg conf config properties xml xsd xsl xslt rss atom opml plist desktop service "
     "editorconfig cnf gitconfig ics ical vcf vcard",
     Format("text", "data", "csv"): "csv tsv",

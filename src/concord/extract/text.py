@@ -26,10 +26,7 @@ from concord.text.plain import MARKED, headings_of
 from concord.types import Extracted
 
 # What names a whole document apart from its headings.
-_NAMED = {
-    "latex": re.compile(r"^[ \t]*\\title\{((?:[^{}\n]|\n(?![ \t]*\n)){1,400})\}", re.MULTILINE),
-    "org": re.compile(r"^#\+title:[ \t]+(\S.*)$", re.MULTILINE | re.IGNORECASE),
-}
+_NAMED = {"org": re.compile(r"^#\+title:[ \t]+(\S.*)$", re.MULTILINE | re.IGNORECASE)}
 _UNDERLINED = ("rst", "rest")  # extensions of files whose titles are underlined
 _SEARCHED_CHARACTERS = 8_192
 MAX_TITLE = 200  # characters; what is longer is a paragraph

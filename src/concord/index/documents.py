@@ -22,7 +22,7 @@ from concord.types import Document, Extracted, FileState, Piece, Source
 
 # Raise it when the same file would give another text or other chunks. Chunks of an earlier one serve until
 # their file changes; collections that measure the quality of answers are chunked anew.
-READER_VERSION = 12
+READER_VERSION = 13
 
 # Documents stored in one transaction. A transaction waits for the disk, and leaves the full-text index one
 # more part to merge: 400 Markdown pages take a fifth less work in such groups than one by one.

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from concord.text.tokens import pattern
 from concord.text.word_lists import word_list
 from concord.types import Block, BlockKind, Heading, Section
 
@@ -43,15 +42,6 @@ LONGEST_TOKEN = 64
 # A mark that may end a sentence, with the quotes and brackets that close after it, then white space; in
 # scripts that write no spaces the mark alone is enough.
 _END = re.compile(r"""(?:(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s)|[。！？｡]+[」』”’）】]*+|[।॥؟۔](?=\s))\s*""")
-# Lines that only name the heading below them, for others to point to: targets and settings of Sphinx, anchors
-# of HTML, MkDocs and MyST, attributes of AsciiDoc. If they ended the section before, that would be found for
-# a name that it says nothing about.
-_LABELS = pattern(
-    r"(?:(?:\.\. _[^\n]*:|\.\. (?:index|contents|setting)::[^\n]*(?:\n[ \t]+[^\n]*)*|\[\]\(\)\{[^\n]*\}"
-    r"|<(?:a|span|div)\s+(?:name|id)=[^\n]*>|\([\w.:-]+\)=|\[\[?[^\[\]\n]+\]\]?)[ \t]*\n\s*)+",
-    re.IGNORECASE,
-)
-_LONGEST_LABEL = 400  # characters
 _LAST_WORD = re.compile(r"(?:^|(?<=[\s(\[\"'“‘]))[^\s(\[\"'“‘]*\Z")
 _LONGEST_ABBREVIATION = 10
 
@@ -62,27 +52,14 @@ def append_block(section: Section, start: int, end: int, kind: BlockKind, reluct
     section.blocks.append(Block(start, end, kind, AFTER_HEADING if after_heading else reluctance))
 
 
-def open_section(sections: list[Section], heading: Heading, text: str) -> None:
-    """Begin a section; if the one before is nothing but a heading, and this one's is deeper, both are one.
-
-    Labels at the end of the section before, which only name what is below them, begin the new one.
-    """
-    labels: list[Block] = []
-    while sections and (above := sections[-1].blocks) and _is_label(text, above[-1]):
-        labels.insert(0, above.pop()._replace(kind="heading"))
-        if not above:
-            sections.pop()
+def open_section(sections: list[Section], heading: Heading) -> None:
+    """Begin a section; if the one before is nothing but a heading, and this one's is deeper, both are one."""
     if sections:
         last, blocks = sections[-1]
         if blocks and len(heading) > len(last) and all(block.kind == "heading" for block in blocks):
-            sections[-1] = Section(heading, blocks + labels)
+            sections[-1] = Section(heading, blocks)
             return
-    sections.append(Section(heading, labels))
-
-
-def _is_label(text: str, block: Block) -> bool:
-    is_short = block.kind == "prose" and block.end - block.start <= _LONGEST_LABEL
-    return is_short and _LABELS.fullmatch(text, block.start, block.end) is not None
+    sections.append(Section(heading, []))
 
 
 class ChunkSize(Struct, frozen=True):

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import takewhile
 from operator import eq
+from typing import NamedTuple
 
 from concord.text.tokens import has_digit, pattern
 from concord.types import Heading
@@ -73,60 +74,52 @@ def heading_at(text: str, at: int, carried: Heading, *, begins_document: bool) -
     A chunk begins with a heading or is part of one section. Only the first chunk of a document may have text
     before its first heading; in any other, such lines with a # are comments of a listing that began earlier.
     """
-    may_have = "\n#" in text and "<!--" not in text and (begins_document or _level(text))
-    headings = _paths(text) if may_have else []
-    here = [path for start, path in headings if start <= at]
-    above = _above(carried, [path for _, path in headings]) if here else None
-    if above is None or len(above) >= _level(text[headings[0][0] :]):
+    headings = _headings(text) if begins_document or _level(text) else []
+    path: list[_Heading] = []
+    for heading in takewhile(lambda heading: heading.start <= at, headings):
+        path = [*(outer for outer in path if outer.level < heading.level), heading]
+    own = tuple(heading.words for heading in path)
+    # The chunk's path may end with what its own headings begin with.
+    said = next(n for n in range(len(own), -1, -1) if carried[len(carried) - n :] == own[:n])
+    if not own or len(carried) - said >= headings[0].level:
         return carried
-    return (*above, *here[-1])
+    return (*carried, *own[said:])
 
 
 def heading_lines(text: str) -> list[tuple[int, int]]:
     """Return where the lines of a chunk's headings begin and end."""
-    starts = [start for start, _ in _paths(text)] if "\n#" in text else []
+    starts = [heading.start for heading in _headings(text)]
     return [(start, start + len(text[start:].partition("\n")[0])) for start in starts]
 
 
-def _paths(text: str) -> list[tuple[int, Heading]]:
-    """Return where the headings of a chunk stand, with their paths.
+class _Heading(NamedTuple):
+    start: int
+    level: int
+    words: str
+
+
+def _headings(text: str) -> list[_Heading]:
+    """Return the headings of a chunk that begin with #, outside of listings and front matter.
 
     Empty if a heading has no words, or a higher level than the first: then what is above it is unknown.
     """
-    paths: list[tuple[int, Heading]] = []
-    outer: list[tuple[int, str]] = []
-    fence, start, first = "", 0, 0
-    for line in text.split("\n"):
+    headings: list[_Heading] = []
+    fence, start = "", 0
+    for line in text.split("\n") if "\n#" in text else ():
         mark = line.lstrip()[:3]
         if mark in _FENCES or mark == fence or (not start and line.rstrip() in _FRONT_MATTER):
             fence = "" if mark == fence else fence or mark
         elif not fence and (level := _level(line)):
-            title, first = line_words(line), first or level
-            if level < first or not title:
+            headings.append(_Heading(start, level, line_words(line)))
+            if level < headings[0].level or not headings[-1].words:
                 return []
-            outer = [*(above for above in outer if above[0] < level), (level, title)]
-            paths.append((start, tuple(words for _, words in outer)))
         start += len(line) + 1
-    return paths
+    return headings
 
 
 def _level(line: str) -> int:
     hashes = len(line) - len(line.lstrip("#"))
     return hashes if hashes <= _DEEPEST_LEVEL and line[hashes : hashes + 1] == " " else 0
-
-
-def _above(carried: Heading, paths: Sequence[Heading]) -> Heading | None:
-    """Return the path above a chunk's own headings; None if its path does not fit them.
-
-    Its path ends with what its headings share, or with the first below that: of a heading above nothing but a
-    deeper one, no section is made.
-    """
-    common = shared(paths)
-    below = next((path[: len(common) + 1] for path in paths if len(path) > len(common)), common)
-    for known in (below, common):
-        if carried[len(carried) - len(known) :] == known:
-            return carried[: len(carried) - len(known)]
-    return None
 
 
 def line_words(line: str) -> str:

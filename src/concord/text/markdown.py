@@ -55,7 +55,7 @@ def read_markdown(text: str, body_start: int = 0) -> list[Section]:
             head = lines[block.first : block.after]
             title = line_words(head[0]) if len(head) == 1 else heading_words(" ".join(head[:-1]))
             path = [*(outer for outer in path if outer[0] < block.level), (block.level, title)]
-            open_section(sections, tuple(words for _, words in path), text)
+            open_section(sections, tuple(words for _, words in path))
         elif not sections:
             sections.append(Section((), []))
         reluctance = _reluctance(lines, blocks[index - 1], block) if index else 0.0

@@ -1,7 +1,7 @@
 """The structure of text with little markup: paragraphs under headings, and code of an unknown language.
 
 Underlined lines are headings in any text, as in reStructuredText, and so are the names of releases in a text
-that clearly is a changelog. AsciiDoc, Org and LaTeX mark their headings on a line of their own.
+that clearly is a changelog. AsciiDoc and Org mark their headings on a line of their own.
 """
 
 from __future__ import annotations
@@ -29,26 +29,11 @@ _ROLE = pattern(r":[a-z][a-z:+-]*:`[~!]?([^`<>]+?)(?:[ \t]*<[^`<>]*>)?`")
 # Words of a sentence, which a line may rule off that is longer than it by more characters than these.
 _LEAST_OF_SENTENCE, _MORE_THAN_A_TITLE = 4, 2
 
-# No heading is longer than 200 characters or has more than 20 spaces behind it, and so no line is read again
-# from each of its spaces.
+# No heading is longer than 200 characters, and so no line is read again from each of its spaces.
 MARKED = {
-    "asciidoc": pattern(
-        r"^(?P<mark>={1,6})[ \t]+(?P<words>\S[^\n]{0,200}?)(?:[ \t]{1,20}={1,6})?[ \t]{0,20}+(?:\n|\Z)",
-        re.MULTILINE,
-    ),
-    "org": pattern(
-        r"^(?P<mark>\*{1,8})[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#[A-Z0-9]\][ \t]+)?"
-        r"(?P<words>[^\s*][^\n]{0,200}?)(?:[ \t]{1,99}:[\w@#%:]{1,200}:)?[ \t]{0,20}+(?:\n|\Z)",
-        re.MULTILINE,
-    ),
-    "latex": pattern(
-        r"^[ \t]*+\\(?P<mark>part|chapter|(?:sub){0,2}section|paragraph)\*?(?:\[[^\]\n]*+\])?\{(?P<words>"
-        r"(?:[^{}\n]|\n(?![ \t]*\n)|\{(?:[^{}\n]|\{[^{}\n]*+\})*+\}){1,200}+)\}[^\n]*+(?:\n|\Z)",
-        re.MULTILINE,
-    ),
+    "asciidoc": pattern(r"^(?P<mark>={1,6})[ \t]+(?P<words>\S[^\n]{0,200}+)(?:\n|\Z)", re.MULTILINE),
+    "org": pattern(r"^(?P<mark>\*{1,8})[ \t]+(?P<words>[^\s*][^\n]{0,200}+)(?:\n|\Z)", re.MULTILINE),
 }
-_LATEX_LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")
-_LATEX_COMMAND = pattern(r"\\(?:label|index|footnote|thanks)\{[^{}]*+\}|\\[a-zA-Z]+\*?|[{}$~]")
 
 
 class PlainHeading(NamedTuple):
@@ -81,7 +66,7 @@ def under_headings(text: str, headings: Sequence[PlainHeading]) -> list[Section]
     _append_paragraphs(sections[0], text, 0, starts[0])
     for heading, end in zip(headings, starts[1:], strict=True):
         path = [*(outer for outer in path if outer.level < heading.level), heading]
-        open_section(sections, tuple(outer.words for outer in path), text)
+        open_section(sections, tuple(outer.words for outer in path))
         blank = _BLANK.match(text, heading.end, end) if _VISIBLE.search(text, heading.end, end) else None
         below = blank.end() if blank else end
         append_block(sections[-1], heading.start, below, "heading")
@@ -92,7 +77,10 @@ def under_headings(text: str, headings: Sequence[PlainHeading]) -> list[Section]
 def headings_of(text: str, markup: str | None) -> Iterator[PlainHeading]:
     """Yield the headings of a text: those of its light markup, else what is underlined or names a release."""
     lines = MARKED[markup].finditer(text) if markup in MARKED else ()
-    marked = [PlainHeading(line.start(), line.end(), *_level_and_words(line)) for line in lines]
+    marked = [
+        PlainHeading(line.start(), line.end(), len(line["mark"]), " ".join(line["words"].split()))
+        for line in lines
+    ]
     yield from marked or _unmarked_headings(text)
 
 
@@ -167,10 +155,3 @@ def _release(text: str, start: int, end: int) -> _Title | None:
     rule = _RULE.match(text, start, end)
     name = release_at(text, rule.end() if rule else start, end)
     return name and _Title("release", " ".join(name[0].strip("* \t:.").split()), min(end, name.end() + 1))
-
-
-def _level_and_words(line: re.Match[str]) -> tuple[int, str]:
-    if line["mark"] not in _LATEX_LEVELS:
-        return len(line["mark"]), " ".join(line["words"].split())
-    words = _LATEX_COMMAND.sub(" ", line["words"])
-    return _LATEX_LEVELS.index(line["mark"]), " ".join(words.split())
