@@ -26,7 +26,7 @@ from concord.search.passages import is_excluded, line_to_show, unless_disk_hangs
 from concord.store.contract import Pointing
 from concord.text.citations import OF_LINES, citation_of, cite, reach_of
 from concord.text.headings import MARKDOWN_TYPES, heading_at
-from concord.text.injection import origin_warnings, warnings_about_each
+from concord.text.injection import origin_warnings, warnings_about
 from concord.text.name_lines import symbol_at
 from concord.text.snippet import Snippet, snippet
 from concord.types import Chunk, ChunkId, Document, Freshness, Hit, Linked, Passage, Query, Source, Span
@@ -164,17 +164,15 @@ def _states(documents: Sequence[Document], files: Files) -> Mapping[str, Freshne
 
 def _with_warnings(hits: Sequence[Hit]) -> list[Hit]:
     """Return hits with a warning on each that tries to be more than data, or that nobody vouches for."""
-    texts = [
-        "\n".join(
-            (hit.chunk.text, hit.document.path, hit.document.title, *hit.document.tags, *hit.chunk.heading)
-        )
+    return [
+        replace(hit, warnings=(*hit.warnings, *origin_warnings(hit.source), *_text_warnings(hit)))
         for hit in hits
     ]
-    found = warnings_about_each(texts)
-    return [
-        replace(hit, warnings=(*hit.warnings, *origin_warnings(hit.source), *warnings))
-        for hit, warnings in zip(hits, found, strict=True)
-    ]
+
+
+def _text_warnings(hit: Hit) -> tuple[str, ...]:
+    document, chunk = hit.document, hit.chunk
+    return warnings_about(chunk.text, document.path, document.title, *document.tags, *chunk.heading)
 
 
 class _Lead(NamedTuple):
@@ -210,7 +208,6 @@ def linked(
     gone = {id for id, state in _states(documents, files).items() if state == "deleted"}
     found = [(lead, *texts[id]) for id, lead in chosen.items() if id in texts and texts[id][1].id not in gone]
     shown = [row for row in found if not is_excluded(row[1], row[2], query)][:MOST_LINKS]
-    warnings = warnings_about_each(["\n".join((chunk.text, document.title)) for _, chunk, document in shown])
     by_id = {source.id: source for source in sources}
     worths, width = smoothed_idfs(query.chunks, query.frequencies), tools.settings["search.snippet_width"]
     return tuple(
@@ -221,9 +218,12 @@ def linked(
             title=document.title,
             snippet=snippet(chunk.text, query.terms, width, worths).text,
             document_id=document.id,
-            warnings=(*origin_warnings(by_id[document.source_id]), *told),
+            warnings=(
+                *origin_warnings(by_id[document.source_id]),
+                *warnings_about(chunk.text, document.title),
+            ),
         )
-        for (lead, chunk, document), told in zip(shown, warnings, strict=True)
+        for lead, chunk, document in shown
     )
 
 

@@ -236,33 +236,31 @@ def successors(documents: Sequence[Document], root: str) -> dict[str, str]:
 
     In a circle of documents that replace each other none is replaced: none would be left.
     """
-    paths = {document.path: document.id for document in documents}
-    names: defaultdict[str, set[str]] = defaultdict(set)  # a name that several have is nobody's
+    called: defaultdict[str, set[str]] = defaultdict(set)  # a name that several have is nobody's
     for document in documents:
         folder, file = posixpath.split(document.path)
         number = _NUMBERED.match(file)
-        for name in (file, posixpath.splitext(file)[0], document.title):
-            names[name.casefold()].add(document.id)
-        names[f"{folder}/{int(number[1])}" if number else ""].add(document.id)
+        names = (file, posixpath.splitext(file)[0], document.title)
+        places = (document.path, document.path.removesuffix(".md"))
+        numbers = [f"{folder}//{int(number[1])}"] if number else []
+        for name in (*map(str.casefold, names), *places, *numbers):
+            called[name].add(document.id)
 
-    def meant(document: Document, keys: Sequence[str]) -> set[str]:
-        folder, known = posixpath.dirname(document.path), set[str]()
+    def meant(document: Document, keys: Sequence[str]) -> Iterator[str]:
+        folder = posixpath.dirname(document.path)
         for name in _named(document.details, keys):
-            # A path is relative to the naming document, or to the source.
-            places = [posixpath.normpath(f"{start}/{name}") for start in (folder, root)]
-            at = next((path for place in places for path in (place, f"{place}.md") if path in paths), None)
             number = _NUMBERED.fullmatch(name)
-            called = (
-                names.get(name.casefold()) or names.get(f"{folder}/{int(number[1])}" if number else "/") or ()
-            )
-            known |= {paths[at]} if at else set(called) if len(called) == 1 else set()
-        return known
+            # A path is relative to the naming document, or to the source.
+            forms = [posixpath.normpath(f"{start}/{name}") for start in (folder, root)]
+            forms += [name.casefold(), f"{folder}//{int(number[1])}" if number else ""]
+            known = next((called[form] for form in forms if form in called), ())
+            yield from known if len(known) == 1 else ()
 
     said: defaultdict[str, set[str]] = defaultdict(set)  # by documents of themselves
     claimed: defaultdict[str, set[str]] = defaultdict(set)  # by those that replace them
     for document in documents:
-        if new := meant(document, _BY):
-            said[document.id] |= new
+        for new in meant(document, _BY):
+            said[document.id].add(new)
         for old in meant(document, _OF):
             claimed[old].add(document.id)
     named = {**claimed, **said}.items()

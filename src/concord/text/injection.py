@@ -7,12 +7,11 @@ a reason to look, not a verdict. What comes from a source that nobody vouches fo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from concord.text.orders import is_order
-from concord.text.tokens import beyond_ascii, pattern
+from concord.text.tokens import pattern
 from concord.types import Source
 
 if TYPE_CHECKING:
@@ -27,14 +26,13 @@ UNTRUSTED = "from a source marked as untrusted"
 
 MOST_NAMED = 3  # code points spelt out in one warning
 
-# Never visible and never needed to spell a word. U+FEFF is a byte order mark where a text begins.
-_INVISIBLE = pattern(r"[\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\uffa0\ufff9-\ufffb]|(?<!^)\ufeff")
-# Joiners spell emoji and several scripts, but mean nothing between two ASCII characters.
-_JOINER = pattern(r"(?<=[\x00-\x7f])[\u200c\u200d](?=[\x00-\x7f])")
-# One variation selector chooses a glyph; a run of them carries a message.
-_SELECTORS = pattern(r"[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
-_TAGS = pattern(r"[\U000e0000-\U000e007f]")
-_FLAG = pattern(r"\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")  # Wales, Texas
+# Never visible and never needed to spell a word: U+FEFF but where a text begins, joiners between two ASCII
+# characters, and variation selectors in a run, which carries a message. What comes first is a flag (Wales).
+_HIDDEN = pattern(
+    r"\U0001f3f4[\U000e0030-\U000e007f]+"
+    r"|([\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
+    r"|(?<!^)\ufeff|(?<=[\x00-\x7f])[\u200c\u200d](?=[\x00-\x7f])|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,})"
+)
 _TURNS = pattern(r"[\u202a-\u202e\u2066-\u2069]")
 _MARKS = pattern(r"[\u200e\u200f\u061c]")
 _RIGHT_TO_LEFT = pattern(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
@@ -44,9 +42,7 @@ _SUSPECT = frozenset(
     "\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u3164\ufeff\uffa0\ufff9\ufffa\ufffb"
 ).union(map(chr, (*range(0x2060, 0x2070), *range(0xFE00, 0xFE10), *range(0xE0000, 0xE01F0))))
 _MIXED = pattern(r"[A-Za-z][\u0400-\u04ff]|[\u0400-\u04ff][A-Za-z]")
-# Not tab, line ends, form feed, NEL. Those of ASCII are looked for among bytes, in a tenth of the time.
 _CONTROLS = frozenset(map(chr, (*range(0x09), *range(0x0E, 0x20), *range(0x7F, 0x85), *range(0x86, 0xA0))))
-_ASCII_CONTROLS = "".join(filter(str.isascii, _CONTROLS)).encode()
 
 
 def slice_warnings(read: DocumentSlice) -> tuple[str, ...]:
@@ -62,38 +58,21 @@ def origin_warnings(source: Source) -> tuple[str, ...]:
 
 def warnings_about(*texts: str) -> tuple[str, ...]:
     """Return a short warning for each kind of thing that makes these texts more than plain data."""
-    joined = "\n".join(texts)
-    foreign = frozenset(beyond_ascii(joined))
-    warnings = _strange_characters(joined, foreign)
-    data = joined.encode("utf-8", "surrogatepass")
-    if len(data.translate(None, _ASCII_CONTROLS)) < len(data) or not foreign.isdisjoint(_CONTROLS):
-        warnings.append(_named(CONTROL, filter(_CONTROLS.__contains__, joined)))
-    if is_order(joined):
-        warnings.append(INSTRUCTION)
-    return tuple(warnings)
-
-
-def warnings_about_each(texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the warnings about each of several texts."""
-    return [warnings_about(text) for text in texts]
-
-
-def _strange_characters(text: str, foreign: AbstractSet[str]) -> list[str]:
+    text = "\n".join(texts)
+    characters = frozenset(text)
     warnings = []
-    if not foreign.isdisjoint(_SUSPECT):
-        if hidden := _hidden(text):
+    if not characters.isdisjoint(_SUSPECT):
+        if hidden := "".join(_HIDDEN.findall(text)):
             warnings.append(_named(HIDDEN, hidden))
         if turning := [*_TURNS.findall(text), *([] if _RIGHT_TO_LEFT.search(text) else _MARKS.findall(text))]:
             warnings.append(_named(BIDIRECTIONAL, turning))
-    if any("\u0400" <= character <= "\u04ff" for character in foreign) and _MIXED.search(text):
+    if any("\u0400" <= character <= "\u04ff" for character in characters) and _MIXED.search(text):
         warnings.append(LOOK_ALIKE)
-    return warnings
-
-
-def _hidden(text: str) -> list[str]:
-    flagless = _FLAG.sub("", text)
-    runs = "".join(_SELECTORS.findall(flagless))
-    return [*_INVISIBLE.findall(flagless), *_JOINER.findall(flagless), *_TAGS.findall(flagless), *runs]
+    if not characters.isdisjoint(_CONTROLS):
+        warnings.append(_named(CONTROL, filter(_CONTROLS.__contains__, text)))
+    if is_order(text):
+        warnings.append(INSTRUCTION)
+    return tuple(warnings)
 
 
 def _named(what: str, characters: Iterable[str]) -> str:
