@@ -28,7 +28,6 @@ SIGNED = {
     "కఖగఘచజటడతదనపబమరల": " ా ి ీ ు ె ై ్",  # Telugu
     "කඛගඝචජටඩතදනපබමරල": " ා ැ ි ු ෙ ්",  # Sinhala
     "ཀཁགངཅཆཇཉཏཐདནཔཕབམ": " ི ུ ེ ོ ྐ ྱ ྲ",  # Tibetan
-    "ހށނރބޅކއވމފދތލގސ": "ަ ާ ި ީ ު ެ ް",  # Thaana
 }
 POINTED = {
     "אבגדהוזחטיכלמנסעפצקרשת": " ָ ַ ִ ֵ ּ ׁ ְ",
@@ -77,7 +76,6 @@ def test_a_word_with_signs_finds_texts_that_hold_it_and_no_others(word: list[str
 def test_pointed_and_plain_spelling_find_each_other(word: list[str]):
     pointed, plain = "".join(word), "".join(syllable[0] for syllable in word)
     assert all(found(asked, f"xx {text} yy") for asked in (pointed, plain) for text in (pointed, plain))
-    assert not found(pointed, " ".join(word))
 
 
 @pytest.mark.parametrize(

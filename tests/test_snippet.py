@@ -119,7 +119,6 @@ def test_front_matter_is_left_out_where_the_text_below_it_has_the_words_as_well(
         ("京大", "北京大学"),
         ("ดี", "อากาศดีมาก"),
         ("한국", "한국어를"),
-        ("בראשית", "בְּרֵאשִׁית"),
     ],
 )
 def test_the_match_is_found_however_it_is_written(word: str, written: str):

@@ -4,11 +4,10 @@ Chinese, Japanese, Korean, Thai, Lao, Khmer and Myanmar are written without spac
 as one token, so they are indexed by overlapping pairs of characters. Korean has spaces, but its particles
 grow onto its words: pairs find the word inside.
 
-Hindi, Bengali, Tamil, Tibetan and their like, and pointed Hebrew and Arabic, have vowel signs: FTS5 ends a
-token at every combining mark but the accents of Latin letters, which leaves of बिल्ली the letters ब, ल and ल.
-So such words are indexed whole, in a form that FTS5 does not divide. In scripts whose signs make the word,
-each sign becomes a private-use character, and another such character begins the form. Hebrew, Arabic and
-Syriac are mostly written without their points, and so is the form. Patterns are compiled at first use.
+Hindi, Bengali, Tamil, Tibetan and their like have vowel signs: FTS5 ends a token at every combining mark but
+the accents of Latin letters, which leaves of बिल्ली the letters ब, ल and ल. Such words are indexed whole, in
+a form that FTS5 does not divide: a private-use character for each sign, and one that begins the form.
+Patterns are compiled at first use.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache, lru_cache
-from itertools import groupby, pairwise
+from functools import cache
+from itertools import pairwise
 from unicodedata import category, normalize
 
 from msgspec import Struct
@@ -122,31 +121,14 @@ def _private_marks() -> dict[int, int]:
     return {code: 0xE000 | code & 0xFFF for code in codes if not is_token_character(chr(code))}
 
 
-_FIRST = "\u0591"  # of all characters that matter here
 # Begins the form of a word that is made by signs, which are stored before it, from U+F000 on; scripts without
 # spaces have their own range up to there.
 _LEAD = "\uf7ff"
-_SIGNED = (  # as ranges of a regular expression's class; only those that FTS5 knew in Unicode 6.1 matter
-    "\u0780-\u07ff"  # Thaana, N'Ko
-    "\u0900-\u0dff"  # Devanagari, Bengali, Gurmukhi, Gujarati, Oriya, Tamil, Telugu … Sinhala
-    "\u0f00-\u0fff"  # Tibetan
-    "\u1700-\u177f"  # scripts of the Philippines
-    "\u1900-\u194f\u1a00-\u1a1f\u1b80-\u1bff\u1c00-\u1c4f"  # Limbu, Buginese, Sundanese, Batak, Lepcha
-    "\u1cd0-\u1cff\ua8e0-\ua8ff"  # signs of the Vedas
-    "\ua800-\ua82f\ua880-\ua8df\ua900-\ua95f"  # Syloti Nagri, Saurashtra, Kayah Li, Rejang
-    "\uaa00-\uaa5f\uaae0-\uaaff\uabc0-\uabff"  # Cham, Meetei Mayek
-    "\U00011000-\U0001114f\U00011180-\U000111df\U00011680-\U000116cf"  # Brahmi, Kaithi, Chakma …
-)
-# Hebrew, Arabic, Syriac, Samaritan, Mandaic.
-_POINTED = "\u0591-\u074f\u0750-\u077f\u0800-\u085f\u08a0-\u08ff"
-_STRETCHER = "\u0640"  # makes an Arabic word longer and no other; FTS5 takes it for a letter
-_JOINERS = "\u200c\u200d"  # within words with signs they only say how to draw them; they part Persian ones
-# A stretch of words: if one of them is pointed, all get a form, so that phrases are found.
-_STRETCH = r"[^0-9A-Za-z.!?;:।॥؟۔؛\n]+"
+_SIGNED = (range(0x0900, 0x0E00), range(0x0F00, 0x1000))  # Devanagari, Bengali, Tamil … Sinhala; Tibetan
+_JOINERS = "\u200c\u200d"  # within such words they only say how to draw them
 
-
-# The signs and points of the most used of these scripts, as ranges of a character class. \w lacks them: add
-# them to it to find words as they are written.
+# The signs and points of the most used scripts, as ranges of a character class. \w lacks them: add them to it
+# to find words as they are written.
 MARKS = (
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0730-\u074a"
     "\u07a6-\u07b0\u08d3-\u0963\u0981-\u0df3\u0f71-\u0f84\u0f8d-\u0fbc" + _JOINERS
@@ -160,32 +142,18 @@ class Piece(Struct, frozen=True):
     text: str = ""
 
 
-class _Tables(Struct, frozen=True):
-    word: re.Pattern[str]  # as it is written, or its form
-    beside: re.Pattern[str]  # words of other scripts that touch these
-    signed: re.Pattern[str]
-    pointed: re.Pattern[str]
-    private: dict[int, int | None]  # what becomes of signs, points and joiners in a form
-    public: dict[str, str]  # the signs that a private character may stand for: one of a script at most
-
-
 def has_marks(text: str) -> bool:
-    """Whether a text holds words of which FTS5 sees only parts, or their forms."""
-    return not text.isascii() and any(map(_tells, set(beyond_ascii(text))))
+    """Whether a text holds words of scripts with signs, of which FTS5 sees only parts, or their forms."""
+    return not text.isascii() and any(
+        "\u0900" <= character < "\u0e00" or "\u0f00" <= character < "\u1000" or character == _LEAD
+        for character in set(beyond_ascii(text))
+    )
 
 
 def whole_words(text: str) -> Iterator[str]:
-    """Yield the forms of a text's words, in order; of Hebrew and Arabic only near pointed words.
-
-    Last come words of other scripts that touch such a word: FTS5 sees both as one token.
-    """
-    tables = _tables()
-    for stretch in re.findall(_STRETCH, text):
-        is_pointed = tables.pointed.search(stretch) is not None
-        for word in tables.word.findall(stretch):
-            if (is_pointed or tables.signed.search(word)) and (form := _form(word)):
-                yield form
-    for other in tables.beside.finditer(text):
+    """Yield the forms of words with signs, then other words that touch them: FTS5 sees both as one token."""
+    yield from (form for _, _, form in places(None, text))
+    for other in _pattern(r"(?<![^\W_\u0900-\u0fff])[^\W_\u0900-\u0fff]++(?=[\u0900-\u0fff])").finditer(text):
         if is_glued(text, *other.span()):
             yield other[0]
 
@@ -207,9 +175,9 @@ def pieces(text: str) -> Iterator[Piece]:
 
 def places(forms: AbstractSet[str] | None, text: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and form of the words of a text that have one of these forms, or any."""
-    for match in _tables().word.finditer(text):
-        form = _form(match[0])
-        if form and (forms is None or form in forms):
+    for match in _signed_word().finditer(text):
+        form = match[0] if is_form(match[0]) else _LEAD + match[0].translate(_private_signs())
+        if forms is None or form in forms:
             yield *match.span(), form
 
 
@@ -220,66 +188,20 @@ def is_form(token: str) -> bool:
 
 def letters_of(token: str) -> str:
     """Return the form of a word as people write it, without what is private to the index."""
-    letters = ""
-    for character in token[1:]:
-        known = _tables().public.get(character, character)
-        letters += min(known, key=lambda sign: abs(ord(sign) - ord(letters[-1:] or sign)))  # of one script
-    return letters
-
-
-@lru_cache(maxsize=1 << 13)
-def _tells(character: str) -> bool:
-    """Whether a character shows that a text has such words."""
-
-    def is_in(ranges: str) -> bool:
-        return any(first <= character <= last for first, last in zip(ranges[::3], ranges[2::3], strict=True))
-
-    if character < _FIRST:
-        return False
-    is_point = is_in(_POINTED) and category(character)[0] == "M"
-    return is_point or character in (_LEAD, _STRETCHER) or is_in(_SIGNED)
-
-
-def _form(word: str) -> str:
-    if is_form(word):
-        return word
-    tables = _tables()
-    letters = word.translate(tables.private)
-    return _LEAD + letters if tables.signed.search(word) else letters
+    return "".join(chr(0x0800 | ord(c) & 0x7FF) if "\uf000" <= c < _LEAD else c for c in token[1:])
 
 
 @cache
-def _tables() -> _Tables:
-    signs = [c for c in _characters(_SIGNED) if category(c)[0] == "M" and not is_token_character(c)]
-    points = [*(c for c in _characters(_POINTED) if category(c)[0] == "M"), _STRETCHER]
-    letters = filter(str.isalnum, _characters(_SIGNED + _POINTED))
-    joined = f"(?<=[{_SIGNED}])[{_JOINERS}]+(?=[{_SIGNED}])"
-    ours = _SIGNED + _POINTED
-    public: dict[str, str] = {}
-    for sign in signs:
-        public[_private(sign)] = public.get(_private(sign), "") + sign
-    return _Tables(
-        re.compile(f"{_LEAD}\\S+|(?:[{_class([*letters, *signs, *points])}]+|{joined})+"),
-        re.compile(rf"(?<![^\W_{ours}])[^\W_{ours}]++(?=[{ours}])|(?<=[{ours}])[^\W_{ours}]+"),
-        re.compile(f"[{_SIGNED}{_LEAD}]"),
-        re.compile(f"[{_class(points)}]"),
-        {ord(sign): ord(_private(sign)) for sign in signs} | dict.fromkeys(map(ord, [*points, *_JOINERS])),
-        public,
-    )
+def _private_signs() -> dict[int, int | None]:
+    """Return what becomes of signs and joiners in a form."""
+    signs = {code for block in _SIGNED for code in block if category(chr(code))[0] == "M"}
+    private = {code: 0xF000 | code & 0x7FF for code in signs if not is_token_character(chr(code))}
+    return private | dict.fromkeys(map(ord, _JOINERS))
 
 
-def _private(sign: str) -> str:
-    return chr(0xF000 | ord(sign) & 0x7FF)
-
-
-def _characters(ranges: str) -> Iterator[str]:
-    for first, last in zip(ranges[::3], ranges[2::3], strict=True):
-        yield from map(chr, range(ord(first), ord(last) + 1))
-
-
-def _class(characters: Sequence[str]) -> str:
-    """Return characters as ranges of a regular expression's class."""
-    codes = sorted(map(ord, characters))
-    runs = groupby(enumerate(codes), key=lambda numbered: numbered[1] - numbered[0])
-    listed = [[code for _, code in run] for _, run in runs]
-    return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in listed)
+@cache
+def _signed_word() -> re.Pattern[str]:
+    """Return what finds a word with signs, as it is written, or its form."""
+    known = [chr(code) for block in _SIGNED for code in block]
+    word = "".join(c for c in known if c.isalnum() or ord(c) in _private_signs())
+    return re.compile(f"{_LEAD}\\S+|[{word}]+(?:[{_JOINERS}]+[{word}]+)*")

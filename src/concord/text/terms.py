@@ -63,7 +63,9 @@ def index_terms(text: str) -> str:
     if has_undivided(text):
         # Loose matching looks for this form alone, so that Straße and Strasse are one word, equally frequent:
         # it is here twice, because the column of these terms has half the weight of others.
-        terms += [spelt_out(run) for run in separated(text) if has_undivided(run) for _ in range(2)]
+        words = filter(has_undivided, text.split())
+        runs = (run for word in words for run in separated(spelt_out(word)) if run not in word)
+        terms += [run for run in runs for _ in range(2)]
     return " ".join(terms).lower()
 
 

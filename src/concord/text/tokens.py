@@ -24,6 +24,8 @@ _ASCII_BYTES = bytes(range(0x80))
 _SPELT = str.maketrans(
     {"ß": "ss", "ø": "o", "ł": "l", "œ": "oe", "æ": "ae", "đ": "d", "þ": "th", "ı": "i"}
     | {"ẞ": "ss", "Ø": "O", "Ł": "L", "Œ": "Oe", "Æ": "Ae", "Đ": "D", "Þ": "Th"}
+    # Points of Hebrew and Arabic, which are mostly left out, and what makes an Arabic word longer.
+    | dict.fromkeys(map(chr, (*range(0x591, 0x5BE), 0x5C1, 0x5C2, 0x640, *range(0x64B, 0x660), 0x670)), "")
 )
 
 
@@ -106,7 +108,7 @@ def is_token_character(character: str) -> bool:
 
 
 def has_undivided(text: str) -> bool:
-    """Whether a text holds letters that lose no accent and have another spelling: ß as ss, ł as l."""
+    """Whether a text holds what has another spelling: ß as ss, ł as l, Hebrew and Arabic with points."""
     return not text.isascii() and not _SPELT.keys().isdisjoint(map(ord, set(beyond_ascii(text))))
 
 
