@@ -22,7 +22,6 @@ from pydoc_data.topics import topics
 from typing import NamedTuple
 
 import numpy as np
-import platformdirs
 from numpy.typing import NDArray
 
 from benchmarks.measure import Clock, Cost, cost_of, sized, together
@@ -47,7 +46,7 @@ Floats = NDArray[np.float32]
 
 def cache_folder() -> Path:
     """Return where benchmarks keep what takes long to make: KB_BENCH_CACHE, or the user's cache folder."""
-    folder = Path(os.environ.get("KB_BENCH_CACHE") or platformdirs.user_cache_path("concord-benchmarks"))
+    folder = Path(os.environ.get("KB_BENCH_CACHE") or Path.home() / ".cache" / "concord-benchmarks")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

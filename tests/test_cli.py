@@ -157,7 +157,7 @@ def test_what_was_not_read_is_named_the_rarest_reason_first(kb: Kb, docs: Path):
     assert len(kb("sync", "--json").json["sources"][0]["skipped_files"]) == 31
 
 
-def test_pages_without_text_are_told_of_when_added_when_searched_and_when_read(kb: Kb, tmp_path: Path):
+def test_pages_without_text_are_told_of_when_added_and_when_searched(kb: Kb, tmp_path: Path):
     (tmp_path / "scan").mkdir()
     (tmp_path / "scan" / "contract.pdf").write_bytes(make_pdf([["Contract with Globex"], *[None] * 9]))
     unread = "9 of 10 pages of scan/contract.pdf hold no text"
@@ -166,7 +166,6 @@ def test_pages_without_text_are_told_of_when_added_when_searched_and_when_read(k
         in kb("add", "scan").out
     )
     assert kb("search", "Globex", "--json").json["note"] == f"{unread}: what is on them is not found"
-    assert unread in kb("get", "scan/contract.pdf").err
     assert kb("list", "scan", "--json").json["documents"][0]["details"]["pages_without_text"] == 9
     page = kb("get", "scan/contract.pdf:p5")
     assert page.err == (
@@ -363,9 +362,6 @@ def test_a_note_can_be_found_read_and_superseded(kb: Kb):
     assert found.json["results"][0]["file"] is None
     assert kb("search", "vault", "--include-superseded", "--json").json["returned"] == 2
     assert f"superseded by {run.json['document_id']}" in kb("get", old).err
-    late = kb("note", "the vault opens at noon", "--supersedes", old)
-    assert f"{old}, was superseded already" in late.err
-    assert run.json["document_id"] in late.err
 
 
 def test_list_shows_sources_and_documents(indexed: Kb):

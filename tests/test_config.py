@@ -60,7 +60,7 @@ def test_every_setting_can_be_set_by_file_and_environment_and_its_default_is_all
     ("text", "fault", "hint"),
     [
         ("[search]\ndefault_topp = 3\n", UnknownSetting, "did you mean search.default_top?"),
-        ("nonsense = 1\n", UnknownSetting, "config lists them all"),
+        ("nonsense = 1\n", UnknownSetting, "`kb config` lists them all"),
         ("[search]\ndefault_top = 'many'\n", BadValue, "how many"),
         ("[search]\ndefault_top = 0\n", BadValue, "at least 1"),
         ("[search]\ndefault_top = true\n", BadValue, "how many"),

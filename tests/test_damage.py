@@ -114,7 +114,7 @@ def test_what_is_out_of_step_is_found_and_put_right(
     findings = store.check()
     assert [finding.fault for finding in findings] == checks
     assert message in findings[0].message
-    assert all(finding.is_repairable and "repair" in finding.hint for finding in findings)
+    assert all(finding.is_repairable and "doctor --fix" in finding.hint for finding in findings)
     store.repair(findings)
     assert store.check() == []
     assert store.catalog.snapshot().generation > before
@@ -158,7 +158,7 @@ def test_an_index_that_does_not_match_its_table_is_found_and_built_anew(
     (finding,) = store.check()
     assert (finding.fault, finding.is_repairable) == ("integrity", True)
     assert "row 2 missing from index kb_documents_source" in finding.message
-    assert "repair" in finding.hint
+    assert "doctor --fix" in finding.hint
     store.repair([finding])
     assert store.check() == []
     assert listed(store) == EVERY_PATH

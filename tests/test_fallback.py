@@ -200,7 +200,7 @@ def test_what_is_superseded_is_said_to_be():
     answer = kb.search("zebra", mode="fts5")
     assert (answer.hits, answer.note) == (
         (),
-        "all that was found has been superseded; include superseded shows it",
+        "all that was found has been superseded; --include-superseded shows it",
     )
     assert titles(kb.search("zebra", mode="fts5", include_superseded=True)) == ["Zebra"]
 

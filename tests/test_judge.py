@@ -189,7 +189,7 @@ def test_a_hit_without_a_vector_is_first_judged_by_its_words_and_named():
     assert answer.hits[0].scores["cosine"] is None
     assert answer.hits[0].score > 0.3
     assert [(part.strategy, part.reason) for part in answer.degraded] == [
-        ("vectors", "1 passage found has no vector yet: sync makes them")
+        ("vectors", "1 passage found has no vector yet: `kb sync` makes them")
     ]
     assert search(Request("kubernetes"), tools(library(), UNLIKELY)).degraded == ()
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from concord import KnowledgeBase, Note
 from concord.cli.main import main
 from concord.core.config import load_settings
-from concord.core.errors import BackendDown, BadValue, StoreError
+from concord.core.errors import BadValue, StoreError
 from concord.files.state import Memo, read_memo, write_memo
 from concord.ops.migrate import migrate, verified
 from concord.parts import Parts
@@ -262,24 +262,6 @@ def test_vectors_move_out_and_back_in_without_being_embedded_again(kb: Knowledge
             assert not again.search("pump").degraded
 
 
-def test_vectors_of_a_copy_go_where_they_are_asked_to(kb: KnowledgeBase, folder: Path):
-    pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
-    url, vectors = f"sqlite://{folder}/there", f"qdrant-local:{folder}/vectors"
-    assert kb.migrate(url, vectors=vectors).counts.vectors == 1
-    with KnowledgeBase(kb.settings.replaced(store__url=url, vectors__url=vectors)) as there:
-        answer = there.search("pump", mode="semantic")
-        assert (answer.hits[0].document.title, answer.degraded) == ("Pump", ())
-        assert there.store.outbox.home().url.startswith("qdrant-local:")
-
-
-def test_nothing_is_copied_if_its_vectors_cannot_go_where_they_are_asked_to(kb: KnowledgeBase, folder: Path):
-    pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
-    url = f"sqlite://{folder}/there"
-    with pytest.raises(BackendDown, match="http://127.0.0.1:1"):
-        kb.migrate(url, vectors="http://127.0.0.1:1")
-    assert kb.migrate(url).counts.vectors == 1
-
-
 def test_the_command_says_what_it_did_and_what_to_do_next(
     kb: KnowledgeBase, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
@@ -317,5 +299,3 @@ def test_the_command_moves_vectors_where_the_setting_says(
     monkeypatch.setenv("KB_VECTORS_URL", f"qdrant-local:{folder}/vectors")
     assert main(["--store", f"sqlite://{folder}/here", "migrate"]) == 0
     assert re.search(r"^embedded +0\nreused +1$", capsys.readouterr().out, re.MULTILINE)
-    assert main(["migrate", "--vectors", "http://localhost:6333"]) == 2
-    assert "--to" in capsys.readouterr().err

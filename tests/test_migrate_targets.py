@@ -100,15 +100,6 @@ def test_the_password_of_a_store_that_is_refused_is_not_shown(
     assert "secret" not in said.out + said.err
 
 
-@pytest.mark.parametrize("place", ["memory://", "sqlite://{}/there"])
-def test_nothing_is_copied_to_where_it_would_not_last(mine: KnowledgeBase, tmp_path: Path, place: str):
-    vectors = None if place == "memory://" else "qdrant-local::memory:"
-    with pytest.raises(BadValue, match="gone") as refusal:
-        mine.migrate(place.format(tmp_path), vectors=vectors)
-    assert refusal.value.hint
-    assert not (tmp_path / "there").exists()
-
-
 @pytest.mark.parametrize("setting", ["store.url", "vectors.url"])
 def test_what_is_no_url_is_not_repeated_because_it_may_hold_a_password(tmp_path: Path, setting: str):
     given = {setting: "host=db password=secret dbname=kb"}

@@ -67,7 +67,7 @@ def test_damage_is_found_and_put_right(store: PostgresStore, check: str):
     in_schema(store, DAMAGE[check])
     findings = faults(store)
     assert check in {finding.fault for finding in findings}
-    assert all(finding.is_repairable and "repair" in finding.hint for finding in findings)
+    assert all(finding.is_repairable and "doctor --fix" in finding.hint for finding in findings)
     store.repair(findings)
     assert faults(store) == []
     assert found(store) == before

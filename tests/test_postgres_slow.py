@@ -7,12 +7,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from concord.core.call_limit import limited_to, with_callers_limit
+from concord.core.call_limit import limited_to
 from concord.core.errors import BackendDown, KBError, StoreBusy
 from concord.knowledge import KnowledgeBase
 from contract.stored import put
@@ -62,7 +63,7 @@ def outcome(work: Callable[[], Any]) -> Any:
         except KBError as fault:
             said.append(fault)
 
-    thread = threading.Thread(target=with_callers_limit(run), daemon=True)
+    thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
     thread.start()
     thread.join(BOUND_S)
     assert said, "it hangs"

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.cli.hits import Dress, _highlighter
 from concord.store.rows import WEIGHTS, columns_of
 from concord.text.held import contains
 from concord.text.query_language import parse
@@ -125,12 +124,6 @@ def test_monstrous_words_ask_for_little(unit: str):
     assert len(loose_words(text)) <= 64
     assert word_match(text) is not None
     assert len(index_terms(text)) < 4 * len(text)
-
-
-def test_the_terminal_lights_up_the_word_and_not_its_letters():
-    dress = Dress(match=lambda word: f"<{word}>")
-    light_up = _highlighter("बिल्ली שלום", dress, ())
-    assert light_up("बल बिल्ली लाल, שָׁלוֹם") == "बल <बिल्ली> लाल, <שָׁלוֹם>"
 
 
 def test_a_search_in_hindi_finds_speaks_and_explains_in_words():

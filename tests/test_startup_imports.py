@@ -51,8 +51,6 @@ def test_help_loads_neither_the_library_nor_anything_heavy(tmp_path: Path):
         "concord.cli.command",
         "concord.cli.main",
         "concord.cli.output",
-        "concord.cli.quick_start",
-        "concord.cli.words",
         "concord.core",
         "concord.core.errors",
         "concord.text",
@@ -73,7 +71,6 @@ def test_a_search_by_words_loads_no_model_runtime(tmp_path: Path):
         "concord.index.sync",
         "concord.wire",
         "asyncio",
-        "platformdirs",
         "importlib.metadata",
     }
     assert not loaded & {
@@ -81,7 +78,6 @@ def test_a_search_by_words_loads_no_model_runtime(tmp_path: Path):
         "json",
         "concord.core.protocols",
     }
-    assert not loaded & {"inspect", "gettext", "locale", "platform", "textwrap", "typing_extensions"}
 
 
 @pytest.mark.model  # its tokenizer
@@ -98,25 +94,6 @@ def test_a_command_that_an_engine_answers_loads_neither_a_store_nor_numpy(tmp_pa
                 HEAVY | {"apsw", "asyncio", "concord.knowledge", "concord.parts", "tempfile"}
             )
         loaded_by(tmp_path, "engine", "stop")
-
-
-def test_what_a_quick_start_leaves_out_is_there_for_whoever_wants_it():
-    script = """
-from concord.cli import main
-import click, click.core, click.types
-main.quick_start.import_structs()
-import msgspec
-assert click.core.inspect.signature(len)
-import gettext, inspect, platform, textwrap, typing_extensions
-assert inspect.signature(len) and gettext.translation and platform.python_version() and textwrap.wrap("a b")
-assert click.core.inspect.isfunction is inspect.isfunction
-print(msgspec.json.schema(msgspec.defstruct("Point", [("x", int)])))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, encoding="utf-8", check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "'x'" in done.stdout
 
 
 @pytest.mark.model  # its tokenizer

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concord.cli.words import in_words
 from concord.core.errors import Unreadable
 from concord.files.opening import read_unchanging
 from concord.files.state import read_memo, write_memo
@@ -311,7 +310,7 @@ def test_a_folder_that_is_gone_keeps_its_index_and_says_what_to_do(bench: SyncBe
     docs.rename(docs.with_name("elsewhere"))
     with pytest.raises(Unreadable, match="is not there any more") as failure:
         bench.sync(source)
-    assert "`kb remove docs`" in in_words(failure.value.hint)
+    assert "`kb remove docs`" in (failure.value.hint or "")
     assert len(bench.paths()) == 3
     docs.with_name("elsewhere").rename(docs)
     assert did(bench.sync()) == Did(unchanged=3)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Event
 from types import TracebackType
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from concord.core.config import Settings, load_settings
 from concord.core.errors import BadValue, KBError, NotFound
-from concord.parts import Parts, check_lasting
+from concord.parts import Parts
 from concord.store.contract import Select, document_by_id, source_by_id
 from concord.types import Answer, Document, Feedback, Level, Opinion, Request, Source, Trust, silent
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from concord.ops.migrate import Migration, VectorMove
     from concord.ops.models import Models
     from concord.quality.measuring import Measuring
-    from concord.reading.pages import Outline, Page
+    from concord.reading.pages import Page
     from concord.search.around import DocumentLinks, Near
     from concord.search.explain import Explanation
     from concord.search.legs import Tools
@@ -153,11 +153,7 @@ class KnowledgeBase:
     def remove(self, name: str, *, force: bool = False, progress: Progress = silent) -> Removal:
         """Delete a source: its vectors first, so that a vector store that is down leaves the rest whole.
 
-        Raises:
-            NotFound: no source of that name.
-            UsageError: it holds notes, which are in no file, and `force` does not say to lose them.
-            StoreBusy: it has been synced by another process for too long.
-            BackendDown: the vectors cannot be deleted now; nothing has been, and it can be tried again.
+        Notes are in no file: without `force` their source is not deleted.
         """
         from concord.index.lock import remove
 
@@ -276,19 +272,6 @@ class KnowledgeBase:
         self._count_reading(read.document)
         return with_links(read, self.store, MOST_LINKS)
 
-    def matching(self, references: Iterable[str]) -> list[str]:
-        """Return references in which a glob has given way to the paths that it matches, each once."""
-        from concord.text.globs import glob_matches, literal_prefix
-
-        found: list[str] = []
-        for glob in references:
-            is_glob = literal_prefix(glob) != glob and not any(
-                self.store.catalog.documents(Select(path=glob))
-            )
-            paths = (document.path for document in self.store.catalog.documents()) if is_glob else ()
-            found += [path for path in paths if glob_matches(glob, path)] or [glob]
-        return list(dict.fromkeys(found))
-
     def page(
         self,
         reference: str,
@@ -312,13 +295,6 @@ class KnowledgeBase:
         self._count_reading(page.slice.document)
         most = min(MOST_LINKS, max_bytes // BYTES_A_LINK)
         return replace(page, slice=with_links(page.slice, self.store, most))
-
-    def outline(self, reference: str) -> Outline:
-        """Return the headings of a document, with where each begins and how long it is."""
-        from concord.reading.locate import locate
-        from concord.reading.pages import outline_of
-
-        return outline_of(locate(reference, self.store.catalog, level="document"))
 
     def links(self, reference: str | None = None) -> DocumentLinks:
         """Return what a document links to and what links to it; of all, the links that are broken."""
@@ -466,43 +442,22 @@ class KnowledgeBase:
         self.store.maintain(progress)
         return done
 
-    def migrate(
-        self, to: str, *, org: str | None = None, vectors: str | None = None, progress: Progress = silent
-    ) -> Migration:
-        """Copy everything to another store, with its vectors inside it or at the URL that is given.
-
-        There it belongs to the same organisation, or to the one that is given.
+    def migrate(self, to: str, *, org: str | None = None, progress: Progress = silent) -> Migration:
+        """Copy everything to another store, with its vectors inside it; there it may belong to another `org`.
 
         Raises:
             NotFound: there is nothing to copy.
-            BadValue: that store holds something else, is this one, or would be gone with this process.
+            BadValue: that store holds something else, or is this one.
             StoreError: the copy is not the same, because something changed meanwhile.
         """
-        from concord.ops.migrate import VectorMoveTools, migrate, move_vectors
+        from concord.ops.migrate import migrate
 
-        check_lasting(to, vectors or "")
         elsewhere = self.settings.replaced(store__url=to, vectors__url="", org=org or self.org)
-        if vectors:  # a place that cannot be reached is known of before anything is copied
-            with KnowledgeBase(elsewhere.replaced(vectors__url=vectors)) as other:
-                if outside := other.parts.outside:
-                    for model in self.store.catalog.snapshot().models:
-                        outside.reach(model.identity.dimension)
         with KnowledgeBase(elsewhere) as other:
-            done = migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
-        if vectors:
-            with KnowledgeBase(elsewhere.replaced(vectors__url=vectors)) as other:
-                tools = VectorMoveTools(other.parts.outside, other.parts.clear_vectors)
-                move_vectors(other.store, tools, None, progress)
-        return done
+            return migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
 
     def backup(self, path: str | os.PathLike[str], *, progress: Progress = silent) -> Backup:
-        """Copy everything to one file, while others may use it; an older copy there is replaced.
-
-        Raises:
-            UsageError: this kind of store cannot do that, or something else is in that place.
-            CorruptStore: the store is damaged; an older copy stays.
-            BackendDown: the file cannot be written.
-        """
+        """Copy everything to one file, while others may use it; an older copy there is replaced."""
         from concord.ops.migrate import back_up
 
         return back_up(self.store, path, progress)
@@ -521,10 +476,6 @@ class KnowledgeBase:
         """Bring back what exists nowhere else: notes, and which folders were indexed.
 
         A damaged store is moved away, and a new one takes its place.
-
-        Raises:
-            NotFound: there is nothing to bring back.
-            UsageError: this kind of store cannot do that.
         """
         from concord.ops.recover import RecoverTools, recover
 
@@ -538,14 +489,9 @@ class KnowledgeBase:
         """Bring the vectors of this store to where `vectors.url` says, from the embedding cache.
 
         Those in the place they were kept before are deleted, or the result says why they could not be.
-
-        Raises:
-            BadValue: nothing would be kept there, or they are in the store and are to stay there.
-            BackendDown: nobody answers there; nothing has changed.
         """
         from concord.ops.migrate import VectorMoveTools, move_vectors
 
-        check_lasting(self.settings["vectors.url"])
         tools = VectorMoveTools(self.parts.outside, self.parts.clear_vectors)
         return move_vectors(self.store, tools, self.embedder, progress)
 

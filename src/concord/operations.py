@@ -7,25 +7,24 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import asdict
 
+from concord import wire
 from concord.core import arguments as take
 from concord.core.arguments import Arguments, Get, Nothing, Search
 from concord.core.errors import BadValue, UsageError
 
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
-    from concord.core.reports import DocumentSlice, Slices
+    from concord.core.reports import DocumentSlice
     from concord.knowledge import KnowledgeBase
     from concord.quality.evaluate import Evaluation
-    from concord.quality.refit import Refit
-    from concord.types import Answer, Document, Level, Request
+    from concord.types import Answer, Document, Request
 
 JsonObject = dict[str, Any]
 
@@ -41,7 +40,6 @@ class Operation(NamedTuple):
     effect: Literal["read", "write", "destroy"]
     summary: str
     is_long: bool = False  # it may take minutes, and reports its progress
-    value: Callable[[KnowledgeBase, Any, Progress], Struct] | None = None  # if people see more than JSON has
 
 
 def request_of(args: Search, kb: KnowledgeBase, progress: Progress) -> Request:
@@ -74,45 +72,34 @@ def answer(kb: KnowledgeBase, args: Search, progress: Progress, *, wait_for_mode
 
 
 def _search(kb: KnowledgeBase, args: Search, progress: Progress) -> JsonObject:
-    from concord.wire import answer_to_json
-
-    return answer_to_json(answer(kb, args, progress), max_tokens=args.max_tokens, explain=args.explain)
+    found = answer(kb, args, progress)
+    return wire.answer_to_json(found, max_tokens=args.max_tokens, explain=args.explain)
 
 
 def _explain(kb: KnowledgeBase, args: take.Explain, progress: Progress) -> JsonObject:
-    from concord.wire import explanation_to_json
-
     options = asdict(request_of(args, kb, progress))
-    return explanation_to_json(kb.explain(options.pop("text"), args.reference, **options))
-
-
-def read(kb: KnowledgeBase, args: Get, progress: Progress) -> Slices:
-    """Return parts of documents, for those who show them in another form than JSON."""
-    from concord.core.reports import Slices
-    from concord.reading.budget import read_in_turn
-
-    def part(reference: str, _: int) -> DocumentSlice:
-        return kb.get(reference, context=args.context, level=_level(args))
-
-    found, unread = read_in_turn(references(kb, args), part, lambda _: 0, sys.maxsize)
-    return Slices(tuple(found), tuple(unread))
+    return wire.explanation_to_json(kb.explain(options.pop("text"), args.reference, **options))
 
 
 def _get(kb: KnowledgeBase, args: Get, progress: Progress) -> JsonObject:
     from concord.parts import count_tokens
     from concord.reading.budget import read_in_turn, utf8_length, within
-    from concord.wire import several_to_json, slices_to_json
 
+    named, level = references(kb, args), "document" if args.whole else args.level
     if args.max_tokens is None and args.cursor is None:
-        return slices_to_json(read(kb, args, progress))
-    named = references(kb, args)
+
+        def part(reference: str, _: int) -> DocumentSlice:
+            return kb.get(reference, context=args.context, level=level)
+
+        found, unread = read_in_turn(named, part, lambda _: 0, sys.maxsize)
+        return wire.several_to_json([*map(wire.slice_to_json, found)], unread)
 
     def read_pages(room: int) -> JsonObject:
-        pages = read_in_turn(named, partial(page, kb, args), lambda wire: utf8_length(wire["text"]), room)
-        return several_to_json(*pages)
+        pages = read_in_turn(named, partial(page, kb, args), lambda read: utf8_length(read["text"]), room)
+        return wire.several_to_json(*pages)
 
-    def texts(wire: JsonObject) -> list[str]:
-        return ["\n".join([wire["text"], *(further["text"] for further in wire.get("further") or ())])]
+    def texts(read: JsonObject) -> list[str]:
+        return ["\n".join([read["text"], *(further["text"] for further in read.get("further") or ())])]
 
     return within(args.max_tokens or take.DEFAULT_TOKENS, read_pages, texts, count_tokens)
 
@@ -120,17 +107,11 @@ def _get(kb: KnowledgeBase, args: Get, progress: Progress) -> JsonObject:
 def page(kb: KnowledgeBase, args: Get, reference: str, max_bytes: int) -> JsonObject:
     """Return a page of a document, whose text has at most so many bytes; a cursor says of which."""
     from concord.text.injection import slice_warnings
-    from concord.wire import slice_to_json
 
-    read = kb.page(
-        reference, max_bytes=max_bytes, context=args.context, cursor=args.cursor, level=_level(args)
-    )
+    level = "document" if args.whole else args.level
+    read = kb.page(reference, max_bytes=max_bytes, context=args.context, cursor=args.cursor, level=level)
     warnings = list(slice_warnings(read.slice))
-    return {**slice_to_json(read.slice), "warnings": warnings, "next_cursor": read.next_cursor}
-
-
-def _level(args: Get) -> Level | None:
-    return "document" if args.whole else args.level
+    return {**wire.slice_to_json(read.slice), "warnings": warnings, "next_cursor": read.next_cursor}
 
 
 def references(kb: KnowledgeBase, args: Get) -> list[str]:
@@ -149,35 +130,40 @@ def references(kb: KnowledgeBase, args: Get) -> list[str]:
                 hint="give one of them",
             )
     given = [name for name in (args.citation or args.document_id, *args.citations) if name]
-    if len(matching := kb.matching(given or [""])) > take.MOST_READ:
+    if len(matching := _matching(kb, given or [""])) > take.MOST_READ:
         raise BadValue(f"these are {len(matching):,} documents", hint=f"name {take.MOST_READ} at most")
     return matching
 
 
+def _matching(kb: KnowledgeBase, named: Iterable[str]) -> list[str]:
+    """Return what is named, each once; a glob gives way to the paths that it matches."""
+    from concord.store.contract import Select
+    from concord.text.globs import glob_matches, literal_prefix
+
+    catalog = kb.store.catalog
+    found: list[str] = []
+    for glob in named:
+        is_glob = literal_prefix(glob) != glob and not any(catalog.documents(Select(path=glob)))
+        paths = (document.path for document in catalog.documents()) if is_glob else ()
+        found += [path for path in paths if glob_matches(glob, path)] or [glob]
+    return list(dict.fromkeys(found))
+
+
 def _outline(kb: KnowledgeBase, args: take.Outline, progress: Progress) -> JsonObject:
-    from concord.wire import outline_to_json
+    from concord.reading.locate import locate
+    from concord.reading.pages import outline_of
 
-    return outline_to_json(kb.outline(args.document_id))
-
-
-def _links(kb: KnowledgeBase, args: take.Links, progress: Progress) -> JsonObject:
-    from concord.wire import links_to_json
-
-    return links_to_json(kb.links(args.document_id))
+    located = locate(args.document_id, kb.store.catalog, level="document")
+    return wire.outline_to_json(outline_of(located))
 
 
 def _related(kb: KnowledgeBase, args: take.Related, progress: Progress) -> JsonObject:
-    from concord.wire import related_to_json
-
-    return related_to_json(
-        kb.document_named(args.document_id), kb.related(args.document_id, limit=args.limit)
-    )
+    document = kb.document_named(args.document_id)
+    return wire.related_to_json(document, kb.related(args.document_id, limit=args.limit))
 
 
 def _list(kb: KnowledgeBase, args: take.List, progress: Progress) -> JsonObject:
     """Return all sources, or a source and a page of its documents; or those that nothing links to."""
-    from concord.wire import document_to_json
-
     after = args.cursor or ""
     found: Iterable[Document]
     if args.orphans:
@@ -188,21 +174,17 @@ def _list(kb: KnowledgeBase, args: take.List, progress: Progress) -> JsonObject:
         found, summaries = kb.documents(args.source), [kb.source(args.source)]
         total = summaries[0].counts.documents
     else:
-        rows = [_wire(summary) for summary in kb.sources()]
+        rows = [_report(summary) for summary in kb.sources()]
         later = [row for row in rows if row["source"] > after]
         return {"sources": later, "documents": None, "total": len(rows), "next_cursor": None}
     sources = {summary.source.id: summary.source for summary in summaries}
     page = list(islice((document for document in found if document.path > after), MOST_LISTED + 1))
     return {
-        "sources": [_wire(summary) for summary in summaries],
-        "documents": [document_to_json(row, sources[row.source_id]) for row in page[:MOST_LISTED]],
+        "sources": [_report(summary) for summary in summaries],
+        "documents": [wire.document_to_json(row, sources[row.source_id]) for row in page[:MOST_LISTED]],
         "total": total,
         "next_cursor": page[MOST_LISTED - 1].path if len(page) > MOST_LISTED else None,
     }
-
-
-def _add(kb: KnowledgeBase, args: take.Add, progress: Progress) -> JsonObject:
-    return _wire(kb.add(**asdict(args), progress=progress))
 
 
 def _sync(kb: KnowledgeBase, args: take.Sync, progress: Progress) -> JsonObject:
@@ -214,7 +196,7 @@ def _sync(kb: KnowledgeBase, args: take.Sync, progress: Progress) -> JsonObject:
 
 def _stats(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
     found = kb.stats()
-    return {**_wire(found), "problems": list(found.problems)}  # what there is to do about it
+    return {**_report(found), "problems": list(found.problems)}  # what there is to do about it
 
 
 def _eval_report(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
@@ -227,178 +209,118 @@ def _eval_report(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonOb
 
 def evaluated(kb: KnowledgeBase, args: take.Evaluate, progress: Progress) -> Evaluation:
     """Evaluate search on a judged collection, on questions in a file, or on one's own documents."""
-    from pathlib import Path  # late: no search needs it
+    import os.path  # late, as all that no search needs
 
-    measuring = kb.measuring
     if args.folder is None:
-        save = Path(args.save) if args.save else None
-        return measuring.evaluate_own(source=args.source, n=args.n, save=save, progress=progress)
-    if Path(args.folder).is_file():
-        return measuring.evaluate_fixture(Path(args.folder), progress=progress)
-    return measuring.evaluate(Path(args.folder), **_part(args), progress=progress)
+        return kb.measuring.evaluate_own(source=args.source, n=args.n, save=args.save, progress=progress)
+    if os.path.isfile(args.folder):
+        return kb.measuring.evaluate_fixture(args.folder, progress=progress)
+    return kb.measuring.evaluate(args.folder, **_part(args), progress=progress)
 
 
 def _eval(kb: KnowledgeBase, args: take.Evaluate, progress: Progress) -> JsonObject:
-    return {**_wire(evaluated(kb, args, progress)), "feedback": _wire(kb.measuring.review())}
-
-
-def calibrated(kb: KnowledgeBase, args: take.Calibrate, progress: Progress) -> Refit:
-    """Fit confidence to judged queries, and to feedback."""
-    from pathlib import Path
-
-    folder = Path(args.folder) if args.folder else None
-    near_misses = tuple(map(Path, args.near_misses))
-    return kb.measuring.calibrate(folder, **_part(args), near_misses=near_misses, progress=progress)
+    found = evaluated(kb, args, progress)
+    return {**_report(found), "feedback": _report(kb.measuring.review())}
 
 
 def _calibrate(kb: KnowledgeBase, args: take.Calibrate, progress: Progress) -> JsonObject:
-    return _wire(calibrated(kb, args, progress))
+    given = {**_part(args), "near_misses": args.near_misses}
+    return _report(kb.measuring.calibrate(args.folder, **given, progress=progress))
 
 
 def _part(args: take.Judged) -> dict[str, Any]:
-    from pathlib import Path
-
-    unanswerable = tuple(map(Path, args.unanswerable))
-    return {"unanswerable": unanswerable, "split": args.split, "limit": args.limit}
+    return {"unanswerable": args.unanswerable, "split": args.split, "limit": args.limit}
 
 
 def keep_note(kb: KnowledgeBase, args: take.Note) -> Document:
     """Keep a note."""
-    from concord.index.notes import Note as NoteText  # with all that cuts text: late
+    from concord.index.notes import Note  # with all that cuts text: late
 
     fields = {name: value for name, value in asdict(args.fields or take.NoteFields()).items() if value}
-    note = NoteText(args.content, args.title, args.tags, args.details, **fields)
-    old = kb.document_named(args.supersedes) if args.supersedes else None
-    return kb.note(note, supersedes=old.id if old else None, embed=args.embed)
+    note = Note(args.content, args.title, args.tags, args.details, **fields)
+    return kb.note(note, supersedes=args.supersedes or None, embed=args.embed)
 
 
 def _note(kb: KnowledgeBase, args: take.Note, progress: Progress) -> JsonObject:
-    from concord.wire import document_to_json
-
-    old = kb.document_named(args.supersedes) if args.supersedes else None
-    document = keep_note(kb, args)
-    wire = {**document_to_json(document), "generation": kb.generation}
-    return {**wire, "remark": superseded_already(kb, document, old)}
-
-
-def superseded_already(kb: KnowledgeBase, kept: Document, old: Document | None) -> str | None:
-    """Return what to say of a note that supersedes another document than the one that was named."""
-    from concord.index.notes import superseded_instead
-
-    newer = superseded_instead(old, kb.history(kept.id)) if old else None
-    if old is None or newer is None:
-        return None
-    already = f"{old.path}, document_id {old.id}, was superseded already"
-    return f"{already}: this supersedes {newer.path}, document_id {newer.id}"
+    return {**wire.document_to_json(keep_note(kb, args)), "generation": kb.generation}
 
 
 def _edit_note(kb: KnowledgeBase, args: take.EditNote, progress: Progress) -> JsonObject:
-    from concord.wire import document_to_json
-
     changes = {name: value for name, value in asdict(args).items() if value is not None}
     reference, embed = changes.pop("document_id"), changes.pop("embed")
     if not changes:
         raise BadValue("there is nothing to change", hint="give a content, a title or tags")
     document = kb.edit_note(reference, embed=embed, **changes)
-    return {**document_to_json(document), "generation": kb.generation}
+    return {**wire.document_to_json(document), "generation": kb.generation}
 
 
 def _remove_note(kb: KnowledgeBase, args: take.RemoveNote, progress: Progress) -> JsonObject:
     from concord.text.json_safe import json_object
 
     document, brought_back = kb.remove_note(args.document_id)
-    wire = {"document_id": document.id, "path": document.path, "title": document.title}
+    gone = {"document_id": document.id, "path": document.path, "title": document.title}
     back = [other.path for other in brought_back]
-    return json_object({**wire, "brought_back": back, "generation": kb.generation})
-
-
-def _models(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
-    return {"models": [_wire(state) for state in kb.models.list()]}
-
-
-def _remove(kb: KnowledgeBase, args: take.Remove, progress: Progress) -> JsonObject:
-    return _wire(kb.remove(args.source, force=args.force, progress=progress))
-
-
-def _feedback(kb: KnowledgeBase, args: take.Feedback, progress: Progress) -> JsonObject:
-    return _wire(kb.feedback(args.reference, args.opinion, query=args.query))
-
-
-def _doctor(kb: KnowledgeBase, args: take.Doctor, progress: Progress) -> JsonObject:
-    return _wire(kb.doctor(fix=args.fix, progress=progress))
-
-
-def _backup(kb: KnowledgeBase, args: take.Backup, progress: Progress) -> JsonObject:
-    return _wire(kb.backup(args.path, progress=progress))
-
-
-def _recover(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
-    return _wire(kb.recover())
-
-
-def _backfill(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
-    return _wire(kb.backfill(progress=progress))
+    return json_object({**gone, "brought_back": back, "generation": kb.generation})
 
 
 def _migrate(kb: KnowledgeBase, args: take.Migrate, progress: Progress) -> JsonObject:
     from concord.core.values import without_password
 
     if args.to is not None:
-        done = kb.migrate(args.to, org=args.org, vectors=args.vectors, progress=progress)
-        return _wire(done, store=without_password(args.to))
+        done = kb.migrate(args.to, org=args.org, progress=progress)
+        return _report(done, store=without_password(args.to))
     moved, outside = kb.migrate_vectors(progress=progress), kb.parts.outside
-    return _wire(moved, vectors=outside.home if outside else "the store itself")
+    return _report(moved, vectors=outside.home if outside else "the store itself")
 
 
-def _wire(report: Any, **before: Any) -> JsonObject:
+def _report(report: Any, **before: Any) -> JsonObject:
     from concord.ops.reports import report_to_json  # late: a search by words shows no report
 
     return report_to_json(report, **before)
 
 
-def _rows() -> Iterator[Operation]:
-    yield Operation("search", Search, _search, "read", "Search by words and by meaning.", value=answer)
-    yield Operation("explain", take.Explain, _explain, "read", "Tell why a passage ranks where it does.")
-    yield Operation("get", Get, _get, "read", "Read a passage or a document.", value=read)
-    yield Operation("outline", take.Outline, _outline, "read", "List the headings of a document.")
-    yield Operation(
-        "links", take.Links, _links, "read", "List what a document links to, and what links to it."
-    )
-    yield Operation("related", take.Related, _related, "read", "List the documents nearest to one, and why.")
-    yield Operation("list", take.List, _list, "read", "List the sources, or the documents of one.")
-    yield Operation("add", take.Add, _add, "write", "Index a folder or a file.", is_long=True)
-    yield Operation("sync", take.Sync, _sync, "write", "Bring sources up to date.", is_long=True)
-    yield Operation(
-        "remove", take.Remove, _remove, "destroy", "Remove a source from the index.", is_long=True
-    )
-    yield Operation("stats", Nothing, _stats, "read", "Show how much is stored, and where.")
-    yield Operation("eval_report", Nothing, _eval_report, "read", "Show what the last evaluation measured.")
-    yield Operation("eval", take.Evaluate, _eval, "read", "Evaluate search.", is_long=True, value=evaluated)
-    yield Operation(
-        "calibrate",
-        take.Calibrate,
-        _calibrate,
-        "write",
-        "Calibrate confidence.",
-        is_long=True,
-        value=calibrated,
-    )
-    yield Operation("note", take.Note, _note, "write", "Keep a note.")
-    yield Operation("edit_note", take.EditNote, _edit_note, "write", "Change a note in place.")
-    yield Operation("remove_note", take.RemoveNote, _remove_note, "destroy", "Delete a note for good.")
-    yield Operation("models", Nothing, _models, "read", "List the models whose vectors are kept.")
-    yield Operation("feedback", take.Feedback, _feedback, "write", "Record whether a result was good or bad.")
-    yield Operation(
-        "doctor", take.Doctor, _doctor, "write", "Look for what is wrong, and repair it.", is_long=True
-    )
-    yield Operation("backup", take.Backup, _backup, "read", "Copy everything to one file.", is_long=True)
-    yield Operation(
-        "recover", Nothing, _recover, "write", "Bring notes back from a damaged store.", is_long=True
-    )
-    yield Operation("backfill", Nothing, _backfill, "write", "Index anew what is stored.", is_long=True)
-    yield Operation(
-        "migrate", take.Migrate, _migrate, "write", "Copy everything to another store.", is_long=True
-    )
-
-
-OPERATIONS: Mapping[str, Operation] = {operation.name: operation for operation in _rows()}
+# fmt: off
+_ROWS = (
+    Operation("search", Search, _search, "read", "Search by words and by meaning."),
+    Operation("explain", take.Explain, _explain, "read", "Tell why a passage ranks where it does."),
+    Operation("get", Get, _get, "read", "Read a passage or a document."),
+    Operation("outline", take.Outline, _outline, "read", "List the headings of a document."),
+    Operation("links", take.Links,
+              lambda kb, args, _: wire.links_to_json(kb.links(args.document_id)),
+              "read", "List what a document links to, and what links to it."),
+    Operation("related", take.Related, _related, "read", "List the documents nearest to one, and why."),
+    Operation("list", take.List, _list, "read", "List the sources, or the documents of one."),
+    Operation("add", take.Add,
+              lambda kb, args, progress: _report(kb.add(**asdict(args), progress=progress)),
+              "write", "Index a folder or a file.", is_long=True),
+    Operation("sync", take.Sync, _sync, "write", "Bring sources up to date.", is_long=True),
+    Operation("remove", take.Remove,
+              lambda kb, args, progress: _report(kb.remove(args.source, force=args.force, progress=progress)),
+              "destroy", "Remove a source from the index.", is_long=True),
+    Operation("stats", Nothing, _stats, "read", "Show how much is stored, and where."),
+    Operation("eval_report", Nothing, _eval_report, "read", "Show what the last evaluation measured."),
+    Operation("eval", take.Evaluate, _eval, "read", "Evaluate search.", is_long=True),
+    Operation("calibrate", take.Calibrate, _calibrate, "write", "Calibrate confidence.", is_long=True),
+    Operation("note", take.Note, _note, "write", "Keep a note."),
+    Operation("edit_note", take.EditNote, _edit_note, "write", "Change a note in place."),
+    Operation("remove_note", take.RemoveNote, _remove_note, "destroy", "Delete a note for good."),
+    Operation("models", Nothing,
+              lambda kb, args, _: {"models": [_report(state) for state in kb.models.list()]},
+              "read", "List the models whose vectors are kept."),
+    Operation("feedback", take.Feedback,
+              lambda kb, args, _: _report(kb.feedback(args.reference, args.opinion, query=args.query)),
+              "write", "Record whether a result was good or bad."),
+    Operation("doctor", take.Doctor,
+              lambda kb, args, progress: _report(kb.doctor(fix=args.fix, progress=progress)),
+              "write", "Look for what is wrong, and repair it.", is_long=True),
+    Operation("backup", take.Backup,
+              lambda kb, args, progress: _report(kb.backup(args.path, progress=progress)),
+              "read", "Copy everything to one file.", is_long=True),
+    Operation("recover", Nothing, lambda kb, args, _: _report(kb.recover()),
+              "write", "Bring notes back from a damaged store.", is_long=True),
+    Operation("backfill", Nothing, lambda kb, args, progress: _report(kb.backfill(progress=progress)),
+              "write", "Index anew what is stored.", is_long=True),
+    Operation("migrate", take.Migrate, _migrate, "write", "Copy everything to another store.", is_long=True),
+)
+# fmt: on
+OPERATIONS: Mapping[str, Operation] = {row.name: row for row in _ROWS}

@@ -25,17 +25,6 @@ if TYPE_CHECKING:
 RECIPE = ("embed.provider", "embed.model", "embed.url")  # what says which model is meant; none is a secret
 NONE = "none"  # the provider's name where nothing is to be embedded
 _EMBEDDER = "embedder"  # begins the names of embedders among the parts
-_FLEETING = ("memory:", "qdrant-local::memory:")  # begin the URLs of what is gone with this process
-
-
-def check_lasting(*urls: str) -> None:
-    """Refuse a place in memory, where everything would be gone with this process."""
-    for url in urls:
-        if url.startswith(_FLEETING):
-            raise BadValue(
-                f"nothing is kept in {url}: it would be gone when this command ends",
-                hint="name a store that lasts, such as sqlite:///folder or postgresql://user@host/database",
-            )
 
 
 def count_tokens(text: str) -> int:
@@ -258,9 +247,7 @@ def _scheme(setting: str, url: str) -> str:
 
     What is there instead of a URL is not repeated in the error: it may hold a password.
     """
-    scheme, colon, rest = url.partition(":")
-    if setting == "vectors.url" and rest.partition("/")[0].isdigit():  # a host and a port
-        raise BadValue(f"{setting} does not begin with http://: {url}", hint=f"write http://{url}")
+    scheme, colon, _ = url.partition(":")
     if not colon or not scheme.replace("-", "").replace("+", "").isalnum():
         raise BadValue(
             f"{setting} is no URL: nothing says what kind of place it is",

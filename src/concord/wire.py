@@ -19,7 +19,7 @@ from concord.reading.packing import Form, agreement_scores, pack
 from concord.text.json_safe import JsonObject, json_object, to_text
 
 if TYPE_CHECKING:
-    from concord.core.reports import DocumentSlice, Slices
+    from concord.core.reports import DocumentSlice
     from concord.reading.pages import Outline
     from concord.search.around import DocumentLinks, Near
     from concord.search.explain import Explanation
@@ -89,11 +89,6 @@ def slice_to_json(read: DocumentSlice) -> JsonObject:
         **_same(read, "links", "backlinks", "before", "after", "text"),
     }
     return json_object(wire)
-
-
-def slices_to_json(read: Slices) -> JsonObject:
-    """Return all that `get` read."""
-    return several_to_json([slice_to_json(part) for part in read.read], read.unread)
 
 
 def several_to_json(read: Sequence[JsonObject], unread: Sequence[tuple[str, str]]) -> JsonObject:

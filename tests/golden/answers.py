@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from concord import KnowledgeBase
-from concord.cli.words import in_words
 from concord.core.errors import KBError
 from concord.types import Answer, Hit
 from golden.queries import GoldenQuery
@@ -28,7 +27,7 @@ def ask(knowledge: KnowledgeBase, query: GoldenQuery) -> Record:
     try:
         return record_of(knowledge.search(query.text, **_as_given(query.options)))
     except KBError as fault:
-        return {"outcome": type(fault).__name__, "note": in_words(fault.message)}
+        return {"outcome": type(fault).__name__, "note": str(fault.message)}
 
 
 def _as_given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,8 +51,8 @@ def record_of(answer: Answer) -> Record:
 
 
 def _said(answer: Answer) -> str:
-    degraded = [f"degraded: {part.strategy} {in_words(part.reason)}" for part in answer.degraded]
-    return " | ".join([in_words(answer.note) or "", *answer.suggestions, *answer.searched, *degraded])
+    degraded = [f"degraded: {part.strategy} {part.reason}" for part in answer.degraded]
+    return " | ".join([answer.note or "", *answer.suggestions, *answer.searched, *degraded])
 
 
 def _shown(hit: Hit) -> Sequence[Any]:

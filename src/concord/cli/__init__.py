@@ -1,5 +1,7 @@
 """What does a person type, and what do they read?"""
 
-from concord.cli.quick_start import import_click
+import gc
 
-import_click()  # before the first module in here does
+# New objects before the collector looks for cycles among them: importing makes thousands and no garbage. At
+# Python's own 700 it would look forty times before a quick search is over, a twentieth of what that takes.
+gc.set_threshold(20_000)

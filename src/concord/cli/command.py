@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from concord.cli import output
-from concord.cli.words import in_words
 
 if TYPE_CHECKING:
     from concord.core.arguments import Arguments
@@ -42,7 +41,7 @@ class Flags:
 
         settings = load_settings({"store.url": self.store, "org": self.org})
         for warning in settings.warnings:
-            output.talk(f"warning: {in_words(warning)}")
+            output.talk(f"warning: {warning}")
         return settings
 
     def show(self, found: Any, print_it: Callable[[Any], None]) -> None:
@@ -146,10 +145,8 @@ def opened(flags: Flags, *, must_exist: bool = True) -> Iterator[KnowledgeBase]:
         yield knowledge
 
 
-def run(
-    flags: Flags, name: str, args: Arguments, *, must_exist: bool = True, value: type[Any] | None = None
-) -> Any:
-    """Run an operation, in the engine if there is one; return its JSON, or a `value` that holds more."""
+def run(flags: Flags, name: str, args: Arguments, *, must_exist: bool = True) -> Any:
+    """Run an operation, in the engine if there is one, and return its JSON."""
     from concord.operations import OPERATIONS
 
     if name not in OWN_WORK and flags.settings["engine.start"] != "never":
@@ -157,18 +154,18 @@ def run(
 
         operation = OPERATIONS[name]
         with suppress(client.NoEngine), _progress(operation, args) as progress:
-            return client.call(flags.settings, operation, args, progress, must_exist=must_exist, wants=value)
+            return client.call(flags.settings, operation, args, progress, must_exist=must_exist)
     with opened(flags, must_exist=must_exist) as knowledge:
-        return run_on(knowledge, name, args, wants_value=value is not None)
+        return run_on(knowledge, name, args)
 
 
-def run_on(knowledge: KnowledgeBase, name: str, args: Arguments, *, wants_value: bool = False) -> Any:
-    """Run an operation, for its JSON or its value; a long one shows its progress."""
+def run_on(knowledge: KnowledgeBase, name: str, args: Arguments) -> Any:
+    """Run an operation for its JSON; a long one shows its progress."""
     from concord.operations import OPERATIONS
 
     operation = OPERATIONS[name]
     with _progress(operation, args) as progress:
-        return ((wants_value and operation.value) or operation.run)(knowledge, args, progress)
+        return operation.run(knowledge, args, progress)
 
 
 def _progress(operation: Operation, args: Arguments) -> AbstractContextManager[Progress]:

@@ -1,172 +1,146 @@
-"""An answer for people: each hit with its citation, who found it and a snippet; then the search itself."""
+"""An answer for people: each result with its citation, who found it and a snippet; then the search itself."""
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-import click
-from msgspec import Struct
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from concord.cli import output
-from concord.cli.words import in_words
+from concord.cli.output import styled
+from concord.text.json_safe import JsonObject
 from concord.text.visible import one_line
-
-if TYPE_CHECKING:
-    from concord.types import Answer, Hit
 
 MAX_WIDTH = 100  # longer lines are hard to read
 MOST_LINES = 6  # of a snippet
 MOST_FEATURES = 4  # of a relevance that are shown: those that moved it most
-LEAST_TITLE = 12  # characters to which a title may be shortened to make room for headings
 INDENT = "    "
 
 Arithmetic = Mapping[str, Any]
 Style = Callable[[str], str]
 
 
-class Dress(Struct, frozen=True):
-    """How text is coloured and wrapped: not at all where the output is no terminal."""
-
-    strong: Style = str
-    faint: Style = str
-    match: Style = str
-    width: int | None = None
-
-    def under(self, text: str, style: Style) -> list[str]:
-        """Return a text in indented lines."""
-        return [INDENT + style(line) for line in self.wrap(" ".join(text.split()))]
-
-    def snippet(self, snippet: str, style: Style) -> list[str]:
-        """Return a snippet in the lines that it has, indented; many short ones flow together."""
-        lines = [line.rstrip() for line in snippet.expandtabs(4).split("\n") if line.strip()]
-        if len(lines) > MOST_LINES:
-            return self.under(snippet, style)
-        shared = min((len(line) - len(line.lstrip()) for line in lines), default=0)
-        return [INDENT + style(part) for line in lines for part in self.wrap(line[shared:])]
-
-    def wrap(self, line: str) -> list[str]:
-        """Return a line in as many as the terminal needs."""
-        if self.width is None:
-            return [one_line(line)]
-        import textwrap
-
-        return textwrap.wrap(one_line(line), max(20, self.width - len(INDENT)))
-
-
-def show(answer: Answer, *, explain: bool = False) -> None:
-    """Print the hits on stdout and what is to be said about them on stderr."""
-    if answer.hits:
-        dress = _dress()
-        light_up = _highlighter(answer.request.text, dress, answer.searched)
-        scale = " (uncalibrated)" if answer.calibrated is False else ""
-        hits = [_hit(hit, dress, light_up, scale, explain=explain) for hit in answer.hits]
-        output.emit("\n\n".join([*_answer(answer, dress), *hits, *_linked(answer, dress)]))
+def show(answer: JsonObject, *, explain: bool = False) -> None:
+    """Print the results on stdout and what is to be said about them on stderr."""
+    if answer["results"]:
+        mark = _marker(answer["query"])
+        scale = " (uncalibrated)" if answer["calibrated"] is False else ""
+        results = (_result(result, mark, scale) for result in answer["results"])
+        parts = [*_answer(answer), *results, *map(_linked, answer["linked"])]
+        output.emit("\n\n".join("\n".join(lines) for lines in parts))
     for line in _remarks(answer, explain=explain):
         output.talk(line)
 
 
-def _dress() -> Dress:
+def _faint(text: str) -> str:
+    return styled(text, dim=True)
+
+
+def _strong(text: str) -> str:
+    return styled(text, bold=True)
+
+
+def _match(text: str) -> str:
+    return styled(text, fg="yellow", bold=True)
+
+
+def _under(text: str, style: Style) -> list[str]:
+    """Return a text in indented lines, at a terminal no wider than it is."""
     if not output.is_terminal(sys.stdout):
-        return Dress()
+        return [INDENT + one_line(text)]
     import shutil
+    import textwrap
 
-    width = min(MAX_WIDTH, shutil.get_terminal_size().columns)
-    if not output.colourful(sys.stdout):
-        return Dress(width=width)
-    return Dress(
-        strong=lambda text: click.style(text, bold=True),
-        faint=lambda text: click.style(text, dim=True),
-        match=lambda text: click.style(text, fg="yellow", bold=True),
-        width=width,
-    )
+    width = min(MAX_WIDTH, shutil.get_terminal_size().columns) - len(INDENT)
+    return [INDENT + style(line) for line in textwrap.wrap(one_line(text), max(20, width))]
 
 
-def _answer(answer: Answer, dress: Dress) -> Iterator[str]:
+def _snippet(snippet: str, style: Style) -> list[str]:
+    """Return a snippet in the lines that it has, indented; many short ones flow together."""
+    lines = [line.rstrip() for line in snippet.expandtabs(4).split("\n") if line.strip()]
+    if len(lines) > MOST_LINES:
+        return _under(" ".join(snippet.split()), style)
+    shared = min((len(line) - len(line.lstrip()) for line in lines), default=0)
+    return [part for line in lines for part in _under(line[shared:], style)]
+
+
+def _warnings(found: JsonObject) -> list[str]:
+    return [line for warning in found["warnings"] for line in _under(f"warning: {warning}", _faint)]
+
+
+def _answer(answer: JsonObject) -> Iterator[list[str]]:
     """Yield the words that answer the question, with where they stand."""
-    if span := answer.answer:
-        words = [dress.match(line) for line in dress.wrap(" ".join(span.text.split()))]
-        yield "\n".join([*words, INDENT + dress.faint(one_line(span.citation))])
+    if span := answer["answer"]:
+        words = [line.removeprefix(INDENT) for line in _under(" ".join(span["text"].split()), _match)]
+        yield [*words, *_under(span["citation"], _faint)]
 
 
-def _linked(answer: Answer, dress: Dress) -> Iterator[str]:
-    """Yield what the hits point to."""
-    for row in answer.linked:
-        lines = [f" →  {dress.strong(one_line(row.citation))}  {one_line(row.title)}"]
-        lines += [
-            INDENT + dress.faint(f"{row.kind} in {one_line(row.via)}"),
-            *dress.snippet(row.snippet, str),
-        ]
-        yield "\n".join([*lines, *(INDENT + dress.faint(f"warning: {told}") for told in row.warnings)])
+def _linked(row: JsonObject) -> list[str]:
+    """Return what a result points to."""
+    head = f" →  {_strong(one_line(row['citation']))}  {one_line(row['title'])}"
+    via = _under(f"{row['kind']} in {row['via']}", _faint)
+    return [head, *via, *_snippet(row["snippet"], str), *_warnings(row)]
 
 
-def _hit(hit: Hit, dress: Dress, light_up: Style, scale: str, *, explain: bool) -> str:
-    room = max(20, (dress.width or MAX_WIDTH) - len(hit.citation) - len(INDENT) - 2)
-    lines = [f"{hit.rank:>2}. {dress.strong(one_line(hit.citation))}  {_trail(hit, room)}"]
-    lines += dress.under(" · ".join(_facts(hit, scale, explain=explain)), dress.faint)
-    lines += dress.snippet(hit.snippet, light_up)
-    for warning in hit.warnings:
-        lines += dress.under(f"warning: {warning}", dress.faint)
-    for under in hit.more or ():
-        lines.append(INDENT + dress.faint(f"{one_line(under.citation)} · score {under.passage_score:.4f}"))
-        lines += [INDENT + dress.faint(f"warning: {told}") for told in under.warnings]
-        lines += [INDENT + line for line in dress.snippet(under.snippet, light_up)]
-    if explain and (sums := hit.explanation):
+def _result(result: JsonObject, mark: Style, scale: str) -> list[str]:
+    lines = [f"{result['rank']:>2}. {_strong(one_line(result['citation']))}  {_trail(result)}"]
+    lines += _under(" · ".join(_facts(result, scale)), _faint)
+    lines += _snippet(result["snippet"], mark) + _warnings(result)
+    for other in result["more"] or ():
+        lines += _under(f"{other['citation']} · score {other['score']:.4f}", _faint)
+        lines += _warnings(other) + [INDENT + line for line in _snippet(other["snippet"], mark)]
+    if sums := result.get("explanation"):
         found_by = ((found["strategy"], str(found["rank"])) for found in sums["strategies"])
         ranks = output.table(("strategy", "rank"), found_by).splitlines()
-        lines += [INDENT + dress.faint(line) for line in (*ranks, *arithmetic(sums))]
-    return "\n".join(lines)
+        lines += [INDENT + _faint(line) for line in (*ranks, *arithmetic(sums))]
+    return lines
 
 
-def _trail(hit: Hit, most: int) -> str:
-    """Return a title and the headings below it in so many characters; of a long title the end goes first."""
-    title, *below = dict.fromkeys(map(one_line, (hit.document.title, *hit.chunk.heading)))
-    rest = "".join(f" › {name}" for name in below)
-    return _cut(_cut(title, max(LEAST_TITLE, most - len(rest))) + rest, most)
+def _trail(result: JsonObject) -> str:
+    """Return a title and the headings below it."""
+    return " › ".join(dict.fromkeys(map(one_line, (result["title"], *result["heading"]))))
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _facts(result: JsonObject, scale: str) -> Iterator[str]:
+    """Yield who found a result and how far to trust it; `scale` is what is to be said of its score."""
+    families = {"meaning" if name == "semantic" else _family(name) for name in result["found_by"]}
+    yield f"{'+'.join(sorted(families, reverse=True))} ({', '.join(result['found_by'])})"
+    if result["confidence"]:
+        yield f"confidence {result['confidence']}"
+    yield f"score {result['score']:.4f}{scale}"
+    if result["passage_score"] < result["score"]:
+        yield f"this passage alone {result['passage_score']:.4f}"
+    if "explanation" in result:
+        yield from (f"{name} {score:.4f}" for name, score in result["scores"].items() if score is not None)
+        yield f"best rank {result['best_rank']}"
+    if result["moved_from"]:
+        yield f"moved from {result['moved_from']}"
+    yield from state_of(result)
+    if section := result["section"]:
+        yield f"section lines {section['start_line']}-{section['end_line']} ({section['tokens']:,} tokens)"
+    if result["more_in_document"]:
+        yield f"{result['more_in_document']} more in this document"
+    if result["also_at"]:
+        yield "also at " + ", ".join(result["also_at"])
 
 
-def _facts(hit: Hit, scale: str, *, explain: bool) -> Iterator[str]:
-    """Yield who found a hit and how far to trust it; `scale` is what is to be said of its score."""
-    families = {"meaning" if name == "semantic" else _family(name) for name in hit.found_by}
-    yield f"{'+'.join(sorted(families, reverse=True))} ({', '.join(hit.found_by)})"
-    if hit.confidence:
-        yield f"confidence {hit.confidence}"
-    yield f"score {hit.score:.4f}{scale}"
-    if hit.passage_score < hit.score:
-        yield f"this passage alone {hit.passage_score:.4f}"
-    if explain:
-        yield from (f"{name} {score:.4f}" for name, score in hit.scores.items() if score is not None)
-        yield f"best rank {hit.best_rank}"
-    if hit.moved_from:
-        yield f"moved from {hit.moved_from}"
-    if hit.freshness not in (None, "fresh"):
-        yield f"the file was {hit.freshness} since it was indexed"
-    if hit.document.superseded_by:
-        yield f"superseded by {hit.document.superseded_by}"
-    if section := hit.section:
-        yield f"section lines {section.start_line}-{section.end_line} ({section.tokens:,} tokens)"
-    if hit.more_in_document:
-        yield f"{hit.more_in_document} more in this document"
-    if hit.also_at:
-        yield "also at " + ", ".join(map(one_line, hit.also_at))
+def state_of(found: JsonObject) -> Iterator[str]:
+    """Yield what has happened to a document since it was indexed."""
+    if found["freshness"] not in (None, "fresh"):
+        yield f"the file was {found['freshness']} since it was indexed"
+    if found["superseded_by"]:
+        yield f"superseded by {found['superseded_by']}"
 
 
 def _family(strategy: str) -> str:
     return "words" if strategy == "names" or strategy.startswith("fts_") else "others"
 
 
-def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Style:
-    """Return a function that highlights the words of the query in a line, or those found in their place."""
-    if dress.match is str:
+def _marker(query: str) -> Style:
+    """Return what marks the words of a query in a line, where there are colours."""
+    if not output.colourful(sys.stdout):
         return str
-    import re
-
-    from concord.text.held import contains
     from concord.text.scripts import MARKS, has_marks
     from concord.text.terms import index_terms
     from concord.text.tokens import tokenize
@@ -178,45 +152,41 @@ def _highlighter(query: str, dress: Dress, searched: Sequence[str]) -> Style:
 
     words = re.compile(rf"[\w{MARKS}]+")
     wanted = {token for word in significant(words.findall(query)) for token in tokens(word)}
-
-    def lit(found: re.Match[str]) -> str:
-        word = found[0]
-        is_wanted = not wanted.isdisjoint(tokens(word)) or any(contains(word, form) for form in searched)
-        return dress.match(word) if is_wanted else word
-
-    return lambda line: words.sub(lit, line)
+    return lambda line: words.sub(
+        lambda word: _match(word[0]) if not wanted.isdisjoint(tokens(word[0])) else word[0], line
+    )
 
 
-def missing(degraded: Iterable[Mapping[str, str]]) -> Iterator[str]:
+def missing(answer: JsonObject) -> Iterator[str]:
     """Yield who had no part in an answer, and why."""
-    return (f"without {part['strategy']}: {in_words(part['reason'])}" for part in degraded)
+    return (f"without {part['strategy']}: {part['reason']}" for part in answer["degraded"])
 
 
-def _remarks(answer: Answer, *, explain: bool) -> Iterator[str]:
+def _remarks(answer: JsonObject, *, explain: bool) -> Iterator[str]:
     """Yield what there is to say about a search, the summary first."""
-    found, omitted = len(answer.hits), answer.omitted
+    found, omitted = answer["returned"], answer["omitted"]
     count = output.counted(found, "result") if found else "nothing found"
-    of = f" of {answer.total_hits:,} candidates" if answer.total_hits > found > 0 else ""
-    parts = [f"{count}{of} in {answer.search_time_ms:.0f} ms", f"mode {answer.mode}"]
-    if answer.confidence:
-        is_doubtful = answer.calibrated is False and found
+    of = f" of {answer['total_hits']:,} candidates" if answer["total_hits"] > found > 0 else ""
+    parts = [f"{count}{of} in {answer['search_time_ms']:.0f} ms", f"mode {answer['mode']}"]
+    if answer["confidence"]:
+        is_doubtful = answer["calibrated"] is False and found
         doubt = " (uncalibrated: nothing was fitted for this)" if is_doubtful else ""
-        parts.append(f"confidence {answer.confidence}{doubt}")
+        parts.append(f"confidence {answer['confidence']}{doubt}")
     yield " · ".join(parts)
-    if answer.answerable is False and found:
-        yield f"nothing here answers this; nearest: {_trail(answer.hits[0], MAX_WIDTH)}"
-    if dropped := omitted.get("below_threshold"):
-        yield f"{dropped} below the threshold"
-    if unlikely := omitted.get("below_min_score"):
-        yield f"{unlikely} below the least score"
-    if gone := omitted.get("deleted"):
-        yield f"{gone} left out: deleted since they were indexed (`kb sync`)"
-    yield from missing({"strategy": part.strategy, "reason": part.reason} for part in answer.degraded)
+    if answer["answerable"] is False and found:
+        yield f"nothing here answers this; nearest: {_trail(answer['results'][0])}"
+    if omitted["below_threshold"]:
+        yield f"{omitted['below_threshold']} below the threshold"
+    if omitted["below_min_score"]:
+        yield f"{omitted['below_min_score']} below the least score"
+    if omitted["deleted"]:
+        yield f"{omitted['deleted']} left out: deleted since they were indexed (`kb sync`)"
+    yield from missing(answer)
     if explain:
-        yield "took " + ", ".join(f"{stage} {took:.1f} ms" for stage, took in answer.timings_ms.items())
-    if answer.note:
-        yield f"note: {in_words(answer.note)}"
-    yield from (f"try: {suggestion}" for suggestion in answer.suggestions)
+        yield "took " + ", ".join(f"{stage} {took:.1f} ms" for stage, took in answer["timings_ms"].items())
+    if answer["note"]:
+        yield f"note: {answer['note']}"
+    yield from (f"try: {suggestion}" for suggestion in answer["suggestions"])
 
 
 def number(value: float | None) -> str:

@@ -14,9 +14,8 @@ from typing import Any
 import click
 
 from concord import __version__
-from concord.cli import output, quick_start
+from concord.cli import output
 from concord.cli.command import Flags
-from concord.cli.words import in_words
 from concord.core.errors import KBError, nearest
 
 ERROR = 2
@@ -67,7 +66,6 @@ class Commands(click.Group):
         """Import and return a command."""
         if cmd_name not in COMMANDS:
             return None
-        quick_start.import_structs()
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(f"concord.cli.{module}"), attribute)
         return command
@@ -173,7 +171,7 @@ def _report(fault: Exception, *, as_json: bool) -> int:
 def _sentence(fault: Exception) -> tuple[str, str | None]:
     """Return what happened and what to do about it."""
     if isinstance(fault, KBError):
-        return in_words(fault.message), in_words(fault.hint)
+        return fault.message, fault.hint
     if isinstance(fault, click.NoSuchOption):
         return f"there is no option {fault.option_name!r}", _meant(fault)
     if isinstance(fault, click.ClickException):

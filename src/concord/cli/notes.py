@@ -92,14 +92,12 @@ def _fields(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show(flags: Flags, kept: JsonObject) -> None:
-    remark, _ = kept.pop("remark", None), kept.pop("generation")
+    kept.pop("generation")
     if flags.as_json:
         output.emit_json(kept)
         return
     output.emit(kept["document_id"])
     output.talk(f"kept as {kept['path']}")
-    if remark:
-        output.talk(remark)
 
 
 def _show_removed(gone: JsonObject) -> None:

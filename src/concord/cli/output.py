@@ -12,7 +12,6 @@ from typing import Any, TextIO
 
 import click
 
-from concord.cli.words import in_words
 from concord.text.visible import one_line
 
 LINE_EVERY_S = 10.0  # of progress, where nothing can be drawn over
@@ -64,7 +63,7 @@ def emit_json(value: Any) -> None:
         from concord.ops.reports import report_to_json
 
         value = report_to_json(value)
-    text = to_text(in_words(value), indent=2 if is_terminal(sys.stdout) else None)
+    text = to_text(value, indent=2 if is_terminal(sys.stdout) else None)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     if encoding.lower().replace("-", "") != "utf8":
         import json
@@ -97,6 +96,11 @@ def is_terminal(stream: TextIO | None) -> bool:
 def colourful(stream: TextIO | None) -> bool:
     """Whether to use colours: at a terminal that can, for a user who has not said no (no-color.org)."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def styled(text: str, **style: Any) -> str:
+    """Return a text for stdout, in colours where there are any."""
+    return click.style(text, **style) if colourful(sys.stdout) else text
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -143,7 +147,7 @@ def _fact(name: str, value: Any) -> str:
         return f"{value / 1e6:,.1f} MB"
     if isinstance(value, float):
         return f"{value:.1f} s" if name.endswith("_s") else f"{value:.3g}"
-    return f"{value:,}" if isinstance(value, int) else str(in_words(value) or "")
+    return f"{value:,}" if isinstance(value, int) else str(value or "")
 
 
 def counted(number: int, noun: str) -> str:

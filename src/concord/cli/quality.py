@@ -23,13 +23,13 @@ from concord.cli.command import (
     together,
 )
 from concord.core.arguments import OWN_PAIRS, Calibrate, Evaluate, Nothing
+from concord.operations import evaluated
 from concord.ops.reports import report_to_json
 from concord.text.json_safe import JsonObject, json_object
 from concord.text.visible import one_line
 
 if TYPE_CHECKING:
     from concord.quality.evaluate import Evaluation, Review
-    from concord.quality.refit import Refit
 
 
 @group("models", "kb models", "kb models add ollama nomic-embed-text", "kb models use nomic-embed-text")
@@ -157,8 +157,11 @@ def evaluate(flags: Flags, auto: bool, run: Path | None, report: Path | None, **
     if of_auto := [name for name in ("source", "n", "save") if given[name] is not None and not auto]:
         refuse(f"--{of_auto[0]} goes with --auto")
     asked = Evaluate(**{**given, "n": given["n"] or OWN_PAIRS})
-    with opened(flags, must_exist=auto or os.path.isfile(folder or "")) as knowledge:
-        found: Evaluation = run_on(knowledge, "eval", asked, wants_value=True)
+    with (
+        opened(flags, must_exist=auto or os.path.isfile(folder or "")) as knowledge,
+        output.progress_shown() as progress,
+    ):
+        found = evaluated(knowledge, asked, progress)
         judged = knowledge.measuring.review()
     _write(found, run, report)
     if flags.as_json:
@@ -226,20 +229,17 @@ def calibrate(flags: Flags, **given: Any) -> None:
     Queries that `kb feedback` was given on count as judged queries too; without DIR they are all that counts.
     """
     with opened(flags, must_exist=False) as knowledge:
-        found = run_on(knowledge, "calibrate", Calibrate(**given), wants_value=True)
+        found = run_on(knowledge, "calibrate", Calibrate(**given))
     flags.show(found, _show_fit)
 
 
-def _show_fit(found: Refit) -> None:
-    before, after = found.before, found.after
-    rows = [
-        (name, f"{old.n:,}", f"{old.ece:.3f}", f"{new.ece:.3f}", f"{old.brier:.3f}", f"{new.brier:.3f}")
-        for name, old, new in (
-            ("score", before.score, after.score),
-            ("confidence_score", before.confidence_score, after.confidence_score),
-        )
-    ]
+def _show_fit(found: JsonObject) -> None:
+    rows = []
+    for name in ("score", "confidence_score"):
+        before, after = found["before"][name], found["after"][name]
+        errors = (f"{fit[measure]:.3f}" for measure in ("ece", "brier") for fit in (before, after))
+        rows.append((name, f"{before['n']:,}", *errors))
     output.emit(output.table(("", "n", "ECE before", "after", "Brier before", "after"), rows))
-    if found.feedback:
-        output.talk(f"with {found.feedback:,} queries that `kb feedback` was given on")
-    output.talk(f"kept in {found.path}")
+    if found["feedback"]:
+        output.talk(f"with {found['feedback']:,} queries that `kb feedback` was given on")
+    output.talk(f"kept in {found['file']}")

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 
 import click
 
-from concord.cli import output
+from concord.cli import hits, output
 from concord.cli.command import SOME_FAILED, Flags, command, opened, refuse, run
-from concord.cli.words import in_words
 from concord.core.arguments import Feedback, Get, Links, Related
-from concord.core.reports import DocumentSlice, Slices, partly_read, sentence
 from concord.text.json_safe import JsonObject
 from concord.text.visible import lines
 from concord.types import LEVELS, Level, Opinion
@@ -47,35 +45,22 @@ def get(
         _show_history(flags, references[0])
         return 0
     asked = Get(citations=references, level=level, context=context, whole=whole)
-    found: Slices = run(flags, "get", asked, value=Slices)
-    if flags.as_json:
-        from concord.wire import slices_to_json
-
-        output.emit_json(slices_to_json(found))
-    else:
-        _show_slices(found)
-    return SOME_FAILED if found.unread else 0
+    found: JsonObject = run(flags, "get", asked)
+    flags.show(found, _show_read)
+    return SOME_FAILED if found.get("unread") else 0
 
 
-def _show_slices(found: Slices) -> None:
-    for read in found.read:
-        output.talk(_header(read), bold=read.citation)
-        for told, paths in (("links to", read.links), ("linked from", read.backlinks)):
+def _show_read(found: JsonObject) -> None:
+    for read in (found, *found.get("further", ())):
+        headings = " › ".join(dict.fromkeys((read["title"], *read["heading"])))
+        head = [f"{read['citation']}  {headings}", *hits.state_of(read)]
+        output.talk(" · ".join(head), bold=read["citation"])
+        for told, paths in (("links to", read["links"]), ("linked from", read["backlinks"])):
             if paths:
                 output.talk(f"{told} {', '.join(paths)}")
-        output.emit(lines(read.text) if output.is_terminal(sys.stdout) else read.text)
-    for name, reason in found.unread:
-        output.talk(f"not read: {name} ({in_words(reason)})")
-
-
-def _header(read: DocumentSlice) -> str:
-    headings = " › ".join(dict.fromkeys((read.document.title, *read.heading)))
-    parts = [f"{read.citation}  {headings}"]
-    if read.freshness not in ("fresh", None):
-        parts.append(f"the file was {read.freshness} since it was indexed")
-    if read.document.superseded_by:
-        parts.append(f"superseded by {read.document.superseded_by}")
-    return " · ".join([*parts, *map(sentence, partly_read([read.document]))])
+        output.emit(lines(read["text"]) if output.is_terminal(sys.stdout) else read["text"])
+    for missing in found.get("unread", ()):
+        output.talk(f"not read: {missing['citation']} ({missing['reason']})")
 
 
 def _show_history(flags: Flags, reference: str) -> None:

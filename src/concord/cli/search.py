@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import click
 
-from concord.cli import output
+from concord.cli import hits, output
 from concord.cli.command import NOTHING_FOUND, Flags, command, refuse, run, tags_option, together
-from concord.cli.words import WORDS, in_words
 from concord.core.arguments import Explain, Search
-from concord.operations import JsonObject
+from concord.text.json_safe import JsonObject
 from concord.text.visible import one_line
-from concord.types import DOCUMENT_TYPES, FUSION_NAMES, GROUPS, MODES, Answer, Mode
+from concord.types import DOCUMENT_TYPES, FUSION_NAMES, GROUPS, MODES, Mode
 
 # The flags that a search and its explanation share: all that decide what is found, and how.
 _request_options = together(
@@ -78,23 +78,13 @@ def search(flags: Flags, query: tuple[str, ...], files: bool, **given: Any) -> i
     if given["within"] is not None and given["source"] is not None:
         refuse("--in and --source exclude each other")
     asked = Search(" ".join(query), mode=_take_mode(given), limit=given.pop("top"), **given)
-    answer: Answer = run(flags, "search", asked, must_exist=asked.within is None, value=Answer)
-    if flags.as_json:
-        from concord.wire import answer_in_words, answer_to_json
-
-        told = answer_in_words(answer, WORDS)
-        output.emit_json(answer_to_json(told, max_tokens=asked.max_tokens, explain=asked.explain))
-    elif files:
-        _show_files(answer)
-    else:
-        from concord.cli.hits import show
-
-        show(answer, explain=asked.explain)
+    answer: JsonObject = run(flags, "search", asked, must_exist=asked.within is None)
+    flags.show(answer, _show_files if files else partial(hits.show, explain=asked.explain))
     if flags.settings["engine.start"] != "never":
         from concord.engine import client
 
         client.start(flags.settings, wait_s=0)  # for the next search; this one does not wait
-    return 0 if answer.hits else NOTHING_FOUND
+    return 0 if answer["results"] else NOTHING_FOUND
 
 
 def _take_mode(given: dict[str, Any]) -> Mode | None:
@@ -109,9 +99,9 @@ def _take_mode(given: dict[str, Any]) -> Mode | None:
     return asked.pop() if asked else None
 
 
-def _show_files(answer: Answer) -> None:
+def _show_files(answer: JsonObject) -> None:
     """Print each file once, the best first; what is in no file has its citation path."""
-    paths = (hit.source.file_of(hit.document.path) or hit.document.path for hit in answer.hits)
+    paths = (result["file"] or result["path"] for result in answer["results"])
     if found := "\n".join(map(one_line, dict.fromkeys(paths))):
         output.emit(found)
 
@@ -134,12 +124,10 @@ def explain(flags: Flags, query: str, reference: str, **given: Any) -> None:
     """
     mode, limit = _take_mode(given), given.pop("top")
     asked = Explain(query, mode=mode, limit=limit, reference=reference, **given)
-    flags.show(run(flags, "explain", asked), lambda told: output.emit("\n".join(_explained(in_words(told)))))
+    flags.show(run(flags, "explain", asked), lambda told: output.emit("\n".join(_explained(told))))
 
 
 def _explained(told: JsonObject) -> Iterator[str]:
-    from concord.cli.hits import arithmetic, missing, number
-
     yield f"{one_line(told['citation'])}  {one_line(told['title'])}"
     yield f"{told['why']}\n"
     yield output.table(
@@ -150,24 +138,22 @@ def _explained(told: JsonObject) -> Iterator[str]:
         yield output.table(("word", "held", "in chunks", ""), map(_word, told["words"]))
     fused = told["fused"]
     place = f"{fused['rank']} of {fused['of']}" if fused["rank"] else f"none of {fused['of']}"
-    scores = f"score {number(fused['score'])}; last result {number(fused['last_score'])}"
+    scores = f"score {hits.number(fused['score'])}; last result {hits.number(fused['last_score'])}"
     yield f"\nplace after fusion: {place}; {scores}"
-    limits = f"threshold {number(fused['threshold'])}, floor {number(fused['floor'])}"
-    yield f"reciprocal ranks: {number(fused['rrf'])} ({limits})"
-    yield from arithmetic(told["arithmetic"])
-    yield from missing(told["degraded"])
+    limits = f"threshold {hits.number(fused['threshold'])}, floor {hits.number(fused['floor'])}"
+    yield f"reciprocal ranks: {hits.number(fused['rrf'])} ({limits})"
+    yield from hits.arithmetic(told["arithmetic"])
+    yield from hits.missing(told)
 
 
 def _strategy(ranked: JsonObject, told: JsonObject) -> tuple[str, str, str, str]:
-    from concord.cli.hits import number
-
     if ranked["reason"]:
         remark = ranked["reason"]
     elif ranked["rank"] is None:
         remark = f"not among its first {told['depth']:,}"
     else:
         remark = "votes" if ranked["candidate"] else f"past the {told['candidates']} that are votes"
-    return ranked["strategy"], str(ranked["rank"] or "-"), number(ranked["score"]), remark
+    return ranked["strategy"], str(ranked["rank"] or "-"), hits.number(ranked["score"]), remark
 
 
 def _word(word: JsonObject) -> tuple[str, str, str, str]:

@@ -11,7 +11,6 @@ import click
 
 from concord.cli import output
 from concord.cli.command import NOTHING_FOUND, Flags, command, group, refuse
-from concord.text.json_safe import JsonObject
 
 if TYPE_CHECKING:
     from concord.clients.entries import Change, Client, Scope
@@ -160,7 +159,6 @@ def _show_engine(flags: Flags, service: str) -> int:
 )
 @click.option("--token-variable", metavar="NAME", help="The variable that will hold that server's token.")
 @click.option("--check", is_flag=True, help="Say whether each client, or CLIENT, sees a server that answers.")
-@click.option("--print", "only_print", is_flag=True, help="Show what to write, and write nothing.")
 @click.option("--uninstall", is_flag=True, help="Take our entry out again.")
 def install(flags: Flags, client: str | None, check: bool, **given: Any) -> int:
     """Write an AI client's configuration, so that it starts `kb mcp`, or asks a server.
@@ -191,56 +189,40 @@ def _install(
     roots: tuple[str, ...],
     url: str | None,
     token_variable: str | None,
-    only_print: bool,
     uninstall: bool,
 ) -> None:
-    from concord.clients import entries
-    from concord.clients.launching import launch
+    from concord.clients import entries, launching
 
     path = entries.config_path(client, scope, Path.cwd(), os.environ)
+    entry: dict[str, Any] | None = None
     left_out: list[str] = []
     if url is not None:
         entry = entries.entry_at(client, url, token_variable)
-    else:
+    elif not uninstall:
         given = {"--store": flags.store, "--org": flags.org}
-        allowed = "" if uninstall else flags.settings["mcp.roots"]
-        if scope == "project" and roots and allowed:
-            output.talk(
-                f"a project's file may be shared, so the folders of mcp.roots are not written: {allowed};"
-                " agents that use this entry may index what --root names instead"
-            )
-        start, left_out = launch(given, scope, roots, os.environ, allowed)
-        entry, left_out = entries.entry_for(client, start), [] if uninstall else left_out
-    if only_print:
-        output.talk(f"for {path}:")
-        output.emit(entries.snippet(client, entry))
-    else:
-        change = entries.uninstall(client, path) if uninstall else entries.install(client, path, entry)
-        _show_change(flags, change, client, left_out)
+        allowed = flags.settings["mcp.roots"]
+        entry, left_out = launching.entry_for(client, given, scope, roots, os.environ, allowed)
+    change = entries.write(client, path, None if uninstall else entry)
+    backup = str(change.backup) if change.backup else None
+    wire = {"client": client.name, "path": str(path), "state": change.state, "backup": backup}
+    flags.show({**wire, "left_out": left_out}, lambda _: _show_change(change, client))
     if left_out:
         hint = f"set it where {client.title} is started; a PostgreSQL password also goes into ~/.pgpass"
         output.talk(f"secret, so not written: {', '.join(left_out)}; {hint}")
 
 
-def _show_change(flags: Flags, change: Change, client: Client, left_out: list[str]) -> None:
-    def show(wire: JsonObject) -> None:
-        if change.state == "unchanged":
-            output.talk(f"{change.path} is already as it should be")
-            return
-        output.emit(change.diff())
-        kept = f"; the old file is {change.backup}" if change.backup else ""
-        output.talk(f"{change.state} {change.path}{kept}")
-        output.talk(f"restart {client.title} to make it take effect")
-
-    backup = str(change.backup) if change.backup else None
-    wire = {"client": client.name, "path": str(change.path), "state": change.state, "backup": backup}
-    flags.show({**wire, "left_out": left_out}, show)
+def _show_change(change: Change, client: Client) -> None:
+    if change.state == "unchanged":
+        output.talk(f"{change.path} is already as it should be")
+        return
+    kept = f"; the old file is {change.backup}" if change.backup else ""
+    output.talk(f"{change.state} {change.path}{kept}; restart {client.title} to make it take effect")
 
 
 def _check(flags: Flags, names: list[str]) -> int:
     from concord.clients.launching import looked_at
 
-    sights = [sight._asdict() for sight in looked_at(names, Path.cwd(), os.environ)]
+    sights = list(looked_at(names, Path.cwd(), os.environ))
     heads = {"client": "client", "state": "server", "path": "file", "reason": "why"}
     flags.show({"clients": sights}, lambda _: output.listed(sights, heads, "no clients"))
     states = {sight["state"] for sight in sights}

@@ -12,13 +12,13 @@ from msgspec import convert
 from concord.cli import output
 from concord.cli.command import SOME_FAILED, Flags, command, opened, refuse, run, run_on, tags_option
 from concord.cli.output import counted
-from concord.cli.words import in_words
 from concord.core.arguments import Add, List, Remove, Sync
 from concord.core.errors import KBError
 from concord.core.reports import FILE_COUNTS, PartlyRead, sentence
 from concord.ops.reports import report_to_json, summed
 from concord.text.json_safe import JsonObject, to_text
 from concord.text.visible import one_line
+from concord.wire import document_to_json
 
 NO_SOURCES = "there are no sources yet: `kb add PATH` indexes a folder"
 MOST_NAMED = 5  # files of one kind in a report; --json names all
@@ -103,7 +103,7 @@ def _watch(flags: Flags, sources: tuple[str, ...], *, embed: bool) -> None:
                     output.emit(to_text(report))
                 failed, pending = report["failed"], report["pending"]
                 left = f" · {pending:,} chunks left to embed" if pending else ""
-                told = f" · failed {len(failed):,}: {in_words(failed[0]['reason'])}" if failed else ""
+                told = f" · failed {len(failed):,}: {failed[0]['reason']}" if failed else ""
                 output.talk(_first_line(report) + left + told)
         except KeyboardInterrupt:
             output.talk("stopped watching")
@@ -118,8 +118,6 @@ def list_sources(flags: Flags, source: str | None, orphans: bool) -> None:
         listed = run(flags, "list", List())
         flags.show({"sources": listed["sources"]}, _show_sources)
         return
-    from concord.wire import document_to_json
-
     with opened(flags) as knowledge:
         sources = {summary.source.id: summary.source for summary in knowledge.sources()}
         if source is not None:
@@ -189,7 +187,7 @@ def _further_lines(report: JsonObject) -> Iterator[str]:
         unread = counted(sum(file["pages_without_text"] for file in partly), "page")
         yield f"{unread} without text, which OCR such as ocrmypdf makes readable:"
         yield from _named([sentence(convert(file, PartlyRead)) for file in partly])
-    if failed := in_words(report["failed"]):
+    if failed := report["failed"]:
         yield f"failed {len(failed):,}:"
         yield from (f"  {file['path']}: {file['reason']}" for file in failed)
     if report["embedded"] or report["reused"]:
@@ -201,7 +199,7 @@ def _further_lines(report: JsonObject) -> Iterator[str]:
             " parts: a lower ingest.chunk_tokens suits it better"
         )
     if report["pending"]:
-        why = f" ({in_words(report['degraded'])})" if report["degraded"] else ""
+        why = f" ({report['degraded']})" if report["degraded"] else ""
         yield f"{counted(report['pending'], 'chunk')} left to embed{why}: `kb sync`"
 
 

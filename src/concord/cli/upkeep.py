@@ -9,7 +9,6 @@ import click
 
 from concord.cli import output
 from concord.cli.command import NOTHING_FOUND, SOME_FAILED, Flags, command, refuse, run
-from concord.cli.words import in_words
 from concord.core.arguments import Backup, Doctor, Migrate, Nothing
 from concord.core.values import without_password
 from concord.text.json_safe import JsonObject
@@ -55,7 +54,7 @@ def doctor(flags: Flags, fix: bool) -> int:
     Exit status: 0 all is well, 1 something is not.
     """
     found = run(flags, "doctor", Doctor(fix))
-    flags.show(found, lambda found: _show_findings(in_words(found)))
+    flags.show(found, _show_findings)
     return UNWELL if found["findings"] else 0
 
 
@@ -116,23 +115,20 @@ def backfill(flags: Flags) -> int:
 )
 @click.option("--to", metavar="URL", help="The store that everything is copied to; it must be empty.")
 @click.option("--to-org", metavar="ORG", help="The organisation to copy to (default: the same).")
-@click.option("--vectors", metavar="URL", help="Where that store keeps its vectors (default: inside).")
-def migrate(flags: Flags, to: str | None, to_org: str | None, vectors: str | None) -> int:
+def migrate(flags: Flags, to: str | None, to_org: str | None) -> int:
     """Move everything to another store; without --to, only the vectors, to where `vectors.url` says.
 
     Vectors that are known are not made again. With --to the old store is only read, and stays as it is: set
     `store.url` once you are content with the copy. A run that is interrupted leaves nothing there. At the end
     every document, chunk and vector is compared.
     """
-    if to is None and vectors is not None:
-        refuse("--vectors goes with --to; without it, set vectors.url")
     if to is None and to_org is not None:
         refuse("--to-org goes with --to; to another organisation of the same store, give its URL")
-    done = run(flags, "migrate", Migrate(to, to_org, vectors))
+    done = run(flags, "migrate", Migrate(to, to_org))
     flags.show(done, output.facts)
     if to is not None and not flags.as_json:
-        given = {"KB_STORE_URL": done["store"], "KB_VECTORS_URL": vectors, "KB_ORG": to_org}
-        variables = [f"{name}={without_password(value)}" for name, value in given.items() if value]
+        given = {"KB_STORE_URL": done["store"], "KB_ORG": to_org}
+        variables = [f"{name}={value}" for name, value in given.items() if value]
         output.talk(f"all was compared and is the same; to use it: {' '.join(variables)}, or in the settings")
         if done["vectors_left"]:
             output.talk(
@@ -141,7 +137,7 @@ def migrate(flags: Flags, to: str | None, to_org: str | None, vectors: str | Non
             )
     for left in done.get("left", ()):
         told = f"what was sent to {left['vectors']} is still there, with its texts"
-        output.talk(f"{told}: {in_words(left['why'])}")
+        output.talk(f"{told}: {left['why']}")
         again = "the next `kb migrate` tries again to delete it; by hand, delete the points"
         output.talk(f"  {again} there whose `store` is {left['store']}")
     return SOME_FAILED if to is None and done["pending"] else 0

@@ -2,19 +2,17 @@
 
 A configuration file belongs to its owner: only our entry changes, a copy of the old file is kept beside it,
 and the new one takes its place in one step. JSON with comments is not rewritten, because they would be lost:
-its owner is given what to paste.
+its owner is told what to paste.
 """
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
 import shutil
 import sys
 import time
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -30,14 +28,6 @@ Environment = Mapping[str, str]
 ENTRY = "concord"  # what our entry is called
 
 Entry = dict[str, Any]
-
-
-class Launch(NamedTuple):
-    """How a client is to start the server."""
-
-    command: str
-    args: tuple[str, ...]
-    env: Mapping[str, str]
 
 
 class Client(Struct, frozen=True):
@@ -56,24 +46,11 @@ class Client(Struct, frozen=True):
 
 
 class Change(NamedTuple):
-    """What was, or would be, done to a file."""
+    """What was done to a file."""
 
     path: Path
-    before: str
-    after: str
+    state: str  # unchanged, created or changed
     backup: Path | None
-
-    @property
-    def state(self) -> str:
-        """In one word: unchanged, created or changed."""
-        return "unchanged" if self.before == self.after else "changed" if self.backup else "created"
-
-    def diff(self) -> str:
-        """Return what changed, as a unified diff."""
-        lines = difflib.unified_diff(
-            self.before.splitlines(), self.after.splitlines(), str(self.path), str(self.path), lineterm=""
-        )
-        return "\n".join(lines)
 
 
 # Locations and keys as each client documents them, looked up in November 2026.
@@ -121,13 +98,6 @@ def config_path(client: Client, scope: Scope, project: Path, environment: Enviro
     return Path(moved) / path.name if moved else path
 
 
-def entry_for(client: Client, launch: Launch) -> Entry:
-    """Return our entry, as the client wants it."""
-    entry: Entry = {"type": "stdio"} if client.typed else {}
-    entry |= {"command": launch.command, "args": list(launch.args)}
-    return {**entry, "env": dict(launch.env)} if launch.env else entry
-
-
 def entry_at(client: Client, url: str, token_variable: str | None = None) -> Entry:
     """Return our entry for a server at an address; its token stays in a variable.
 
@@ -156,98 +126,61 @@ def entry_in(client: Client, path: Path) -> Entry | None:
     Raises:
         BadValue: it cannot be read.
     """
-    try:
-        section = _loads(_read(path), client).get(client.section, {})
-    except (ValueError, RecursionError) as fault:
-        raise BadValue(f"cannot read {path}: {fault}", hint="check the file") from fault
-    found = section.get(ENTRY) if isinstance(section, dict) else None
+    found = _section(_parsed(_read(path), client, path, "check the file"), client, path).get(ENTRY)
     return found if isinstance(found, dict) else None
 
 
-def snippet(client: Client, entry: Entry) -> str:
-    """Return what to paste into an empty file."""
-    return _edited("", client, entry)
-
-
-def install(client: Client, path: Path, entry: Entry) -> Change:
-    """Write our entry into a client's file; a file that has it already is not touched."""
-    pasted = f"{json.dumps(ENTRY)}: {json.dumps(entry, ensure_ascii=False)}"
-    hint = "add what --print shows by hand" if client.toml else f"paste into {client.section!r}: {pasted}"
-    return _replace(path, client, entry, hint)
-
-
-def uninstall(client: Client, path: Path) -> Change:
-    """Take our entry out of a client's file."""
-    return _replace(path, client, None, f"take {ENTRY!r} out by hand")
-
-
-def _replace(path: Path, client: Client, entry: Entry | None, hint: str) -> Change:
-    before, backup = _read(path), None
-    try:
-        after = _edited(before, client, entry)
-    except (ValueError, RecursionError) as fault:
-        raise BadValue(f"cannot change {path}: {fault}", hint=hint) from fault
-    if before != after:
-        backup = _back_up(path) if path.exists() else None
-        path.resolve().parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, after.encode(), mode=0o600)
-    return Change(path, before, after, backup)
-
-
-def _edited(text: str, client: Client, entry: Entry | None) -> str:
-    """Return a file's text with our entry, or without it; the same text if that is as it should be."""
-    values = _loads(text, client)
-    section = values.get(client.section, {})
-    if not isinstance(section, dict):
-        raise ValueError(f"{client.section!r} is not {'a table' if client.toml else 'an object'}")
+def write(client: Client, path: Path, entry: Entry | None) -> Change:
+    """Write our entry into a client's file, or take it out; a file that is as it should be is not touched."""
+    by_hand = f"paste into {client.section!r}: {json.dumps(ENTRY)}: {json.dumps(entry, ensure_ascii=False)}"
+    before = _read(path)
+    document = _parsed(before, client, path, by_hand if entry else f"take {ENTRY!r} out by hand")
+    section = _section(document, client, path)
     if section.get(ENTRY) == entry:
-        return text
-    entries = {name: given for name, given in {**section, ENTRY: entry}.items() if given is not None}
-    wanted = {**values, client.section: entries}
-    if not entries:
-        del wanted[client.section]
-    return _edited_toml(text, client, entry, wanted) if client.toml else _written_like(text, wanted)
-
-
-def _loads(text: str, client: Client) -> dict[str, Any]:
-    if client.toml:
-        return tomllib.loads(text)
-    try:
-        values = json.loads(text) if text.strip() else {}
-    except json.JSONDecodeError as fault:
-        raise ValueError(f"it has comments, or is not JSON ({fault})") from fault
-    if not isinstance(values, dict):
-        raise ValueError("it does not hold a JSON object")
-    return values
-
-
-def _written_like(text: str, values: dict[str, Any]) -> str:
-    """Return JSON with the indentation and the line ends of a text."""
-    indented = re.search(r"\n([ \t]+)\S", text)
-    written = json.dumps(values, indent=indented[1] if indented else 2, ensure_ascii=False) + "\n"
-    return written.replace("\n", "\r\n") if "\r\n" in text else written
-
-
-def _edited_toml(text: str, client: Client, entry: Entry | None, wanted: dict[str, Any]) -> str:
-    import tomlkit  # late: only one client needs it
-
-    document = tomlkit.parse(text)
-    if client.section not in document:
-        document[client.section] = tomlkit.table(is_super_table=True)
-    section: Any = document[client.section]
+        return Change(path, "unchanged", None)
     section.pop(ENTRY, None)
-    if entry:
-        section[ENTRY] = entry
+    section |= {ENTRY: entry} if entry else {}
+    document[client.section] = section
     if not section:
         del document[client.section]
-    after = tomlkit.dumps(document)
-    if tomllib.loads(after) != wanted or _comments(text) - _comments(after):
-        raise ValueError(f"{client.section}.{ENTRY} cannot be changed without what stands beside it")
-    return after
+    backup = _back_up(path) if path.exists() else None
+    path.resolve().parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, _written_like(before, document, client).encode(), mode=0o600)
+    return Change(path, "changed" if backup else "created", backup)
 
 
-def _comments(text: str) -> set[str]:
-    return {line.strip() for line in text.splitlines() if line.lstrip().startswith("#")}
+def _parsed(text: str, client: Client, path: Path, hint: str) -> Any:
+    """Return what a file holds, to be changed and written again; of TOML with its comments."""
+    try:
+        if client.toml:
+            import tomlkit  # late: only one client needs it
+
+            return tomlkit.parse(text)
+        document = json.loads(text) if text.strip() else {}
+    except ValueError as fault:
+        told = "" if client.toml else "it has comments, or is not JSON: "
+        raise BadValue(f"cannot read {path}: {told}{fault}", hint=hint) from fault
+    if not isinstance(document, dict):
+        raise BadValue(f"cannot read {path}: it does not hold a JSON object", hint=hint)
+    return document
+
+
+def _section(document: Any, client: Client, path: Path) -> Any:
+    section = document.get(client.section, {})
+    if not isinstance(section, Mapping):
+        raise BadValue(f"cannot read {path}: {client.section!r} holds no servers", hint="check the file")
+    return section
+
+
+def _written_like(text: str, document: Any, client: Client) -> str:
+    """Return a file's new text, of JSON with the indentation and the line ends of the old one."""
+    if client.toml:
+        import tomlkit
+
+        return tomlkit.dumps(document)
+    indented = re.search(r"\n([ \t]+)\S", text)
+    written = json.dumps(document, indent=indented[1] if indented else 2, ensure_ascii=False) + "\n"
+    return written.replace("\n", "\r\n") if "\r\n" in text else written
 
 
 def _read(path: Path) -> str:
@@ -261,9 +194,8 @@ def _read(path: Path) -> str:
 
 
 def _back_up(path: Path) -> Path:
-    """Copy a file beside itself, under a name that no earlier copy has."""
-    stem = f"{path.name}.{time.strftime('%Y%m%d-%H%M%S')}"
-    names = (path.with_name(f"{stem}{suffix}.bak") for suffix in ("", *(f"-{n}" for n in range(2, 1000))))
-    backup = next(name for name in names if not name.exists())
-    shutil.copy(path, backup)
+    """Copy a file beside itself; of two copies in a second the first is kept."""
+    backup = path.with_name(f"{path.name}.{time.strftime('%Y%m%d-%H%M%S')}.bak")
+    if not backup.exists():
+        shutil.copy(path, backup)
     return backup

@@ -9,18 +9,16 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.error import URLError
 from urllib.request import urlopen
 
-from concord.clients.entries import CLIENTS, Client, Entry, Launch, Scope, config_path, entry_in
+from concord.clients.entries import CLIENTS, Client, Entry, Scope, config_path, entry_in
 from concord.core.errors import KBError
 from concord.core.settings import SETTINGS
 from concord.core.values import without_org, without_password
+from concord.text.json_safe import JsonObject
 
-STORE, ROOTS = "KB_STORE_URL", "KB_MCP_ROOTS"
-PATHS = ("KB_HOME", "KB_SERVE_TOKENS")
-MODEL = "KB_EMBED_MODEL"  # a folder, or a name
+HOME, ROOTS = "KB_HOME", "KB_MCP_ROOTS"
+PATHS = (HOME, "KB_SERVE_TOKENS")
 STARTING_S = 30.0
 GREETING = {
     "jsonrpc": "2.0",
@@ -34,36 +32,40 @@ GREETING = {
 }
 
 
-def launch(
+def entry_for(
+    client: Client,
     flags: Mapping[str, str | None],
     scope: Scope,
     roots: Sequence[str],
     environment: Mapping[str, str],
     allowed: str,
-) -> tuple[Launch, list[str]]:
+) -> tuple[Entry, list[str]]:
     """Return how to start the server with the settings that hold now, and which secrets are left out of it.
 
     A file that others may get names neither this machine's paths nor its variables. `allowed` are the folders
     that may be indexed now: `roots` are added to them, because the variable takes their place.
     """
     command, args = _program(shared=scope == "project")
-    env, left_out = {}, []
-    for flag, value in flags.items():
-        args += [flag, without_password(value, "")] if value else []
-        left_out += [f"the password in {flag}"] if value and without_password(value, "") != value else []
-    secrets = {setting.environment_name: setting.is_secret for setting in SETTINGS} | {"KB_HOME": False}
-    for name in sorted(secrets.keys() & environment.keys()) if scope == "user" else ():
-        value = without_password(environment[name], "")
-        has_password = value != environment[name]
-        if secrets[name] or (has_password and name != STORE):
-            left_out += [name] if environment[name] else []
-            continue
-        env[name] = _from_anywhere(name, value)
-        left_out += [f"the password in {name}"] if has_password else []
+    is_secret = {setting.environment_name: setting.is_secret for setting in SETTINGS} | {HOME: False}
+    given = {flag: value for flag, value in flags.items() if value}
+    if scope == "user":
+        given |= {name: environment[name] for name in sorted(is_secret) if name in environment}
+    public = {
+        name: "" if is_secret.get(name) else without_password(value, "") for name, value in given.items()
+    }
+    left_out = [
+        f"the password in {name}" if public[name] else name for name in given if public[name] != given[name]
+    ]
+    for flag in flags.keys() & public.keys():
+        args += [flag, public[flag]]
+    env = {name: public[name] for name in public if name not in flags and not is_secret[name]}
     if roots:
-        now = [] if scope == "project" else allowed.split(os.pathsep)
-        env[ROOTS] = _from_anywhere(ROOTS, os.pathsep.join([*now, *roots]))
-    return Launch(command, (*args, "mcp"), env), left_out
+        now = allowed.split(os.pathsep) if scope == "user" else []
+        env[ROOTS] = os.pathsep.join([*now, *roots])
+    env = {name: _from_anywhere(name, value) for name, value in env.items()}
+    entry: Entry = {"type": "stdio"} if client.typed else {}
+    entry |= {"command": command, "args": [*args, "mcp"]}
+    return {**entry, "env": env} if env else entry, left_out
 
 
 def _from_anywhere(name: str, value: str) -> str:
@@ -72,13 +74,11 @@ def _from_anywhere(name: str, value: str) -> str:
         entries = (without_org(part) for part in value.split(os.pathsep) if part.strip())
         named = (f"{org}={_absolute(path)}" if org else _absolute(path) for org, path in entries)
         return os.pathsep.join(dict.fromkeys(named))
-    # A folder may have the name of a model that is none of its own.
-    is_model = name == MODEL and os.path.isfile(os.path.join(os.path.expanduser(value), "tokenizer.json"))
-    return _absolute(value) if value and (name in PATHS or is_model) else value
+    return _absolute(value) if value and name in PATHS else value
 
 
 def _absolute(path: str) -> str:
-    return str(Path(os.path.expanduser(path)).absolute())
+    return os.path.abspath(os.path.expanduser(path))
 
 
 def _program(*, shared: bool) -> tuple[str, list[str]]:
@@ -101,25 +101,16 @@ def _origin() -> str:
     return str(told.get("url", "concord-kb"))
 
 
-class Sight(NamedTuple):
-    """Whether a client's file leads to a server of ours."""
-
-    client: str
-    path: str
-    state: str  # answers, fails or absent
-    reason: str | None
-
-
-def looked_at(names: Sequence[str], project: Path, environment: Mapping[str, str]) -> Iterator[Sight]:
+def looked_at(names: Sequence[str], project: Path, environment: Mapping[str, str]) -> Iterator[JsonObject]:
     """Start or ask what each client's files name; without our entry in any, tell of the user's file."""
     for client in (CLIENTS[name] for name in names):
         user = config_path(client, "user", project, environment)
         paths = [user, *([project / client.project_file] if client.project_file else [])]
         seen = [sight for path in paths if (sight := _sight(client, path, environment))]
-        yield from seen or [Sight(client.name, str(user), "absent", None)]
+        yield from seen or [{"client": client.name, "path": str(user), "state": "absent", "reason": None}]
 
 
-def _sight(client: Client, path: Path, environment: Mapping[str, str]) -> Sight | None:
+def _sight(client: Client, path: Path, environment: Mapping[str, str]) -> JsonObject | None:
     try:
         entry = entry_in(client, path)
         if entry is None:
@@ -127,7 +118,8 @@ def _sight(client: Client, path: Path, environment: Mapping[str, str]) -> Sight 
         reason = _started(entry, environment) if "command" in entry else _asked(entry, client)
     except KBError as fault:
         reason = fault.message
-    return Sight(client.name, str(path), "fails" if reason else "answers", reason)
+    state = "fails" if reason else "answers"
+    return {"client": client.name, "path": str(path), "state": state, "reason": reason}
 
 
 def _started(entry: Entry, environment: Mapping[str, str]) -> str | None:
@@ -142,12 +134,11 @@ def _started(entry: Entry, environment: Mapping[str, str]) -> str | None:
             cwd=os.path.expanduser("~"),
             check=False,
         )
-        answer: Any = json.loads(done.stdout.partition(b"\n")[0])
-        return None if answer["result"]["serverInfo"] else "it does not say what it is"
-    except (OSError, subprocess.TimeoutExpired) as fault:
+    except (OSError, subprocess.SubprocessError) as fault:
         return f"it does not start: {fault}"
-    except (ValueError, LookupError, TypeError):
-        return done.stderr.decode("utf-8", "replace").strip() or "it does not answer"
+    if b'"serverInfo"' in done.stdout.partition(b"\n")[0]:
+        return None
+    return done.stderr.decode("utf-8", "replace").strip() or "it does not answer"
 
 
 def _asked(entry: Entry, client: Client) -> str | None:
@@ -156,5 +147,5 @@ def _asked(entry: Entry, client: Client) -> str | None:
     try:
         with urlopen(f"{url.removesuffix('/mcp')}/health", timeout=STARTING_S) as answer:
             return None if json.load(answer)["status"] == "ok" else "it is not well"
-    except (URLError, ValueError, LookupError, OSError) as fault:
+    except (OSError, ValueError, LookupError) as fault:
         return f"{url} does not answer: {fault}"

@@ -301,4 +301,3 @@ class Migrate(Arguments, frozen=True):
 
     to: str | None = None
     org: str | None = None
-    vectors: str | None = None

@@ -20,7 +20,6 @@ from concord.core.settings import SETTINGS, TABLE, Setting
 
 Origin = Literal["default", "file", "environment", "flag"]
 APP = "concord"
-_HAS_XDG = sys.platform == "linux"
 _OF_A_CALL = ("org", "mcp.roots", "engine.start")
 _TRUTHS = {
     **dict.fromkeys(("true", "1", "yes", "on"), True),
@@ -124,22 +123,16 @@ def fingerprint(settings: Settings, environment: Mapping[str, str] | None = None
 
 
 def find_paths(environment: Mapping[str, str]) -> Paths:
-    """Return our directories: under KB_HOME when it is set, else where the platform wants them."""
-    if _HAS_XDG:
-        names = (
-            ("XDG_DATA_HOME", ".local/share"),
-            ("XDG_CACHE_HOME", ".cache"),
-            ("XDG_CONFIG_HOME", ".config"),
-        )
-        data, cache, config = (_xdg(environment, name, otherwise) for name, otherwise in names)
-    else:
-        import platformdirs as dirs  # late: it loads a dozen modules, a tenth of the time of a quick search
-
-        data, cache, config = dirs.user_data_dir(APP), dirs.user_cache_dir(APP), dirs.user_config_dir(APP)
+    """Return our directories: under KB_HOME when it is set, else XDG's."""
     if home := environment.get("KB_HOME"):
         root = os.path.abspath(os.path.expanduser(home))
+        cache = _xdg(environment, "XDG_CACHE_HOME", ".cache")
         return Paths(os.path.join(root, "data"), os.path.join(root, "cache"), root, cache)
-    return Paths(data, cache, config)
+    return Paths(
+        _xdg(environment, "XDG_DATA_HOME", ".local/share"),
+        _xdg(environment, "XDG_CACHE_HOME", ".cache"),
+        _xdg(environment, "XDG_CONFIG_HOME", ".config"),
+    )
 
 
 def _xdg(environment: Mapping[str, str], name: str, otherwise: str) -> str:

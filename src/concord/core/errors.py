@@ -22,58 +22,61 @@ if TYPE_CHECKING:
 
 
 class Action(StrEnum):
-    """What a hint may name: something to do, or an argument to give. Values are placeholders in its text."""
+    """What a hint may name: something to do, or an argument to give, as the command line has it.
 
-    ADD = "add"  # a folder or file
-    ADD_ALL_FILES = "add_all_files"  # of any name
-    BEGIN = "begin"  # with an empty knowledge base
-    SEARCH = "search"
-    SYNC = "sync"
-    REMOVE = "remove"  # the argument `source`
-    REMOVE_WITH_NOTES = "remove_with_notes"  # the argument `source`
-    LIST = "list"
-    LIST_NOTES = "list_notes"
-    NOTE = "note"
-    NOTE_REMOVE = "note_remove"
-    NOTE_EXPORT = "note_export"
-    STATS = "stats"
-    DOCTOR = "doctor"
-    REPAIR = "repair"
-    BACKUP = "backup"
-    RECOVER = "recover"
-    MIGRATE = "migrate"
-    MIGRATE_TO = "migrate_to"  # the argument `url`
-    MODELS_LIST = "models_list"
-    MODELS_ADD = "models_add"
-    MODELS_USE = "models_use"
-    EVALUATE = "evaluate"
-    CALIBRATE = "calibrate"
-    FEEDBACK = "feedback"
-    CONFIG = "config"
-    UPGRADE = "upgrade"  # the argument `package`
-    REINSTALL = "reinstall"  # the argument `package`
-    STORE = "store"
-    ORG = "org"
-    HOME = "home"  # the folder of all that is ours
-    NAME = "name"
-    LIMIT = "limit"
-    MODE = "mode"
-    WORDS_ONLY = "words_only"
-    DEADLINE = "deadline"
-    EF_SEARCH = "ef_search"
-    INCLUDE_SUPERSEDED = "include_superseded"
-    FORCE = "force"
+    Other interfaces have words of their own for some. A text has the name of an action in braces.
+    """
+
+    ADD = "`kb add PATH`"
+    ADD_ALL_FILES = "`kb add PATH --pattern '**'`"
+    BEGIN = "index a folder with `kb add PATH`, or search one with `--in PATH`"
+    SEARCH = "`kb search`"
+    SYNC = "`kb sync`"
+    REMOVE = "`kb remove {source}`"
+    REMOVE_WITH_NOTES = "`kb remove {source} --force`"
+    LIST = "`kb list SOURCE`"
+    LIST_NOTES = "`kb list notes --json`"
+    NOTE = "`kb note`"
+    NOTE_REMOVE = "`kb note --remove ID`"
+    NOTE_EXPORT = "`kb note --export notes.jsonl`"
+    STATS = "`kb stats`"
+    DOCTOR = "`kb doctor`"
+    REPAIR = "`kb doctor --fix`"
+    BACKUP = "`kb backup`"
+    RECOVER = "`kb recover`"
+    MIGRATE = "`kb migrate`"
+    MIGRATE_TO = "`kb migrate --to {url}`"
+    MODELS_LIST = "`kb models list`"
+    MODELS_ADD = "`kb models add`"
+    MODELS_USE = "`kb models use`"
+    EVALUATE = "`kb eval`"
+    CALIBRATE = "`kb calibrate`"
+    FEEDBACK = "`kb feedback`"
+    CONFIG = "`kb config`"
+    UPGRADE = "pip install --upgrade {package}"
+    REINSTALL = "pip install --force-reinstall {package}"
+    STORE = "--store"
+    ORG = "--org, or KB_ORG"
+    HOME = "KB_HOME"
+    NAME = "another --name"
+    LIMIT = "a larger --top"
+    MODE = "--mode auto"
+    WORDS_ONLY = "--fts-only"
+    DEADLINE = "--deadline-ms"
+    EF_SEARCH = "--ef-search"
+    INCLUDE_SUPERSEDED = "--include-superseded"
+    FORCE = "--force"
 
 
-_ACTION = re.compile(r"\{(\w+)\}")
-_PLAIN = {action: action.replace("_", " ") for action in Action}
+_PLACE = re.compile(r"\{(\w+)\}")
+_NAMES = {action.name.lower(): action for action in Action}
 
 
 class Hint(str):
     """Text that names actions, such as "{sync} embeds them, and so does {repair}".
 
-    As a string it names them in plain words, for those who call us as a library; `worded` puts them in the
-    words of an interface. An f-string makes plain text of it: `joined` does not.
+    As a string it names them as the command line does; `worded` puts them in the words of another interface.
+    An f-string makes plain text of it: `joined` does not.
     """
 
     action: Action  # the first thing to do
@@ -82,8 +85,8 @@ class Hint(str):
 
     def __new__(cls, action: Action, text: str = "", **args: str) -> Hint:
         """Return a hint; without text it is the name of the action alone."""
-        text = text or f"{{{action}}}"
-        hint = super().__new__(cls, _filled(text, _PLAIN, {}))
+        text = text or f"{{{action.name.lower()}}}"
+        hint = super().__new__(cls, _filled(text, {}, args))
         hint.action, hint.args, hint.text = action, args, text
         return hint
 
@@ -108,9 +111,12 @@ def joined(separator: str, *texts: str) -> str:
 
 def _filled(text: str, words: Mapping[Action, str], args: Mapping[str, str]) -> str:
     """Return a text with words in its placeholders; other braces, as in a file's name, stay as they are."""
-    return _ACTION.sub(
-        lambda place: words[Action(place[1])].format_map(args) if place[1] in _PLAIN else place[0], text
-    )
+
+    def word(place: re.Match[str]) -> str:
+        action = _NAMES.get(place[1])
+        return str(words.get(action, action)).format_map(args) if action else place[0]
+
+    return _PLACE.sub(word, text)
 
 
 class KBError(Exception):

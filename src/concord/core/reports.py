@@ -30,13 +30,6 @@ class DocumentSlice(Struct, frozen=True):
     backlinks: tuple[str, ...] = ()  # of those that link to it
 
 
-class Slices(Struct, frozen=True):
-    """What `get` read: a part of one document or of several, and what of it could not be read."""
-
-    read: tuple[DocumentSlice, ...]
-    unread: tuple[tuple[str, str], ...] = ()  # what was named, and why
-
-
 class SourceSummary(Struct, frozen=True):
     """A source and how much of it is stored."""
 

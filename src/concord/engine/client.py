@@ -12,8 +12,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from concord.core import errors
 from concord.core.config import Settings
 from concord.core.filesystem import try_lock
@@ -33,28 +31,22 @@ class NoEngine(Exception):
 
 
 def call(
-    settings: Settings,
-    operation: Operation,
-    args: Arguments,
-    progress: Progress,
-    *,
-    must_exist: bool,
-    wants: type[Any] | None = None,
+    settings: Settings, operation: Operation, args: Arguments, progress: Progress, *, must_exist: bool
 ) -> Any:
-    """Let a running engine carry out an operation; return its JSON, or with `wants` what people are shown.
+    """Let a running engine carry out an operation; return its JSON.
 
     Raises:
         NoEngine: there is none, or none that can do this.
         KBError: what the operation raised.
         Unavailable: the engine ended in the middle of something that writes.
     """
-    asked = {"call": operation.name, "args": args, "must_exist": must_exist, "value": wants is not None}
+    asked = {"call": operation.name, "args": args, "must_exist": must_exist}
     channel = greeted(settings, service="call")
     if channel is None:
         raise NoEngine
     try:
         channel.send(asked)
-        reply = _reply(channel, progress)
+        return _reply(channel, progress)
     except (OSError, ValueError) as fault:
         if operation.effect == "read":
             raise NoEngine from fault
@@ -64,7 +56,6 @@ def call(
         ) from fault
     finally:
         channel.close()
-    return reply if wants is None else msgspec.convert(reply, wants)
 
 
 def greeted(settings: Settings, *, wait_s: float = HELLO_S, **hello: Any) -> Channel | None:
@@ -79,7 +70,7 @@ def greeted(settings: Settings, *, wait_s: float = HELLO_S, **hello: Any) -> Cha
         return None
     try:
         channel.socket.settimeout(wait_s)
-        channel.send({"mark": channel.mark, "org": settings["org"], "cwd": os.getcwd(), **hello})
+        channel.send({"org": settings["org"], "cwd": os.getcwd(), **hello})
         answer = channel.receive()
         channel.socket.settimeout(None)
     except (OSError, ValueError):  # it hangs, or is about to end

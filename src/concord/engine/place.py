@@ -19,7 +19,6 @@ from msgspec import to_builtins
 
 from concord import __version__
 from concord.core.config import Settings, fingerprint
-from concord.core.errors import Action, Hint
 
 LONGEST = 107  # bytes of a Unix socket's path
 HALF = 32  # characters of each password
@@ -70,16 +69,15 @@ def is_private(folder: str) -> bool:
 
 
 class Channel:
-    """One line of JSON at a time, either way; hints are hints on the other side, too."""
+    """One line of JSON at a time, either way."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
         self.lines = connection.makefile("rb")
-        self.mark = os.urandom(8).hex()  # of a hint among texts: no document can know it
 
     def send(self, message: Any) -> None:
         """Send a message."""
-        plain = to_builtins(message, enc_hook=self._marked)
+        plain = to_builtins(message, enc_hook=str)
         self.socket.sendall(json.dumps(plain).encode() + b"\n")
 
     def receive(self) -> Any:
@@ -91,18 +89,7 @@ class Channel:
         line = self.lines.readline()
         if not line.endswith(b"\n"):
             raise ConnectionError("the other side has gone")
-        return json.loads(line, object_hook=self._unmarked)
-
-    def _marked(self, hint: Any) -> Any:
-        if not isinstance(hint, Hint):
-            raise NotImplementedError(type(hint))
-        return {self.mark: [hint.action, hint.text, dict(hint.args)]}
-
-    def _unmarked(self, found: dict[str, Any]) -> Any:
-        if self.mark not in found:
-            return found
-        action, text, args = found[self.mark]
-        return Hint(Action(action), text, **args)
+        return json.loads(line)
 
     @property
     def is_gone(self) -> bool:

@@ -128,7 +128,6 @@ class Engine:
             return
         try:
             hello = channel.receive()
-            channel.mark = str(hello["mark"])
             with self._lock:
                 self._clients[channel] = hello["service"]
             self._serve(channel, hello["service"], hello["org"], hello["cwd"], hello.get("roots", ""))
@@ -208,7 +207,6 @@ class Engine:
 
     def _answer(self, asked: dict[str, Any], knowledge: KnowledgeBase, progress: Progress) -> dict[str, Any]:
         operation = OPERATIONS[asked["call"]]
-        run = (asked["value"] and operation.value) or operation.run
         args = _arguments(operation.arguments, asked["args"])
         try:
             if asked["must_exist"] and not knowledge.store.place.is_begun:
@@ -216,7 +214,7 @@ class Engine:
             if isinstance(args, Search) and args.deadline_ms is None and args.mode != "fts5":
                 self._bases.wait_while_warming(knowledge.org)
             with self._reading if operation.effect == "read" else nullcontext():
-                return {"result": run(knowledge, args, progress)}
+                return {"result": operation.run(knowledge, args, progress)}
         except Cancelled:
             raise
         except Exception as fault:

@@ -198,11 +198,6 @@ def history(document: Document, catalog: Catalog) -> list[Document]:
     return list(reversed(found.values()))
 
 
-def superseded_instead(meant: Document, kept: Sequence[Document]) -> Document | None:
-    """Return what a new note really superseded, if that is a newer document than the one that was named."""
-    return kept[-2] if len(kept) > 1 and kept[-2].id != meant.id else None
-
-
 def _newest(document: Document, catalog: Catalog) -> Document:
     """Return the end of the chain that a document is in."""
     seen = {document.id}

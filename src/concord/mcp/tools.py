@@ -19,7 +19,7 @@ from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, in_tokens, pack_answer
 from concord.mcp.server_state import ServerState, permitted, roots_of
 from concord.mcp.words import in_words
-from concord.operations import OPERATIONS, JsonObject, answer, keep_note, page, references, superseded_already
+from concord.operations import OPERATIONS, JsonObject, answer, keep_note, page, references
 from concord.ops.reports import SUMMED
 from concord.reading.budget import BYTES_PER_TOKEN, json_length, read_in_turn, utf8_length
 from concord.text.clean import encodable
@@ -117,13 +117,9 @@ def _size(reply: Reply) -> int:
 
 def note(state: ServerState, kb: KnowledgeBase, asked: Note) -> Reply:
     """Keep a note; its vectors follow in the background, briefly waited for if the model is loaded."""
-    old = kb.document_named(asked.supersedes) if asked.supersedes else None
     document = remember(state, kb, asked)
     wire = {**_without(document_to_json(document), OF_ANY_LENGTH), "generation": kb.generation}
-    told = f"kept as {document.path}, document_id {document.id}"
-    if remark := superseded_already(kb, document, old):
-        told += f"; {remark}"
-    return Reply(wire, one_line(told))
+    return Reply(wire, one_line(f"kept as {document.path}, document_id {document.id}"))
 
 
 def remember(state: ServerState, kb: KnowledgeBase, asked: Note) -> Document:

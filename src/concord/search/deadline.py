@@ -13,10 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
+from functools import partial
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
-from concord.core.call_limit import with_callers_limit
 from concord.core.errors import Unavailable, reason_of
 
 T = TypeVar("T")
@@ -76,7 +77,7 @@ class WorkerThreads:
         if given is None:  # first: what no thread can be started for must not wait for one
             given = SimpleQueue()
             threading.Thread(target=self._live, args=(given,), daemon=True).start()
-        given.put(with_callers_limit(work))
+        given.put(partial(copy_context().run, work))
 
     def _live(self, given: SimpleQueue[Work]) -> None:
         while True:
