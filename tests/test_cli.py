@@ -68,16 +68,13 @@ def test_an_unknown_command_is_answered_with_the_nearest(kb: Kb):
     assert run.err.splitlines()[0] == "error: there is no command 'serch'; did you mean `kb search`?"
 
 
-SHOWN = "`kb search --help` shows how; put -- before text that begins with a dash"
-
-
 @pytest.mark.parametrize(
     ("option", "hint"),
     [
-        ("--bogus", f"{SHOWN}: `kb search -- --bogus`"),
+        ("--bogus", "`kb search --help` shows how"),
         ("--treshold", "did you mean --threshold?"),
         ("--tag", "did you mean --tags?"),
-        ("--fts", f"{SHOWN}: `kb search -- --fts`"),
+        ("--fts", "`kb search --help` shows how"),
         ("--store", "it goes before the command: `kb --store … search …`"),
         ("--org", "it goes before the command: `kb --org … search …`"),
     ],
@@ -543,7 +540,7 @@ def test_long_work_says_a_line_now_and_then_until_it_is_done(capsys: pytest.Capt
     assert capsys.readouterr().err.splitlines() == [
         "reading files: 19",
         "reading files: 39",
-        "embedding chunks: 59 of 100, about 20 s left",
-        "embedding chunks: 79 of 100, about 10 s left",
-        "embedding chunks: 99 of 100, about 10 s left",
+        "embedding chunks: 59 of 100",
+        "embedding chunks: 79 of 100",
+        "embedding chunks: 99 of 100",
     ]

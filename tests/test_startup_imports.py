@@ -69,13 +69,11 @@ def test_a_search_by_words_loads_no_model_runtime(tmp_path: Path):
     assert not loaded & HEAVY
     assert not loaded & {
         "concord.index.sync",
-        "concord.wire",
         "asyncio",
         "importlib.metadata",
     }
     assert not loaded & {
         "pathlib",
-        "json",
         "concord.core.protocols",
     }
 

@@ -15,8 +15,11 @@ from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from concord.core import call_limit, places
 from concord.core.config import Settings, load_settings
-from concord.core.errors import BadValue, KBError, NotFound
+from concord.core.errors import BadValue, KBError, NotFound, UnknownName
+from concord.core.late import late
+from concord.core.values import as_texts
 from concord.parts import Parts
 from concord.store.contract import Select, document_by_id, source_by_id
 from concord.types import Answer, Document, Feedback, Level, Opinion, Request, Source, Trust, silent
@@ -32,19 +35,30 @@ if TYPE_CHECKING:
         Stats,
         SyncReport,
     )
-    from concord.index.notes import Imported, KeptNote, Note, NoteTools, RemovedNote
-    from concord.index.refresh import Scope, Syncing
-    from concord.ops.backfill import Backfill
-    from concord.ops.doctor import Diagnosis
-    from concord.ops.migrate import Migration, VectorMove
-    from concord.ops.models import Models
-    from concord.quality.measuring import Measuring
-    from concord.reading.pages import Page
-    from concord.search.around import DocumentLinks, Near
-    from concord.search.explain import Explanation
+    from concord.files import opening, walk
+    from concord.index import embedding, lock, note_files, notes, refresh, sources
+    from concord.index.notes import Imported, Note, NoteTools
+    from concord.ops import backfill, doctor, migrate, models, recover
+    from concord.ops.migrate import VectorMove
+    from concord.quality import measuring
+    from concord.reading import locate, pages
+    from concord.search import around, explain, pipeline, setup
+    from concord.search import request as requests
     from concord.search.legs import Tools
-    from concord.search.pipeline import Progressive
     from concord.store.contract import Store
+else:
+    opening, walk = late("concord.files", "opening", "walk")
+    embedding, lock, note_files, notes, refresh, sources = late(
+        "concord.index", "embedding", "lock", "note_files", "notes", "refresh", "sources"
+    )
+    backfill, doctor, migrate, models, recover = late(
+        "concord.ops", "backfill", "doctor", "migrate", "models", "recover"
+    )
+    (measuring,) = late("concord.quality", "measuring")
+    locate, pages = late("concord.reading", "locate", "pages")
+    around, explain, pipeline, requests, setup = late(
+        "concord.search", "around", "explain", "pipeline", "request", "setup"
+    )
 
 
 class KnowledgeBase:
@@ -108,18 +122,15 @@ class KnowledgeBase:
         **options: Any,
     ) -> Source:
         """Make a folder or file a source, which the next sync reads; options are those of `add`."""
-        from concord.core.values import as_texts
-        from concord.index.sources import absolute_path, register
-
         named, wanted = as_texts("tags", tags), as_texts("patterns", patterns)
-        return register(absolute_path(path), self.store.catalog, patterns=wanted, tags=named, **options)
+        return sources.register(
+            sources.absolute_path(path), self.store.catalog, patterns=wanted, tags=named, **options
+        )
 
     def sync(
         self, names: Sequence[str] = (), *, embed: bool = True, progress: Progress = silent
     ) -> list[SyncReport]:
         """Bring sources up to date, all or those named; one whose folder is gone is reported, not raised."""
-        from concord.core.values import as_texts
-
         known = self.store.catalog.snapshot().sources
         chosen = [self._named(name) for name in as_texts("names", names)] or known
         return [self._syncing.sync_and_report(source, embed=embed, progress=progress) for source in chosen]
@@ -133,51 +144,39 @@ class KnowledgeBase:
         progress: Progress = silent,
     ) -> Iterator[SyncReport]:
         """Keep sources current, all or those named, until `stop` is set: yields what each sync did."""
-        from concord.core.values import as_texts
-
         chosen = [self._named(name).id for name in as_texts("names", names)]
         return self._syncing.watch(chosen, embed=embed, stop=stop or Event(), progress=progress)
 
     def ensure(
         self, path: str | os.PathLike[str], *, embed: bool = True, progress: Progress = silent
-    ) -> Scope:
+    ) -> refresh.Scope:
         """Index a path if it is new or changed, and return the scope to search it by.
 
         A path inside a source that exists is brought up to date with that source, and searched there even if
         nothing is in it yet; only what its patterns or ignore rules leave out becomes a source of its own.
         """
-        from concord.index.sources import absolute_path
-
-        return self._syncing.ensure(absolute_path(path), embed=embed, progress=progress)
+        return self._syncing.ensure(sources.absolute_path(path), embed=embed, progress=progress)
 
     def remove(self, name: str, *, force: bool = False, progress: Progress = silent) -> Removal:
         """Delete a source: its vectors first, so that a vector store that is down leaves the rest whole.
 
         Notes are in no file: without `force` their source is not deleted.
         """
-        from concord.index.lock import remove
-
         wait_s = self.settings["sync.lock_wait_s"]
-        return remove(self.store, self._named(name), wait_s, force=force, progress=progress)
+        return lock.remove(self.store, self._named(name), wait_s, force=force, progress=progress)
 
     def sources(self) -> list[SourceSummary]:
         """Return every source with its counts, by name."""
-        from concord.ops.doctor import summary
-
         catalog = self.store.catalog
-        return [summary(catalog, source) for source in catalog.snapshot().sources]
+        return [doctor.summary(catalog, source) for source in catalog.snapshot().sources]
 
     def source(self, name: str) -> SourceSummary:
         """Return one source with its counts."""
-        from concord.ops.doctor import summary
-
-        return summary(self.store.catalog, self._named(name))
+        return doctor.summary(self.store.catalog, self._named(name))
 
     def stats(self) -> Stats:
         """Return the state of the knowledge base."""
-        from concord.ops.doctor import stats
-
-        return stats(self.store, self.org, self.settings.store_url)
+        return doctor.stats(self.store, self.org, self.settings.store_url)
 
     @property
     def generation(self) -> int:
@@ -190,9 +189,7 @@ class KnowledgeBase:
 
     def document_named(self, reference: str) -> Document:
         """Return the document that a citation, a path or an id stands for."""
-        from concord.reading.locate import find_document
-
-        return find_document(reference, self.store.catalog)
+        return locate.find_document(reference, self.store.catalog)
 
     def documents(self, name: str | None = None) -> Iterator[Document]:
         """Yield documents by path, all or one source's."""
@@ -201,76 +198,55 @@ class KnowledgeBase:
 
     def search(self, text: str, *, wait_for_model: bool = True, **options: Any) -> Answer:
         """Search. Options are the fields of `Request`: mode, top, tags, type, source, path, threshold …"""
-        from concord.search.request import request_of
-
-        return self.ask(request_of(text, options), wait_for_model=wait_for_model)
+        return self.ask(requests.request_of(text, options), wait_for_model=wait_for_model)
 
     def ask(self, request: Request, *, wait_for_model: bool = True) -> Answer:
         """Answer a request; with `wait_for_model` off, by words alone until the model has been loaded."""
-        from concord.search.pipeline import preliminary, search
-        from concord.search.setup import COLD
-
         with self._searching(request, wait_for_model=wait_for_model) as (checked, tools):
-            answer = search(checked, tools)
-        return preliminary(answer) if tools.absent is COLD and answer.hits else answer
+            answer = pipeline.search(checked, tools)
+        return pipeline.preliminary(answer) if tools.absent is setup.COLD and answer.hits else answer
 
     @contextmanager
     def _searching(self, request: Request, *, wait_for_model: bool = True) -> Iterator[tuple[Request, Tools]]:
         """Lend what a search works with; no call to a server in the block outlasts the search."""
-        from concord.core.call_limit import limited_to
-        from concord.search.request import checked, options_of
-        from concord.search.setup import Searching
+        request = requests.checked(request)
+        with call_limit.limited_to(requests.options_of(request, self.settings).deadline_ms):
+            yield request, setup.Searching(self.parts).tools(request, wait_for_model=wait_for_model)
 
-        request = checked(request)
-        with limited_to(options_of(request, self.settings).deadline_ms):
-            yield request, Searching(self.parts).tools(request, wait_for_model=wait_for_model)
-
-    def search_progressive(self, text: str, **options: Any) -> Iterator[Progressive]:
+    def search_progressive(self, text: str, **options: Any) -> Iterator[pipeline.Progressive]:
         """Yield what words find at once, then the full answer; options are those of `search`."""
-        from concord.search.pipeline import progressive
-        from concord.search.request import checked, mode_of, request_of
+        request = requests.checked(requests.request_of(text, options))
+        return pipeline.progressive(request, requests.mode_of(request, self.settings), self.ask)
 
-        request = checked(request_of(text, options))
-        return progressive(request, mode_of(request, self.settings), self.ask)
-
-    def explain(self, text: str, reference: str, **options: Any) -> Explanation:
+    def explain(self, text: str, reference: str, **options: Any) -> explain.Explanation:
         """Say why a passage ranks where it does for a query, or why not at all; options as for `search`."""
-        from concord.search.explain import explain
-        from concord.search.request import request_of
-
-        with self._searching(request_of(text, options)) as (request, tools):
-            return explain(request, reference, tools)
+        with self._searching(requests.request_of(text, options)) as (request, tools):
+            return explain.explain(request, reference, tools)
 
     def warm(self) -> None:
         """Open the store and load the reader and, where there are vectors to compare with, the model."""
-        from concord.search.setup import Searching
-
         self.parts.warm()
-        if reader := Searching(self.parts).reader:
+        if reader := setup.Searching(self.parts).reader:
             reader.warm()
 
     @property
     def is_warm(self) -> bool:
         """Whether a search needs no model to be loaded first."""
-        from concord.search.setup import Searching
-
-        reader = Searching(self.parts).reader
+        reader = setup.Searching(self.parts).reader
         return self.parts.is_warm and (reader is None or reader.is_warm)
 
     def get(
         self, reference: str, *, context: int = 0, whole: bool = False, level: Level | None = None
     ) -> DocumentSlice:
         """Read a citation, a document or a chunk; by its level as much as the section or all around it."""
-        from concord.reading.locate import locate, slice_of
-        from concord.reading.pages import outline_slice
-        from concord.search.around import MOST_LINKS, with_links
-
         if context < 0:
             raise BadValue(f"cannot read {context} neighbours", hint="0 or more")
-        located = locate(reference, self.store.catalog, context=context, level="document" if whole else level)
-        read = outline_slice(located) if level == "outline" else slice_of(located)
+        located = locate.locate(
+            reference, self.store.catalog, context=context, level="document" if whole else level
+        )
+        read = pages.outline_slice(located) if level == "outline" else locate.slice_of(located)
         self._count_reading(read.document)
-        return with_links(read, self.store, MOST_LINKS)
+        return around.with_links(read, self.store, around.MOST_LINKS)
 
     def page(
         self,
@@ -280,12 +256,9 @@ class KnowledgeBase:
         context: int = 0,
         cursor: str | None = None,
         level: Level | None = None,
-    ) -> Page:
+    ) -> pages.Page:
         """Read a citation, a document or a chunk in pages; with a cursor, the page that it leads to."""
         from msgspec.structs import replace
-
-        from concord.reading import pages
-        from concord.search.around import BYTES_A_LINK, MOST_LINKS, with_links
 
         if cursor is not None:
             return pages.next_page(cursor, self.store.catalog, max_bytes=max_bytes)
@@ -293,22 +266,18 @@ class KnowledgeBase:
             reference, self.store.catalog, max_bytes=max_bytes, context=context, level=level
         )
         self._count_reading(page.slice.document)
-        most = min(MOST_LINKS, max_bytes // BYTES_A_LINK)
-        return replace(page, slice=with_links(page.slice, self.store, most))
+        most = min(around.MOST_LINKS, max_bytes // around.BYTES_A_LINK)
+        return replace(page, slice=around.with_links(page.slice, self.store, most))
 
-    def links(self, reference: str | None = None) -> DocumentLinks:
+    def links(self, reference: str | None = None) -> around.DocumentLinks:
         """Return what a document links to and what links to it; of all, the links that are broken."""
-        from concord.search.around import broken_links, links_of
-
         if reference is None:
-            return broken_links(self.store)
-        return links_of(self.document_named(reference), self.store)
+            return around.broken_links(self.store)
+        return around.links_of(self.document_named(reference), self.store)
 
-    def related(self, reference: str, *, limit: int = 10) -> list[Near]:
+    def related(self, reference: str, *, limit: int = 10) -> list[around.Near]:
         """Return the documents nearest to one, by meaning and by links, with the reasons."""
-        from concord.search.around import related_to
-
-        return related_to(self.document_named(reference), self.store, limit)
+        return around.related_to(self.document_named(reference), self.store, limit)
 
     def orphans(self, name: str | None = None) -> Iterator[Document]:
         """Yield the documents that no other links to, of one source or of all, by path."""
@@ -318,17 +287,13 @@ class KnowledgeBase:
 
     def page_image(self, reference: str, page: int, *, width: int = 900, mark: str | None = None) -> bytes:
         """Draw a page of a PDF as PNG, from the file as it is now; a citation's passage can be marked."""
-        from concord.files.opening import read_unchanging
-        from concord.files.walk import Found
-        from concord.reading.locate import find_document, locate, slice_of
-
-        document = find_document(reference, self.store.catalog)
+        document = locate.find_document(reference, self.store.catalog)
         source = source_by_id(self.store.catalog, document.source_id)
-        found = Found(source.file_of(document.path) or "", "", 0, 0, 0)
-        data = read_unchanging(found, self.settings["ingest.max_bytes"]) if source.path else None
+        found = walk.Found(source.file_of(document.path) or "", "", 0, 0, 0)
+        data = opening.read_unchanging(found, self.settings["ingest.max_bytes"]) if source.path else None
         if data is None:
             raise NotFound(f"the file of {document.path} is not there")
-        marked = slice_of(locate(mark, self.store.catalog)).text if mark else ""
+        marked = locate.slice_of(locate.locate(mark, self.store.catalog)).text if mark else ""
         is_scanned = page in document.details.get("ocr", {}).get("pages", ())
         pictures = self.parts.pictures if marked and is_scanned else None
         areas = pictures.areas(data, document.path, page, marked) if pictures else []
@@ -342,81 +307,59 @@ class KnowledgeBase:
 
     def feedback(self, reference: str, opinion: Opinion, *, query: str = "") -> Feedback:
         """Keep an opinion, good or bad, on a result for a query; the order of results does not change."""
-        from concord.reading.locate import locate, slice_of
-
         if opinion not in ("good", "bad"):
             raise BadValue(f"{opinion!r} is no opinion", hint="good or bad")
-        located = locate(reference, self.store.catalog)
-        citation = slice_of(located).citation
+        located = locate.locate(reference, self.store.catalog)
+        citation = locate.slice_of(located).citation
         feedback = Feedback(located.document.id, citation, opinion, " ".join(query.split()), time.time())
         self.store.journal.record_feedback(feedback)
         return feedback
 
     def note(self, note: Note | str, *, supersedes: str | None = None, embed: bool = True) -> Document:
         """Keep a note, a `Note` or its text; `supersedes` is the id, path or citation of a document."""
-        from concord.index.notes import Note, save_note
-
-        given = Note(note) if isinstance(note, str) else note
-        document = save_note(given, self._note_tools(), supersedes=supersedes)
+        given = notes.Note(note) if isinstance(note, str) else note
+        document = notes.save_note(given, self._note_tools(), supersedes=supersedes)
         self._embed_pending(document.source_id, embed=embed)
         return document
 
     def edit_note(self, reference: str, *, embed: bool = True, **changes: Any) -> Document:
         """Replace fields of a note in place, by its id, path or citation: content, title, tags, details …"""
-        from concord.index.notes import edit_note
-
-        document = edit_note(self.document_named(reference).id, changes, self._note_tools())
+        document = notes.edit_note(self.document_named(reference).id, changes, self._note_tools())
         self._embed_pending(document.source_id, embed=embed)
         return document
 
-    def remove_note(self, reference: str) -> RemovedNote:
+    def remove_note(self, reference: str) -> notes.RemovedNote:
         """Delete a note for good, by its id, path or citation; what it superseded comes back."""
-        from concord.index.notes import remove_note
+        return notes.remove_note(reference, self.store)
 
-        return remove_note(reference, self.store)
-
-    def notes(self) -> Iterator[KeptNote]:
+    def notes(self) -> Iterator[notes.KeptNote]:
         """Yield every note as it was given, superseded ones too."""
-        from concord.index.notes import kept_notes
-
-        return kept_notes(self.store.catalog)
+        return notes.kept_notes(self.store.catalog)
 
     def import_notes(self, path: str | os.PathLike[str], *, embed: bool = True) -> Imported:
         """Keep the notes in a JSON, JSON lines or Markdown file, or a folder of them; repeating is safe."""
-        from concord.index.note_files import read_notes
-        from concord.index.notes import store_notes
-
-        done = store_notes(read_notes(path), self._note_tools())
+        done = notes.store_notes(note_files.read_notes(path), self._note_tools())
         if done.added or done.changed:
             self._embed_pending(None, embed=embed)
         return done
 
     def export_notes(self, path: str | os.PathLike[str]) -> int:
         """Write all notes to a .json, .jsonl or .md file, or as Markdown into a folder; return how many."""
-        from concord.index.note_files import write_notes
-
-        return write_notes(self.notes(), path)
+        return note_files.write_notes(self.notes(), path)
 
     def history(self, reference: str) -> list[Document]:
         """Return what a document superseded and what superseded it, oldest first, itself included."""
-        from concord.index.notes import history
-        from concord.reading.locate import locate
-
-        return history(locate(reference, self.store.catalog).document, self.store.catalog)
+        return notes.history(locate.locate(reference, self.store.catalog).document, self.store.catalog)
 
     def _note_tools(self) -> NoteTools:
-        from concord.index.notes import NoteTools
-
-        return NoteTools(self.store, self.parts.tokenizer(), self.parts.limits().chunk)
+        return notes.NoteTools(self.store, self.parts.tokenizer(), self.parts.limits().chunk)
 
     def _embed_pending(self, source_id: str | None, *, embed: bool) -> None:
         """Embed chunks that have no vector. A failure is only logged: the notes are stored by then."""
-        from concord.index.embedding import embed_pending
-
         if not embed:
             return
         try:
-            why = embed_pending(self.store, self.embedder, silent, source_id=source_id).degraded
+            why = embedding.embed_pending(self.store, self.embedder, silent, source_id=source_id).degraded
             self.parts.after_embedding()
         except KBError as fault:
             why = fault.message
@@ -427,22 +370,18 @@ class KnowledgeBase:
             logging.getLogger(__name__).warning(said, why)
 
     @property
-    def models(self) -> Models:
+    def models(self) -> models.Models:
         """The models whose vectors are kept: to list, add, use and remove them."""
-        from concord.ops.models import Models
+        return models.Models(self.store, self.parts.new_embedder, self.settings["sync.lock_wait_s"])
 
-        return Models(self.store, self.parts.new_embedder, self.settings["sync.lock_wait_s"])
-
-    def backfill(self, *, progress: Progress = silent) -> Backfill:
+    def backfill(self, *, progress: Progress = silent) -> backfill.Backfill:
         """Index anew what is stored, without reading a file; vectors come from the cache where possible."""
-        from concord.ops.backfill import backfill
-
-        done = backfill(self._note_tools(), self.embedder, progress)
+        done = backfill.backfill(self._note_tools(), self.embedder, progress)
         self.parts.after_embedding()
         self.store.maintain(progress)
         return done
 
-    def migrate(self, to: str, *, org: str | None = None, progress: Progress = silent) -> Migration:
+    def migrate(self, to: str, *, org: str | None = None, progress: Progress = silent) -> migrate.Migration:
         """Copy everything to another store, with its vectors inside it; there it may belong to another `org`.
 
         Raises:
@@ -450,78 +389,61 @@ class KnowledgeBase:
             BadValue: that store holds something else, or is this one.
             StoreError: the copy is not the same, because something changed meanwhile.
         """
-        from concord.ops.migrate import migrate
-
         elsewhere = self.settings.replaced(store__url=to, vectors__url="", org=org or self.org)
         with KnowledgeBase(elsewhere) as other:
-            return migrate(self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"])
+            return migrate.migrate(
+                self.store, other.store, progress, lock_wait_s=self.settings["sync.lock_wait_s"]
+            )
 
     def backup(self, path: str | os.PathLike[str], *, progress: Progress = silent) -> Backup:
         """Copy everything to one file, while others may use it; an older copy there is replaced."""
-        from concord.ops.migrate import back_up
-
-        return back_up(self.store, path, progress)
+        return migrate.back_up(self.store, path, progress)
 
     def _restore(self) -> None:
         """Make what is indexed of notes and of names anew, after the store was damaged."""
-        from concord.core.errors import UnknownName
-        from concord.ops.backfill import renew
-        from concord.ops.recover import restore_notes
-
         with suppress(UnknownName):  # a kind of store that keeps no notes beside it
-            restore_notes(self.parts.salvage(), self._note_tools())
-        renew(self._note_tools())
+            recover.restore_notes(self.parts.salvage(), self._note_tools())
+        backfill.renew(self._note_tools())
 
     def recover(self) -> Recovery:
         """Bring back what exists nowhere else: notes, and which folders were indexed.
 
         A damaged store is moved away, and a new one takes its place.
         """
-        from concord.ops.recover import RecoverTools, recover
 
         def reopened() -> NoteTools:
             self.parts.forget_others("store", "")  # the next use opens what is in its place then
             return self._note_tools()
 
-        return recover(RecoverTools(lambda: self.store, self.parts.salvage, reopened))
+        return recover.recover(recover.RecoverTools(lambda: self.store, self.parts.salvage, reopened))
 
     def migrate_vectors(self, *, progress: Progress = silent) -> VectorMove:
         """Bring the vectors of this store to where `vectors.url` says, from the embedding cache.
 
         Those in the place they were kept before are deleted, or the result says why they could not be.
         """
-        from concord.ops.migrate import VectorMoveTools, move_vectors
+        tools = migrate.VectorMoveTools(self.parts.outside, self.parts.clear_vectors)
+        return migrate.move_vectors(self.store, tools, self.embedder, progress)
 
-        tools = VectorMoveTools(self.parts.outside, self.parts.clear_vectors)
-        return move_vectors(self.store, tools, self.embedder, progress)
-
-    def doctor(self, *, fix: bool = False, progress: Progress = silent) -> Diagnosis:
+    def doctor(self, *, fix: bool = False, progress: Progress = silent) -> doctor.Diagnosis:
         """Look for what is wrong, and with `fix` repair what is safe to repair; findings are never raised."""
-        from concord.ops.doctor import DoctorTools, diagnose
-
-        tools = DoctorTools(
+        tools = doctor.DoctorTools(
             store=lambda: self.store,
             embedder=lambda: self.embedder,
             sync=lambda source: self._syncing.sync_and_report(source, embed=False, progress=progress),
             restore=self._restore,
             folder=self.settings.paths.data,
         )
-        return diagnose(tools, fix=fix, progress=progress)
+        return doctor.diagnose(tools, fix=fix, progress=progress)
 
     @property
-    def measuring(self) -> Measuring:
+    def measuring(self) -> measuring.Measuring:
         """How good the answers are on judged collections: evaluate, calibrate, review."""
-        from concord.quality.measuring import Measuring
-
-        return Measuring(self.parts)
+        return measuring.Measuring(self.parts)
 
     @property
-    def _syncing(self) -> Syncing:
-        from concord.index.refresh import Syncing
-
-        return Syncing(self.parts)
+    def _syncing(self) -> refresh.Syncing:
+        return refresh.Syncing(self.parts)
 
     def _named(self, name: str) -> Source:
-        from concord.core.places import find_source
-
-        return find_source(name, self.store.catalog.snapshot().sources)
+        return places.find_source(name, self.store.catalog.snapshot().sources)

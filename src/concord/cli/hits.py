@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from concord.cli import output
 from concord.cli.output import styled
@@ -17,7 +16,6 @@ MOST_LINES = 6  # of a snippet
 MOST_FEATURES = 4  # of a relevance that are shown: those that moved it most
 INDENT = "    "
 
-Arithmetic = Mapping[str, Any]
 Style = Callable[[str], str]
 
 
@@ -91,9 +89,7 @@ def _result(result: JsonObject, mark: Style, scale: str) -> list[str]:
         lines += _under(f"{other['citation']} · score {other['score']:.4f}", _faint)
         lines += _warnings(other) + [INDENT + line for line in _snippet(other["snippet"], mark)]
     if sums := result.get("explanation"):
-        found_by = ((found["strategy"], str(found["rank"])) for found in sums["strategies"])
-        ranks = output.table(("strategy", "rank"), found_by).splitlines()
-        lines += [INDENT + _faint(line) for line in (*ranks, *arithmetic(sums))]
+        lines += [INDENT + _faint(line) for line in arithmetic(sums)]
     return lines
 
 
@@ -189,41 +185,12 @@ def _remarks(answer: JsonObject, *, explain: bool) -> Iterator[str]:
     yield from (f"try: {suggestion}" for suggestion in answer["suggestions"])
 
 
-def number(value: float | None) -> str:
-    """Return a number as the tables show it; a dash for none."""
-    return "-" if value is None else f"{value:.4f}"
-
-
-def arithmetic(sums: Arithmetic) -> Iterator[str]:
-    """Yield the lines that say how a result came by its rank, its score and its label."""
-    legs, weights = sums["families"], sums["weights"] or {}
-    rows = (
-        (name, str(leg["rank"] or "-"), *map(number, (leg["score"], weights.get(name), leg["added"])))
-        for name, leg in legs.items()
-    )
-    yield from output.table(("leg", "rank", "score", "weight", "adds"), rows).splitlines()
-    added = " + ".join(number(leg["added"]) for leg in legs.values())
-    product = f"({added}) × {sums['factor']:.4f}" if sums["factor"] != 1 else added
-    gain = f" + {sums['gain']:.4f}" if sums["gain"] else ""
-    yield f"{sums['fusion']}: {product}{gain} = {number(sums['fused'])}; agreement {sums['agreement']:.2f}"
-    if close := sums.get("closeness"):
-        yield f"closeness: {close:.0%} of the query's neighbouring words stand together in it"
-    if sums.get("name"):
-        yield "name: it defines what the query names, so it comes first"
-    if "ranked" in sums and sums["ranked"] != sums["fused"]:
-        yield f"with boosts and reranking: {number(sums['ranked'])}"
-    if "relevance" in sums:
-        yield from _relevance(sums["relevance"])
-    if label := sums.get("label"):
-        capped = f", capped from {label['earned']}" if label["capped"] else ""
-        yield f"label {label['label']}{capped}: {label['row']}"
-
-
-def _relevance(sums: Arithmetic) -> Iterator[str]:
-    """Yield the score, and what moved it: log-odds where it was fitted, plain values where not."""
-    kind = f"calibrated for {sums['evidence']}" if sums["calibrated"] else "a stand-in: nothing was fitted"
-    yield f"relevance {sums['relevance']:.4f} ({kind})"
-    if sums["calibrated"]:
-        features = sorted(sums["features"], key=lambda feature: -abs(feature["added"]))[:MOST_FEATURES]
-        shown = (f"{row['name']} {row['value']:.3g} → {row['added']:+.2f}" for row in features)
-        yield f"log-odds from {sums['intercept']:+.2f}: {', '.join(shown)}, …"
+def arithmetic(sums: JsonObject) -> list[str]:
+    """Return the lines that say how a result came by its rank, its score and its label."""
+    weights, relevance = sums["weights"] or {}, sums.get("relevance") or {}
+    legs = [{"leg": name, **leg, "weight": weights.get(name)} for name, leg in sums["families"].items()]
+    features = sorted(relevance.get("features") or (), key=lambda row: -abs(row["added"]))[:MOST_FEATURES]
+    tables = [output.columns(rows).splitlines() for rows in (sums["strategies"], legs, features) if rows]
+    plain = {**sums, **relevance, **(sums.get("label") or {})}
+    single = {name: value for name, value in plain.items() if not isinstance(value, (dict, list))}
+    return [line for lines in (*tables, output.fact_lines(single)) for line in lines]

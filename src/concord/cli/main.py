@@ -190,16 +190,13 @@ def _sentence(fault: Exception) -> tuple[str, str | None]:
 
 def _meant(fault: click.NoSuchOption) -> str:
     """Return the option that was likely meant, compared without the dashes that all of them have."""
-    where = fault.ctx.command_path if fault.ctx else "kb"
+    command = fault.ctx.command_path if fault.ctx else "kb"
     parameters = fault.ctx.command.params if fault.ctx else []
-    known = [name for parameter in parameters for name in parameter.opts if name.startswith("--")]
+    known = [name[2:] for parameter in parameters for name in parameter.opts if name.startswith("--")]
     if fault.option_name in ("--store", "--org"):
-        return f"it goes before the command: `kb {fault.option_name} … {where.removeprefix('kb ')} …`"
-    if meant := nearest(fault.option_name.lstrip("-"), [name.lstrip("-") for name in known]):
-        return f"did you mean --{meant}?"
-    takes_text = any(isinstance(parameter, click.Argument) for parameter in parameters)
-    as_text = f"; put -- before text that begins with a dash: `{where} -- {fault.option_name}`"
-    return SHOWS_HOW.format(where) + (as_text if takes_text else "")
+        return f"it goes before the command: `kb {fault.option_name} … {command.removeprefix('kb ')} …`"
+    meant = nearest(fault.option_name.lstrip("-"), known)
+    return f"did you mean --{meant}?" if meant else SHOWS_HOW.format(command)
 
 
 def _lower(message: str) -> str:

@@ -114,21 +114,29 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
 
+def columns(rows: Sequence[Mapping[str, Any]], heads: Mapping[str, str] | None = None) -> str:
+    """Return objects as a table of the values that have a head, or of all; without empty columns."""
+    heads = heads or {key: key for key in rows[0]}
+    shown = [(head, *(_fact(key, row[key]) for row in rows)) for key, head in heads.items()]
+    names, *cells = zip(*(column for column in shown if any(column[1:])), strict=True)
+    return table(names, cells)
+
+
 def listed(rows: Sequence[Mapping[str, Any]], heads: Mapping[str, str], none: str) -> None:
-    """Print objects as a table of the values that have a head, without empty columns; or `none`."""
-    columns = [(head, *(_fact(key, row[key]) for row in rows)) for key, head in heads.items()]
-    if rows:
-        names, *cells = zip(*(column for column in columns if any(column[1:])), strict=True)
-        emit(table(names, cells))
-    else:
-        talk(none)
+    """Print objects as a table, or say that there are none."""
+    emit(columns(rows, heads)) if rows else talk(none)
 
 
 def facts(wire: Mapping[str, Any]) -> None:
     """Print an object as lines of names and values, without those that say nothing."""
+    emit("\n".join(fact_lines(wire)))
+
+
+def fact_lines(wire: Mapping[str, Any]) -> list[str]:
+    """Return an object as lines of names and values, without those that say nothing."""
     lines = {_label(name): text for name, value in wire.items() if (text := _fact(name, value))}
     width = max(map(len, lines), default=0)
-    emit("\n".join(f"{name:<{width}}  {one_line(text)}" for name, text in lines.items()))
+    return [f"{name:<{width}}  {one_line(text)}" for name, text in lines.items()]
 
 
 def _label(name: str) -> str:
@@ -161,26 +169,18 @@ class Meter:
     def __init__(self, *, draws: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._draws, self._clock = draws, clock
         self._next = clock() + (PATIENCE_S if draws else LINE_EVERY_S)
-        self._begun: dict[str, tuple[float, int]] = {}  # when each stage was first told of, how far
         self._is_drawn = False
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        """Say how far it is and how long it will take, unless that was said a moment ago."""
+        """Say how far it is, unless that was said a moment ago."""
         now = self._clock()
-        began, before = self._begun.setdefault(stage, (now, done))
         if now < self._next:
             return
-        line = f"{STAGES.get(stage, stage)}: {done:,}"
-        if total:
-            line += f" of {total:,}"
-            if before < done < total and now > began:
-                line += f", {_about((total - done) * (now - began) / (done - before))} left"
         self._next = now + (DRAW_EVERY_S if self._draws else LINE_EVERY_S)
-        if self._draws:
-            _write(sys.stderr, f"\r\x1b[K{one_line(line)}")
-            self._is_drawn = True
-        else:
-            talk(line)
+        of = f" of {total:,}" if total else ""
+        line = one_line(f"{STAGES.get(stage, stage)}: {done:,}{of}")
+        _write(sys.stderr, f"\r\x1b[K{line}" if self._draws else f"{line}\n")
+        self._is_drawn = self._draws
 
     def close(self) -> None:
         """Wipe the line that was drawn."""
@@ -196,14 +196,6 @@ def progress_shown() -> Iterator[Meter]:
         yield meter
     finally:
         meter.close()
-
-
-def _about(seconds: float) -> str:
-    """Return how long something takes, no finer than anybody can foretell."""
-    if seconds < 90:
-        return f"about {max(10, round(seconds, -1)):.0f} s"
-    minutes = round(seconds / 60)
-    return f"about {minutes} min" if minutes < 100 else f"about {seconds / 3600:.1f} h"
 
 
 def _write(stream: TextIO | None, text: str) -> None:

@@ -130,32 +130,9 @@ def explain(flags: Flags, query: str, reference: str, **given: Any) -> None:
 def _explained(told: JsonObject) -> Iterator[str]:
     yield f"{one_line(told['citation'])}  {one_line(told['title'])}"
     yield f"{told['why']}\n"
-    yield output.table(
-        ("strategy", "rank", "score", ""), (_strategy(row, told) for row in told["strategies"])
-    )
-    if told["words"]:
-        yield ""
-        yield output.table(("word", "held", "in chunks", ""), map(_word, told["words"]))
-    fused = told["fused"]
-    place = f"{fused['rank']} of {fused['of']}" if fused["rank"] else f"none of {fused['of']}"
-    scores = f"score {hits.number(fused['score'])}; last result {hits.number(fused['last_score'])}"
-    yield f"\nplace after fusion: {place}; {scores}"
-    limits = f"threshold {hits.number(fused['threshold'])}, floor {hits.number(fused['floor'])}"
-    yield f"reciprocal ranks: {hits.number(fused['rrf'])} ({limits})"
+    for rows in (told["strategies"], told["words"]):
+        if rows:
+            yield output.columns(rows) + "\n"
+    yield from output.fact_lines(told["fused"])
     yield from hits.arithmetic(told["arithmetic"])
     yield from hits.missing(told)
-
-
-def _strategy(ranked: JsonObject, told: JsonObject) -> tuple[str, str, str, str]:
-    if ranked["reason"]:
-        remark = ranked["reason"]
-    elif ranked["rank"] is None:
-        remark = f"not among its first {told['depth']:,}"
-    else:
-        remark = "votes" if ranked["candidate"] else f"past the {told['candidates']} that are votes"
-    return ranked["strategy"], str(ranked["rank"] or "-"), hits.number(ranked["score"]), remark
-
-
-def _word(word: JsonObject) -> tuple[str, str, str, str]:
-    chunks = "-" if word["chunks"] is None else f"{word['chunks']:,}"
-    return word["text"], "yes" if word["held"] else "no", chunks, "too frequent" if word["pruned"] else ""
