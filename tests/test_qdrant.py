@@ -301,8 +301,6 @@ def test_a_collection_that_somebody_dropped_is_filled_again(store: Store, shim: 
     assert ids(store) == [a]
 
 
-
-
 def test_a_check_says_what_the_server_has_lost(store: Store, shim: QdrantShim):
     a, b = put(store, "docs/a.md", "a", "b")
     embed(store, [(a, NORTH), (b, NORTH)])
