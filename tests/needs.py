@@ -14,7 +14,7 @@ import pytest
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Names of fixtures, and words of parameters such as `postgresql+qdrant-shim`.
+# Names of fixtures, and words of parameters such as `sqlite+qdrant-shim`.
 TELLING = {
     "server": {
         "administrator",

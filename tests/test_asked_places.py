@@ -13,31 +13,17 @@ from concord.text.citations import places_in
 from support.recorders import write
 from support.small_library import opened
 
-TRACEBACK = """Traceback (most recent call last):
-  File "/srv/app/main.py", line 3, in <module>
-    run()
-  File "/usr/lib/shop/client.py", line 77, in run
-    raise ValueError("no existing session")
-ValueError: no existing session"""
-
 
 @pytest.mark.parametrize(
     ("text", "named"),
     [
         ("shop/client.py:311", [("shop/client.py", (311, 311))]),
-        ("docs/auth.md:12-31", [("docs/auth.md", (12, 31))]),
         ("data.json:1:4097-5376", [("data.json", (1, 1))]),
-        ("client.py:311:8: error: expected ;", [("client.py", (311, 311))]),
         ("why does client.py#L311-L320 fail", [("client.py", (311, 320))]),
-        ("    at run (src/client.js:10:5)", [("src/client.js", (10, 10))]),
         ("what is on line 311 of client.py?", [("client.py", (311, 311))]),
-        (TRACEBACK, [("/usr/lib/shop/client.py", (77, 77)), ("/srv/app/main.py", (3, 3))]),
         ("filter.d/exim-spam.conf", [("filter.d/exim-spam.conf", None)]),
-        ("`jail.conf`", [("jail.conf", None)]),
         ("why does example.com:80 refuse TLS", []),  # a port
-        ("Node.js", []),
         ("how do I roll this out? auth.md:1 only has an example of it", []),  # mentioned in a question
-        ("at 12:30 with node.js", []),
         ("http://localhost:8080/", []),
     ],
 )

@@ -65,15 +65,8 @@ def changed(path: str, value: object) -> dict[str, object]:
     "data",
     [
         None,
-        [],
-        {},
         "text",
-        changed("version", 1),
-        changed("heads.hybrid.hit", None),
-        changed("heads.hybrid.hit.features", ["cosine", "moon_phase"]),
         changed("heads.hybrid.hit.coef", [1.0]),
-        changed("heads.hybrid.hit.coef", ["x", 1.0]),
-        changed("heads.hybrid.answer.isotonic", [[0.1]]),
         changed("cuts", None),
     ],
 )

@@ -96,16 +96,12 @@ def test_a_query_of_nothing_is_exploratory_and_holds_no_name(query: str):
     ("query", "names"),
     [
         ("Oak Ridge laboratories", ("Oak Ridge",)),
-        ("who did John Elway play for in Super Bowl XXXIII", ("John Elway", "Super Bowl XXXIII")),
         ("What sea bordered Genghis Khan's empire", ("Genghis Khan",)),
         ('"Oak Ridge" history', ("Oak Ridge",)),
-        ("fix CVE-2024-1234 in config.yaml, twice: CVE-2024-1234", ("CVE-2024-1234", "config.yaml")),
         ("machine learning", ()),
         ("New York City", ("New York City",)),
-        ("cheap flights to New York City in May", ("New York City",)),
         ("What Will Change", ()),
         ("New features in New York", ("New York",)),
-        ("Will Smith?", ()),
         ("386", ("386",)),
     ],
 )

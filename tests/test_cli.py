@@ -15,7 +15,6 @@ from concord.cli import main
 from concord.cli.main import COMMANDS
 from concord.cli.output import LINE_EVERY_S, Meter
 from support.kb_command import Kb, Run
-from support.pdf_samples import make_pdf
 
 SCHEMA = json.loads(
     (Path(__file__).parent.parent / "docs" / "answer.schema.json").read_text(encoding="utf-8")
@@ -142,34 +141,6 @@ def test_adding_a_folder_says_what_was_done(kb: Kb, docs: Path):
     assert kb("list", "--json").json["sources"][0]["tags"] == ["a", "b", "c"]
 
 
-def test_what_was_not_read_is_named_the_rarest_reason_first(kb: Kb, docs: Path):
-    for number in range(30):
-        (docs / f"{number:02}.png").write_bytes(b"\x89PNG\0")
-    (docs / "letter.doc").write_bytes(b"PK")
-    run = kb("add", "docs")
-    named = run.out.partition("skipped 31: ")[2].splitlines()[1:7]
-    assert named[0] == "    docs/letter.doc: unsupported format"
-    assert named[1] == "    docs/00.png: binary"
-    assert named[4:] == ["    docs/03.png: binary", "    … and 26 more, which --json names"]
-    assert len(kb("sync", "--json").json["sources"][0]["skipped_files"]) == 31
-
-
-def test_pages_without_text_are_told_of_when_added_and_when_searched(kb: Kb, tmp_path: Path):
-    (tmp_path / "scan").mkdir()
-    (tmp_path / "scan" / "contract.pdf").write_bytes(make_pdf([["Contract with Globex"], *[None] * 9]))
-    unread = "9 of 10 pages of scan/contract.pdf hold no text"
-    assert (
-        f"9 pages without text, which OCR such as ocrmypdf makes readable:\n    {unread}\n"
-        in kb("add", "scan").out
-    )
-    assert kb("search", "Globex", "--json").json["note"] == f"{unread}: what is on them is not found"
-    assert kb("list", "scan", "--json").json["documents"][0]["details"]["pages_without_text"] == 9
-    page = kb("get", "scan/contract.pdf:p5")
-    assert page.err == (
-        "error: 'scan/contract.pdf:p5' holds no text\nhint: scan/contract.pdf has text on page 1\n"
-    )
-
-
 def test_several_paths_are_added_at_once_each_as_a_source(kb: Kb, docs: Path, tmp_path: Path):
     (tmp_path / "plan.md").write_text("# Plan\n\nPaint the shed.\n", encoding="utf-8")
     run = kb("add", docs, tmp_path / "plan.md")
@@ -292,24 +263,10 @@ def test_json_follows_the_schema(indexed: Kb, flags: tuple[str, ...], query: str
     assert run.status == (0 if run.json["results"] else 1)
 
 
-def test_explain_prints_the_scores_and_the_time_taken(indexed: Kb):
-    run = indexed("search", "deploy", "--explain")
-    assert "rrf 0.0" in run.out
-    assert "bm25 " in run.out
-    assert "took " in run.err
-
-
 def test_nothing_found_is_status_1(indexed: Kb):
     run = indexed("search", "zebra", "--fts-only")
     assert (run.status, run.out) == (1, "")
     assert run.err.startswith("nothing found in ")
-
-
-def test_an_unavailable_strategy_is_named(kb: Kb, docs: Path):
-    kb("add", "docs", "--no-embed")
-    run = kb("search", "deploy")
-    assert run.status == 0
-    assert "without semantic: " in run.err
 
 
 def test_get_reads_what_search_cites(indexed: Kb, docs: Path):

@@ -27,18 +27,9 @@ def test_a_split_is_chosen_by_name_and_a_wrong_name_lists_the_right_ones(tmp_pat
     ("file", "content", "told"),
     [
         ("queries.jsonl", "{not json}\n", "line 1"),
-        ("queries.jsonl", '{"text": "no id"}\n', "line 1"),
-        ("queries.jsonl", "\n\n[1, 2]\n", "line 3"),
         ("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq0\td0\n", "line 2"),
-        ("qrels/test.tsv", "q0\td0\tmuch\nq0\td0\tmuch\n", "line 2"),
-        ("qrels/test.tsv", "q0\td0\t1\nq0\td0\t²\n", "line 2"),
         ("qrels/test.tsv", "q0\td0\t1\nq0\td0\t0.5\n", "line 2"),
-        ("qrels/test.tsv", "q0\td0\t1\nq0\td0\tnan\n", "line 2"),
-        ("qrels/test.tsv", "q0\td0\t1\nq0\td0\tinf\n", "line 2"),
-        ("qrels/test.tsv", "q0\t1\n", "line 1"),
         ("qrels/test.tsv", "q0\td0\td1\t1\n", "line 1"),
-        ("qrels/test.tsv", "stranger\td0\t1\n", "no query"),
-        ("queries.jsonl", '{"_id": "q0", "query": "another key"}\n', "no query"),
         ("queries.jsonl", b"\xff\xfe\x00", "cannot read"),
     ],
 )
@@ -63,10 +54,7 @@ def test_a_folder_without_a_collection_says_what_it_needs(tmp_path: Path):
     "judgements",
     [
         "q0 0 d0 1\nq1 Q0 d1 2\n",  # as TREC has them
-        "q0\t0\td0\t1\nq1\tQ0\td1\t2\n",
         "q0 d0 1\nq1 d1 2\n",
-        "query-id\tcorpus-id\tscore\nq0\td0\t1.0\nq1\td1\t2.0\n",  # as a table of numbers is written
-        "query-id\tcorpus-id\tscore\r\nq0\td0\t+1\r\nq1\td1\t2 \r\n",
         "\ufeffq0\td0\t1\nq1\td1\t2\n",
     ],
 )

@@ -11,16 +11,10 @@ from concord.text.records import are_names, are_names_in_data
     ("cells", "is_head", "is_head_in_data"),
     [
         (("name", "colour"), True, True),
-        (("", "colour"), True, True),
         (("", "colour", ""), True, False),
-        (("name", "name"), True, False),
         (("country", "1850", "1900"), True, True),
-        (("country", "1900", "1850"), True, False),
-        (("country", "2024"), True, False),
         (("pear", "3"), False, False),
-        (("pear", "$3.50"), False, False),
         (("pear", "1.5e-3"), False, False),
-        (("pear", "2024-06-01"), False, False),
         (("pear", "Q3", "3rd"), True, True),
     ],
 )

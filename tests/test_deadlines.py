@@ -15,16 +15,13 @@ import concord
 from concord.core import plugins
 from concord.core.errors import BackendDown, DeadlinePassed
 from concord.core.protocols import Strategy
-from concord.embed.hashing import HashingEmbedder
-from concord.search.deadline import FAILURES
 from concord.search.legs import ExactWords, RelaxedWords, Tools
 from concord.search.pipeline import search
-from concord.types import Leg, Query, RankedList, Request, Scored, Vector
+from concord.types import Leg, Query, RankedList, Request, Scored
 from support.engines import plain_environment
 from support.small_library import library
 
 TESTS = Path(__file__).parent
-BOUND_S = 60.0
 
 
 class Waiting:
@@ -78,19 +75,6 @@ def test_a_late_strategy_is_named_with_its_reason_and_stops_nobody():
     assert "semantic" not in answer.timings_ms
 
 
-@pytest.mark.promise("003.deadline")
-def test_the_setting_bounds_a_search_that_names_no_deadline():
-    late = Waiting()
-    kb = library(search__deadline_ms=800)
-    strategies: list[Strategy] = [ExactWords(kb.store.words), RelaxedWords(kb.store.words), late]
-    try:
-        answer = search(Request("login"), Tools(kb.store, strategies, kb.settings, "default"))
-    finally:
-        late.go_on.set()
-    assert answer.degraded[0].reason == "no answer within 800 ms"
-    assert answer.hits
-
-
 @pytest.mark.promise("000.degrade.lexical")
 def test_nothing_found_while_a_search_for_words_failed_is_an_error():
     broken = Broken("fts_relaxed", BackendDown("the disk is gone"))
@@ -107,32 +91,6 @@ def test_meaning_alone_that_comes_too_late_is_an_error_and_not_nothing_found():
     finally:
         late.go_on.set()
     assert "deadline" in (fault.value.hint or "")
-
-
-class Busy(HashingEmbedder):
-    """An embedder that is slow about some queries."""
-
-    go_on: threading.Event
-
-    def embed_query(self, text: str) -> Vector:
-        if text.startswith("slow"):
-            self.go_on.wait(BOUND_S)
-        return super().embed_query(text)
-
-
-def test_a_short_deadline_is_no_outage_of_the_model(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(plugins.TABLES["embedders"], "busy", f"{__name__}:Busy")
-    Busy.go_on = threading.Event()
-    kb = library(embed__provider="busy", search__deadline_ms=200)
-    try:
-        for n in range(2 * FAILURES):
-            reasons = [part.reason for part in kb.search(f"slow login {n}").degraded]
-            assert "no answer within 200 ms" in reasons
-        answer = kb.search("login", deadline_ms=BOUND_S * 1000)
-    finally:
-        Busy.go_on.set()
-    assert "semantic" in answer.strategies_matched
-    assert answer.degraded == ()
 
 
 RUN = """

@@ -14,7 +14,6 @@ from concord.core import plugins
 from concord.core.errors import BackendDown, EmbedderDown
 from concord.embed.hashing import HashingEmbedder
 from concord.types import Answer, Vector
-from concord.wire import explanation_to_json
 from support.small_library import NOTES, UNHURRIED, secluded, titles
 
 pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
@@ -95,25 +94,6 @@ def test_a_vector_store_that_answers_nonsense_costs_meaning_only(
     shim.mangle = lambda route, result: broken if route == "query" else result
     assert is_by_words(ask(kb), "")
     shim.mangle = lambda route, result: result
-    assert is_whole(ask(kb))
-
-
-def test_a_vector_store_that_breaks_down_within_a_query_leaves_an_answer(kb: KnowledgeBase, shim: QdrantShim):
-    def break_after_the_votes(route: str, result: Any) -> Any:
-        if route != "query":
-            return result
-        shim.status = 500
-        # Without its vectors, or nothing is left to ask.
-        return {"points": [{**each, "vector": None} for each in result["points"]]}
-
-    shim.mangle = break_after_the_votes
-    answer = ask(kb)
-    assert titles(answer)[0] == "Pool"
-    assert [named.strategy for named in answer.degraded] == ["semantic"]
-    shim.status = None
-    told = explanation_to_json(kb.explain(QUERY, answer.hits[0].citation))["degraded"]
-    assert "semantic" in {named["strategy"] for named in told}
-    shim.mangle, shim.status = (lambda route, result: result), None
     assert is_whole(ask(kb))
 
 

@@ -15,7 +15,7 @@ from concord.search.notes import EMPTY, NO_TIME, NO_WORD, NOTHING, STEP_NOTES
 from concord.search.pipeline import search
 from concord.store.contract import Store
 from concord.types import Request, Source
-from support.small_library import fitted, library, titles, tools
+from support.small_library import library, titles, tools
 
 
 @pytest.mark.promise("003.cascade.relaxed")
@@ -75,15 +75,6 @@ def test_the_best_match_comes_first_on_every_step():
         assert titles(library(notes).search(query, mode="fts5")) == ["Both", "Often", "Once"]
 
 
-@pytest.mark.parametrize(
-    ("query", "note"), [("kubernetes", None), ("kubernetes zzzzzz", "no text has the word zzzzzz")]
-)
-def test_a_search_that_words_answer_never_gets_to_the_steps(query: str, note: str | None):
-    answer = library().search(query, mode="fts5")
-    assert set(answer.strategies_matched) <= {"fts_exact", "fts_relaxed"}
-    assert answer.note == note
-
-
 def test_unspaced_scripts_fall_back_on_single_characters():
     answer = library({"ML": "机器学习很有趣"}).search("学校", mode="fts5")
     assert (titles(answer), answer.confidence) == (["ML"], "speculative")
@@ -110,17 +101,6 @@ def test_near_words_join_what_meaning_found_when_that_is_no_answer():
     assert best.confidence == "low"  # meaning found it as well: that is more than a guess from spelling
     assert answer.note == STEP_NOTES["partial"]
     assert "kubernetes deployment" in answer.suggestions
-
-
-@pytest.mark.promise("003.cascade.unanswerable")
-def test_a_calibrated_answer_decides_whether_words_are_looked_for_further():
-    kb = library()
-    sure = search(Request("kuberntes"), tools(kb, fitted(answerable=0.4)))
-    assert (sure.answerable, sure.note) == (True, "no text has the word kuberntes")
-    assert sure.strategies_matched == ("semantic",)
-    unsure = search(Request("kuberntes"), tools(kb, fitted(answerable=0.6)))
-    assert (unsure.answerable, unsure.note) == (False, STEP_NOTES["partial"])
-    assert set(unsure.strategies_matched) == {"semantic", "fts_partial"}
 
 
 @pytest.mark.promise("003.cascade.no-results")

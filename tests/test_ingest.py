@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -16,18 +15,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from concord.core.errors import (
-    BadValue,
     ModelMismatch,
     NotIndexable,
 )
-from concord.core.protocols import FileBeingRead, Progress
+from concord.core.protocols import Progress
 from concord.core.reports import SyncReport
 from concord.index import documents
-from concord.knowledge import KnowledgeBase
 from concord.types import Counts, Extracted, Filter, Identity, Word
 from contract.stored import active_model
 from support.pdf_samples import make_pdf
-from support.recorders import Did, RecordingReader, SyncBench, did, opened, write
+from support.recorders import Did, SyncBench, did, opened, write
 
 EVERYTHING = Filter()
 
@@ -68,14 +65,6 @@ def test_a_document_is_searchable_long_before_the_last_file_is_read(
     assert max(done - stored for done, stored in enumerate(seen[:200], 1)) <= documents.GROUP_DOCUMENTS
 
 
-def test_progress_tells_of_every_file_and_of_the_chunks_left_to_embed(bench: SyncBench, docs: Path):
-    told: list[tuple[str, int, int | None]] = []
-    bench.progress = lambda *news: told.append(news)
-    bench.add(docs)
-    assert [done for stage, done, _ in told if stage == "index"] == list(range(1, 201))
-    assert [news for news in told if news[0] == "embed"][-1] == ("embed", 200, 200)
-
-
 def test_without_an_embedder_everything_waits_for_the_next_sync(bench: SyncBench, docs: Path):
     bench.embeds = False
     report = bench.add(docs)
@@ -91,17 +80,6 @@ def test_the_same_text_in_many_places_is_embedded_once(bench: SyncBench, tmp_pat
     report = bench.add(tmp_path / "d")
     assert (len(bench.embedder.texts), report.embedded, report.reused) == (1, 1, 99)
     assert counts(bench).vectors == 100
-
-
-def test_a_model_that_is_not_there_is_told_once_and_of_no_file(tmp_path: Path):
-    write(tmp_path / "docs" / "one.md", "# One\n\nThe first page.\n")
-    write(tmp_path / "docs" / "two.md", "# Two\n\nThe second page.\n")
-    with KnowledgeBase.open(
-        store__url="memory://", embed__provider="onnx", embed__model=str(tmp_path / "nowhere")
-    ) as kb:
-        with pytest.raises(BadValue, match="names no model on this machine"):
-            kb.add(tmp_path / "docs")
-        assert kb.store.catalog.count().documents == 0
 
 
 @pytest.mark.promise("A.ingest.resumes")
@@ -245,17 +223,6 @@ def test_while_pictures_are_read_others_sync_the_source(bench: SyncBench, tmp_pa
 
 
 @pytest.mark.promise("A.faults.bad-input")
-def test_a_log_of_100_megabytes_is_skipped_as_too_large(bench: SyncBench, tmp_path: Path):
-    folder = tmp_path / "docs"
-    write(folder / "a.md", "# A\n\nApples.\n")
-    log = write(folder / "big.log", "one line\n")
-    os.truncate(log, 100_000_000)  # a sparse file: nothing is written
-    report = bench.add(folder)
-    assert (did(report), report.skipped) == (Did(added=1), {"too large": 1})
-    assert bench.reader.names == ["a.md"]
-
-
-@pytest.mark.promise("A.faults.bad-input")
 def test_invalid_utf8_is_text_all_the_same(bench: SyncBench, tmp_path: Path):
     folder = tmp_path / "docs"
     write(folder / "latin.txt", "Die Straße zum Café führt über die Brücke, höre ich.\n".encode("latin-1"))
@@ -274,28 +241,6 @@ def test_a_loop_of_links_ends_and_is_counted(bench: SyncBench, tmp_path: Path):
     report = bench.add(folder)
     assert did(report) == Did(added=1)
     assert sum(report.skipped.values()) == 2
-
-
-def test_a_document_that_no_store_can_keep_does_not_take_its_neighbours_with_it(tmp_path: Path, docs: Path):
-    class HalfATitle(NamedTuple):
-        inner: FileBeingRead
-
-        def result(self) -> Extracted:
-            return replace(self.inner.result(), title="half a \ud800 pair")
-
-        def abandon(self) -> None:
-            self.inner.abandon()
-
-    class Odd(RecordingReader):
-        def begin(self, data: bytes, name: str) -> FileBeingRead:
-            file = super().begin(data, name)
-            return HalfATitle(file) if name == "page003.md" else file
-
-    bench = SyncBench(opened(f"sqlite://{tmp_path}/store"), reader=Odd())
-    report = bench.add(docs)
-    assert did(report) == Did(added=199, failed=1)
-    assert report.failed[0].path == "docs/page003.md"
-    assert counts(bench).documents == report.chunks == 199
 
 
 @pytest.mark.promise("A.faults.bad-input", "A.sync.deleted")

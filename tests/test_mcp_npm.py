@@ -10,7 +10,6 @@ demonstration server has.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from support.mcp_session import BOUND_S, KB, environment, serving, write_docs
+from support.mcp_session import BOUND_S, environment, serving, write_docs
 
 NPM = Path(os.environ.get("KB_TEST_NPM", "/nowhere")) / "node_modules" / ".bin"
 SCENARIOS = {
@@ -47,7 +46,6 @@ SCENARIOS = {
         "input-required-result-ignore-extra-params",
     ),
 }
-SERVER = [*KB, "mcp"]
 
 
 def program(name: str) -> str:
@@ -78,57 +76,10 @@ def ended(*command: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[
     )
 
 
-def inspected(cwd: Path, era: str, *args: str) -> str:
-    """Run the Inspector's command line; it hands a server only the variables it is told to."""
-    variables = environment(cwd / "home")
-    given = [part for key in PASSED for part in ("-e", f"{key}={variables[key]}")]
-    return output_of(
-        program("mcp-inspector"),
-        "--cli",
-        *SERVER,
-        "--protocol-era",
-        era,
-        *given,
-        *args,
-        cwd=cwd,
-        HOME=str(cwd),
-    )
-
-
-PASSED = ("KB_HOME", "KB_EMBED_PROVIDER", "PYTHONPATH")
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     write_docs(tmp_path / "docs")
     return tmp_path
-
-
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_the_inspector_finds_nothing_to_complain_about_in_the_tools(place: Path, era: str):
-    told = inspected(place, era, "--method", "tools/list", "--strict")
-    assert '"kb_search"' in told
-    assert "Warning" not in told
-
-
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_the_inspector_calls_tools_and_reads_resources(place: Path, era: str):
-    inspected(place, era, "--method", "tools/call", "--tool-name", "kb_add_source", "--tool-arg", "path=docs")
-    found = inspected(
-        place,
-        era,
-        "--method",
-        "tools/call",
-        "--tool-name",
-        "kb_search",
-        "--tool-arg",
-        "query=session token",
-        "-q",
-    )
-    assert json.loads(found)["structuredContent"]["results"][0]["path"] == "docs/auth.md"
-    assert "session token" in inspected(
-        place, era, "--method", "resources/read", "--uri", "kb://documents/docs/auth.md"
-    )
 
 
 @pytest.fixture(scope="module")
@@ -158,23 +109,6 @@ def test_of_the_stateless_scenario_only_what_needs_a_demonstration_tool_is_left(
     faults = [line for line in told.stdout.splitlines() if line.lstrip().startswith("Error:")]
     assert "Passed: " in told.stdout
     assert all("does not list the diagnostic tool" in fault for fault in faults), faults
-
-
-def test_gemini_cli_lists_the_server_as_connected(place: Path):
-    home, project = place / "user", place / "project"
-    (home / ".gemini").mkdir(parents=True)
-    project.mkdir()
-    settings = {"mcpServers": {"concord": {"command": KB[0], "args": SERVER[1:], "env": {}}}}
-    settings["mcpServers"]["concord"]["env"] = {
-        key: value for key, value in environment(place / "home").items() if key in PASSED
-    }
-    (home / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    trusted = json.dumps({str(project): "TRUST_FOLDER"})
-    (home / ".gemini" / "trustedFolders.json").write_text(trusted, encoding="utf-8")
-    told = output_of(program("gemini"), "mcp", "list", cwd=project, HOME=str(home))
-    assert "concord" in told
-    assert "Connected" in told
-    assert sys.executable in told
 
 
 def test_the_bundle_for_claude_desktop_is_what_its_makers_tool_takes(tmp_path: Path):

@@ -159,17 +159,6 @@ def test_a_process_that_is_killed_leaves_nothing_and_the_next_does_the_whole(fol
     assert len(said["checksum"]) == 64
 
 
-def test_chunks_without_a_vector_wait_for_one_there_too(pair: tuple[Store, Store]):
-    here, there = pair
-    fill(here, 9)
-    moved(here, there)
-    assert (
-        [w.text for w in vectors_of(there).pending(0, 99)]
-        == [w.text for w in vectors_of(here).pending(0, 99)]
-        != []
-    )
-
-
 @pytest.mark.promise("D.migrate.verified")
 @pytest.mark.parametrize("target", TARGETS)
 def test_nothing_is_kept_of_a_copy_while_which_something_changes(folder: Path, target: str):
@@ -288,14 +277,3 @@ def test_vectors_that_are_where_they_are_to_be_are_not_moved_and_nothing_is_embe
     assert "--to URL" in said
     assert main([*here, "stats", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["pending"] == 1
-
-
-def test_the_command_moves_vectors_where_the_setting_says(
-    kb: KnowledgeBase, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    pytest.importorskip("qdrant_client", reason="pip install 'concord-kb[qdrant]'")
-    monkeypatch.setenv("KB_EMBED_PROVIDER", "hashing")
-    monkeypatch.setenv("KB_HOME", str(folder))
-    monkeypatch.setenv("KB_VECTORS_URL", f"qdrant-local:{folder}/vectors")
-    assert main(["--store", f"sqlite://{folder}/here", "migrate"]) == 0
-    assert re.search(r"^embedded +0\nreused +1$", capsys.readouterr().out, re.MULTILINE)

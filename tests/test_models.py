@@ -122,23 +122,6 @@ def test_a_model_that_cannot_be_completed_is_not_used_unless_it_is_forced(tmp_pa
         assert nearest(kb, "a quince is a fruit") == "Quince"
 
 
-@pytest.mark.promise("E.models.store-decides")
-def test_the_store_remembers_how_to_reach_its_model(tmp_path: Path, docs: Path):
-    with serving() as server:
-        with opened(tmp_path) as kb:
-            kb.add(docs)
-            kb.models.add("ollama", "granite", server.url, silent)
-            kb.models.use("granite", progress=silent)
-        with opened(tmp_path, embed__provider="bundled") as kb:
-            assert nearest(kb, "heron number 1 under root1") == "Heron 1"
-            (state,) = [state for state in kb.models.list() if state.model.is_active]
-            assert state.model.recipe == {
-                "embed.provider": "ollama",
-                "embed.model": "granite",
-                "embed.url": server.url,
-            }
-
-
 def test_removing_deletes_a_models_vectors_but_never_those_in_use(kb: KnowledgeBase):
     kb.models.add("turned", "", "", silent)
     with pytest.raises(BadValue, match="cannot be removed"):

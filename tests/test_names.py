@@ -173,11 +173,8 @@ class Foo(Bar):
     ("words", "symbol"),
     [
         ("return host", ("App", "host")),
-        ("cls,", ("App", "middleware")),
         (") -> None", ("App", "middleware")),
-        ("call(cls)", ("App", "middleware", "inner")),
         ("raise", ("App", "middleware")),
-        ("LIMIT", ("App",)),
         ("Does much", ("App", "Foo")),
     ],
 )

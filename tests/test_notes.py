@@ -162,20 +162,6 @@ def test_editing_changes_what_is_given_and_keeps_the_rest(kb: KnowledgeBase):
     assert kb.stats().pending == 0
 
 
-def test_a_file_is_not_edited_as_a_note_and_what_is_not_there_not_at_all(kb: KnowledgeBase, tmp_path: Path):
-    write(tmp_path / "docs" / "a.md", "# File\n\ntext\n")
-    kb.add(tmp_path / "docs")
-    (document,) = kb.documents()
-    with pytest.raises(BadValue, match="is a file"):
-        kb.edit_note(document.id, content="x")
-    with pytest.raises(NotFound):
-        kb.edit_note("nothing", content="x")
-    kept = kb.note(Note("text"))
-    with pytest.raises(BadValue, match="some text"):
-        kb.edit_note(kept.id, content=" ")
-    assert kb.get(kept.id).text == "text"
-
-
 def test_history_tells_a_chain_from_any_of_its_links(kb: KnowledgeBase):
     first = kb.note(Note("The password changes on Mondays.", title="first"))
     second = kb.note(Note("The password changes on Tuesdays.", title="second"), supersedes=first.id)

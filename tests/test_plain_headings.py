@@ -67,15 +67,9 @@ def test_the_names_of_releases_are_headings(newer: str, older: str, gap: str):
     "text",
     [
         LIST,
-        "* Fruit\n** Apple\n** Pear\n\n* Vegetables\n** Carrot\n** Leek\n",
         "* Fruit\n\n** Apple\n\nOnly one such place.\n",
-        "It needs Python 3.8\nor later.\n\nIt was tested with 3.9\nand 3.10.\n",
-        "Version 2.0, January 2004\n\nTerms and conditions.\n\nVersion 2.0, January 2004\n\nAgain.\n",
         "3.14\n2.71\n\n1.41\n1.73\n",
-        "1.2.3\n\nA section of a standard.\n\n1.2.4\n\nAnother.\n",
-        "Version 1.0 was released in 2019\nand is old.\n\nVersion 2.0 was released in 2020\nand is not.\n",
         "Version 1.0 (2019-01-01)\nVersion 1.1 (2020-01-01)\nVersion 1.2 (2021-01-01)\n\nThat is the list.\n",
-        "    Version 1.0 (2019)\n\n    Version 1.1 (2020)\n\nAn example is indented.\n",
         "/*\n * Copyright 2020\n *\n * Version 1.0\n */\n\nint main(void) {\n}\n",
     ],
 )

@@ -208,17 +208,6 @@ def test_a_frozen_server_is_given_up_after_the_time_allowed(remote: Open, server
     assert embedder.is_warm  # it has been asked: the next search asks again, and says so when it fails
 
 
-@pytest.mark.promise("E.providers.timeouts")
-def test_a_server_too_slow_for_a_batch_is_asked_for_less_at_a_time(remote: Open, server: EmbeddingServer):
-    server.behaviour.frozen, server.behaviour.freezes_above = threading.Event(), 2
-    embedder = remote(dimension=256, timeout_s=1.0, concurrency=1)
-    texts = many(10)
-    assert [numbers(vector) for vector in embedder.embed_documents(texts)] == expected(*texts)
-    assert [len(sent) for sent in server.behaviour.texts] == [10, 2, 2, 2, 2, 2]
-    assert len(embedder.embed_documents(many(4))) == 4
-    assert max(len(sent) for sent in server.behaviour.texts[7:]) == 2
-
-
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
     for n in range(12):

@@ -203,18 +203,9 @@ def test_pages_together_are_the_text_and_each_cites_its_own_lines(
     "reference",
     [
         "docs/guide.md:500-600",
-        "docs/book.pdf:p9",
-        "nothing.md",
         "docs/",
-        "99999999",
-        "9" * 30,
         "",
-        ":",
-        "docs/guide.md:p1",
-        "~nobody-of-this-name/guide.md",
         "a\x00b",
-        "x" * 10_000,
-        "/proc/self/mem",
         "../../etc/passwd",
     ],
 )

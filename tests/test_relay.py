@@ -137,15 +137,6 @@ def test_roots_jobs_and_latencies_are_each_clients_own(home: Path, tmp_path: Pat
         assert "kb_get" not in other.call("kb_stats")["latencies_ms"]
 
 
-def test_clients_of_other_organisations_see_nothing_of_each_other(home: Path, tmp_path: Path):
-    with agents(Agent(home, tmp_path / "a"), Agent(home, tmp_path / "a", "--org", "team")) as (one, team):
-        assert one.call("kb_note", content="Otters hold hands.")["document_id"]
-        assert one.call("kb_search", query="otters")["returned"] == 1
-        assert team.call("kb_search", query="otters")["returned"] == 0
-        assert (one.call("kb_stats")["org"], team.call("kb_stats")["org"]) == ("default", "team")
-        assert len(running(home.parent)) == 1
-
-
 @pytest.mark.promise("I.relay.reconnects", "I.engine.dies")
 def test_an_engine_that_is_killed_is_an_error_for_open_requests_and_the_next_ones_work(
     home: Path, tmp_path: Path

@@ -250,10 +250,7 @@ def test_nothing_is_imported_from_the_working_folder(
     "answer",
     [
         {"text": 5},
-        {"type": "exe"},
         {"tags": [1]},
-        {"details": []},
-        {"page_starts": ["a"]},
         {"title": 1.5},
     ],
 )

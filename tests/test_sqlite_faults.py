@@ -15,8 +15,8 @@ import pytest
 from concord.core.errors import BackendDown, CorruptStore, StoreBusy
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import Counts, Filter, Word
-from contract.stored import EVERYTHING, embed, file_of, put, source, unit, vectors_of
-from support.faulty_disk import FaultyDisk, disk_full
+from contract.stored import EVERYTHING, embed, file_of, put, source, unit
+from support.faulty_disk import FaultyDisk
 
 TESTS = Path(__file__).parent
 
@@ -66,23 +66,6 @@ def disk() -> Iterator[FaultyDisk]:
     made = FaultyDisk("faulty")
     yield made
     made.unregister()
-
-
-def test_a_failed_migration_of_vectors_leaves_them_as_they_were(tmp_path: Path, disk: FaultyDisk):
-    store = opened(tmp_path, "?vfs=faulty")
-    ids = put(store, "docs/a.md", "a", "b")
-    embed(store, [(ids[0], unit(1, 0, 0, 0)), (ids[1], unit(0, 1, 0, 0))])
-    store.close()
-    other = apsw.Connection(file_of(store))
-    other.execute("DELETE FROM kb_vec_meta WHERE key = 'distance_metric'")
-    other.close()
-    disk.fails(disk_full, 4)
-    with pytest.raises(BackendDown):
-        opened(tmp_path, "?vfs=faulty")
-    disk.fails(None)
-    store = opened(tmp_path, "?vfs=faulty")
-    assert [scored.chunk_id for scored in vectors_of(store).search(unit(1, 0, 0, 0), EVERYTHING, 5)] == ids
-    store.close()
 
 
 DIES_AT_EVERY_WRITE = """
@@ -296,10 +279,7 @@ def shared() -> Iterator[Path]:
     ("folder_mode", "file_mode", "says"),
     [
         (0o555, 0o444, ["found 1 1", "ReadOnlyStore hint"]),
-        (0o777, 0o444, ["found 1 1", "ReadOnlyStore hint"]),
         (0o555, 0o666, ["found 1 1", "ReadOnlyStore hint"]),
-        (0o777, 0o000, ["BackendDown hint"]),
-        (0o000, 0o666, ["BackendDown hint"]),
         (0o777, 0o666, ["found 1 1", "written"]),
     ],
 )

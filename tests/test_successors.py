@@ -22,13 +22,9 @@ def record(path: str, title: str = "", **details: Json) -> Document:
     "named",
     [
         "0007-queues.md",
-        "0007-queues",
         "../adr/0007-queues.md",
-        "[ADR-7](0007-queues.md)",
         "[[0007-queues]]",
-        "ADR-0007",
         "7",
-        "Queues for everything",
         ["0007-queues.md", "Queues for everything"],
     ],
 )
@@ -42,14 +38,8 @@ def test_another_document_is_named_by_path_link_name_or_title(named: Json):
     "named",
     [
         "0009-gone.md",
-        "0003-polling.md",
-        "https://example.org/7",
         "7 smaller services",
-        "#7",
-        "2024 handbook",
         2024,
-        "",
-        None,
         {"a": 1},
     ],
 )
@@ -90,11 +80,8 @@ def test_documents_that_replace_each_other_in_a_circle_all_stay():
     ("text", "status"),
     [
         ("# 3. Polling\n\n## Status\n\nOld\n\nSuperceded by [7](0007.md)\n", "Superceded by [7](0007.md)"),
-        ("# Polling\n\n* Status: superseded by ADR 7.\n", "* Status: superseded by ADR 7."),
         ("# Polling\n\n*Superseded by [7](0007.md)*.\n", "*Superseded by [7](0007.md)*."),
-        ("# Polling\n\n**Superseded by ADR-7**\n", "**Superseded by ADR-7**"),
         ("# Polling\n\n## Status\n\nAccepted\n\n## Context\n\nSuperseded by nothing so far.\n", None),
-        ("# Polling\n\nStatus: accepted\n", None),
         ("# Log\n\n## 3. Polling\n\nStatus: superseded by ADR-7\n", None),
     ],
 )

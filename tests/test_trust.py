@@ -84,16 +84,10 @@ def test_a_page_about_such_attacks_is_not_flagged():
     ("text", "kind"),
     [
         ("zero\u200bwidth", HIDDEN),
-        ("word\u2060joiner", HIDDEN),
         ("a mark in the middle\ufeff", HIDDEN),
-        ("join\u200der between ASCII", HIDDEN),
         ("tags \U000e0048\U000e0069", HIDDEN),
-        ("a run of selectors x\ufe00\ufe01\ufe02", HIDDEN),
-        ("abc \u202egnirts\u202c", BIDIRECTIONAL),
         ("isolate \u2066x\u2069", BIDIRECTIONAL),
-        ("a mark without anything from right to left\u200f", BIDIRECTIONAL),
         ("\x1b[31mred", CONTROL),
-        ("null\x00byte", CONTROL),
         ("p\u0430ypal.com", LOOK_ALIKE),
     ],
 )

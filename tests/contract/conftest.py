@@ -32,7 +32,6 @@ STORES = [name for name in URLS if name != "memory"]
 OUTSIDE = {
     "sqlite+qdrant-local": "qdrant-local::memory:",
     "sqlite+qdrant-shim": "shim",
-    "postgresql+qdrant-shim": "shim",
     "sqlite+qdrant-server": os.environ.get("KB_TEST_QDRANT_URL", ""),
 }
 

@@ -40,7 +40,7 @@ FILTERS = (
 
 
 @given(STEPS)
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_any_sequence_of_changes_leaves_what_it_leaves_in_the_reference(
     rivals: tuple[Store, Store], steps: list[tuple[Any, ...]]
 ):

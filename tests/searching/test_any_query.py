@@ -73,7 +73,7 @@ def broken(answer: Answer) -> list[str]:
 
 
 @pytest.mark.promise("001.fts.escaped", "003.bad-input", "A.faults.any-query")
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(query=QUERIES, mode=st.sampled_from(MODES), explain=st.booleans(), top=st.integers(1, 30))
 @example(query="a", mode="auto", explain=True, top=1)
 @example(query="Привет 学习 naïve kuberntes", mode="auto", explain=True, top=10)
@@ -99,7 +99,7 @@ def test_a_query_of_any_length_or_without_a_word_has_an_answer(mixed: KnowledgeB
         check(mixed.search(query, mode=mode, top=3, deadline_ms=60_000))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     query=QUERIES,
     tags=st.lists(st.sampled_from(["ops", "x", ""]), max_size=2),
@@ -112,7 +112,7 @@ def test_any_filter_and_threshold_has_an_answer(mixed: KnowledgeBase, query, tag
     check(mixed.search(query, tags=tuple(tags), path=path, since=since, until=until, threshold=threshold))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(query=QUERIES)
 def test_any_text_can_be_explained_and_answered_in_two_parts(mixed: KnowledgeBase, query: str):
     document = next(iter(mixed.documents()))

@@ -35,8 +35,8 @@ from torture.campaigns import IS_WHOLE
 pytestmark = pytest.mark.slow
 
 CLIENTS = 8
-SECONDS = 600 if IS_WHOLE else 3
-CALLS = 1000 if IS_WHOLE else 200  # at once
+SECONDS = 600 if IS_WHOLE else 1.5
+CALLS = 1000 if IS_WHOLE else 60  # at once
 PATIENCE_S = 120.0  # of a caller; who waits longer has been lost
 GROWTH = 1.10
 TEXTS = 50  # of a client, again and again: the vectors of what is deleted are kept for texts that come back
