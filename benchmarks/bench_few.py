@@ -68,7 +68,7 @@ def _asked(text: str, documents: Sequence[Document], knowledge: KnowledgeBase, t
     assert knowledge.embedder is not None
     with KnowledgeBase.open(store__url="memory://") as few:
         copy_documents(documents, tools.store, few.store)
-        words = Searching(few.parts).for_words().strategies
+        words = Searching(few.parts).tools(Request("", mode="fts5"), wait_for_model=False).strategies
         meaning = Semantic(vectors_of(few.store), knowledge.embedder)
         given = replace(
             tools, store=few.store, strategies=[*words, meaning], similarity=meaning, snapshot=None

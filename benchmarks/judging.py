@@ -169,7 +169,7 @@ def _part(documents: Sequence[Document], knowledge: KnowledgeBase, tools: Tools)
         url = "memory://" if len(documents) <= IN_MEMORY else f"sqlite:///{place}"
         with KnowledgeBase.open(store__url=url) as part:
             copy_documents(documents, tools.store, part.store)
-            words = Searching(part.parts).for_words().strategies
+            words = Searching(part.parts).tools(Request("", mode="fts5"), wait_for_model=False).strategies
             meaning = Semantic(vectors_of(part.store), knowledge.embedder)
             yield replace(
                 tools, store=part.store, strategies=[*words, meaning], similarity=meaning, snapshot=None

@@ -34,7 +34,7 @@ class Asked(Semantic):
     """Vectors that remember who was asked for."""
 
     def __init__(self, vectors: Mapping[ChunkId, Vector], fault: Exception | threading.Event | None = None):
-        self.vectors, self.fault = vectors, fault
+        self.stored, self.fault = vectors, fault
         self.asked: list[list[ChunkId]] = []
 
     def fetch(self, chunk_ids: Sequence[ChunkId]) -> Mapping[ChunkId, Vector]:
@@ -43,7 +43,7 @@ class Asked(Semantic):
             raise self.fault
         if self.fault:
             self.fault.wait()
-        return {i: self.vectors[i] for i in chunk_ids if i in self.vectors}
+        return {i: self.stored[i] for i in chunk_ids if i in self.stored}
 
     def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Comparison:
         return Comparison(NORTH, stored)

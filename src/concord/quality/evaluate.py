@@ -338,12 +338,12 @@ def _warm_up(texts: Sequence[str], tools: Tools, way: tuple[Mode, str | None] = 
     for text in texts[:1]:
         _time(text, tools, way)
     if tools.similarity:
-        tools.similarity.forget()
+        tools.similarity.vectors.forget()
 
 
 def _time(text: str, tools: Tools, way: tuple[Mode, str | None]) -> float:
     if tools.similarity:
-        tools.similarity.forget()
+        tools.similarity.vectors.forget()
     mode, fusion = way
     if mode == "fts5":
         words = [strategy for strategy in tools.strategies if strategy.leg == "lexical"]

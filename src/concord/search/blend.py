@@ -10,6 +10,7 @@ from msgspec import Struct
 from concord.text.tokens import K1, idfs
 from concord.types import Candidate, ChunkId, QueryType
 
+ALL_WORDS = "fts_exact"  # the strategy whose chunks hold every word and phrase of the query
 COMMON = 0.3  # logarithmic: of 10,000 chunks 630 hold such a word, as link texts' words are
 SMOOTHING = 20  # texts added to a store, which matter in a small one and not at all in a large one
 
@@ -79,7 +80,7 @@ def blend(candidates: Sequence[Candidate], context: Context) -> Contributions:
     meaning = _z_scores({chunk_id: near for chunk_id, near in near.items() if near is not None}, pool)
     given = {}
     for row in candidates:
-        verbatim = VERBATIM_GAIN if context.is_verbatim and has_all_words(row) else 0.0
+        verbatim = VERBATIM_GAIN if context.is_verbatim and ALL_WORDS in row.ranks else 0.0
         gain = verbatim + NAME_GAIN * row.name_score
         lexical, semantic = words[row.chunk_id], meaning.get(row.chunk_id)
         if semantic is None:  # without a vector it is not far in meaning: its words alone count
@@ -87,11 +88,6 @@ def blend(candidates: Sequence[Candidate], context: Context) -> Contributions:
         else:
             given[row.chunk_id] = Contribution((1 - weight) * lexical, weight * semantic, gain=gain)
     return given
-
-
-def has_all_words(row: Candidate) -> bool:
-    """Whether a chunk holds every word and phrase of the query."""
-    return "fts_exact" in row.ranks
 
 
 def semantic_weight(candidates: Sequence[Candidate], context: Context) -> float:
@@ -109,7 +105,7 @@ def semantic_weight(candidates: Sequence[Candidate], context: Context) -> float:
       words alone), and is 0.94.
     """
     weight = FLAT - MARGIN * _margin(candidates) + LEAD * _lead(candidates)
-    is_held = any(map(has_all_words, candidates))
+    is_held = any(ALL_WORDS in row.ranks for row in candidates)
     if context.is_verbatim and is_held:
         weight = min(weight, WEIGHTS[context.type].semantic)
     else:

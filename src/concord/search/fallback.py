@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from concord.search.deadline import Deadline, run_within
 from concord.search.fuse import FALLBACK_FLOOR, Candidates, fuse
 from concord.search.judge import Step, is_answerable
-from concord.search.legs import Tools
+from concord.search.legs import STEPS, Tools
 from concord.search.request import Options
 from concord.search.retrieve import LEGS, Retrieved, ask
 from concord.search.scores import complete_scores
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from concord.search.pipeline import Examined
     from concord.store.contract import Catalog, WordIndex
 
-STEPS = ("fts_prefix", "fts_partial")  # the names under which the steps find something
 SIMILAR_WORDS = 5  # that are asked for, for each word of the query
 LOOKUP_SHARE = 0.6  # of the partial step's time is for finding words; the rest is for searching with them
 MAX_BEGINNINGS = 8  # words looked for by their beginnings: each reads all that begin so

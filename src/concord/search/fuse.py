@@ -55,16 +55,15 @@ class Candidates(Struct, frozen=True, dict=True):  # a dictionary holds what is 
 
 
 def fuse(name: str, candidates: Candidates) -> list[Ranked]:
-    """Return the candidates in the order of a fusion, best first."""
+    """Return the candidates in the order of a fusion, best first.
+
+    Ties go to what more strategies found, then to the lower chunk id.
+    """
     rows, context = candidates.rows, candidates.context
     blended, pool = blend(rows, context), pool_of(rows)
     given = blended if name == "blend" else FUSIONS[name].contributions(rows, context)
     z = {row.chunk_id: z_of(row, blended[row.chunk_id], pool, context) for row in rows}
-    return ordered([Ranked(row, given[row.chunk_id].score, z[row.chunk_id]) for row in rows])
-
-
-def ordered(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Return the best first; ties go to what more strategies found, then to the lower chunk id."""
+    ranked = [Ranked(row, given[row.chunk_id].score, z[row.chunk_id]) for row in rows]
     return sorted(ranked, key=lambda row: (-row.score, -len(row.candidate.ranks), row.chunk_id))
 
 
@@ -77,12 +76,6 @@ def above_floor(ranked: Sequence[Ranked], rrf: Mapping[ChunkId, float], minimum:
 def agreement(ranks: Mapping[str, int]) -> float:
     """Return the share of our three strategies that found a chunk; with plugins, 1 at most."""
     return min(1.0, len(ranks) / len(STRATEGIES))
-
-
-def score_range(ranked: Sequence[Ranked]) -> float:
-    """Return how far apart the best and the worst score are; 1 if they are equal, so that a boost counts."""
-    scores = [row.score for row in ranked]
-    return (max(scores) - min(scores) if scores else 0.0) or 1.0
 
 
 def stretched(scores: Sequence[float], low: float) -> list[float]:

@@ -38,10 +38,6 @@ class Groups(NamedTuple):
     leads: Verdict
     further: Mapping[ChunkId, Sequence[Judged]]
 
-    def under(self, chosen: Verdict) -> list[Judged]:
-        """Return all that comes under the chosen passages."""
-        return [row for lead in chosen.judged for row in self.further.get(_id(lead), ())]
-
 
 def grouped(verdict: Verdict, by: Group, query: Query, tools: Tools) -> Groups:
     """Make one of all passages of a section or of a document; as passages, each comes for itself."""
@@ -83,12 +79,14 @@ def with_further(
     spans = sections({hit.chunk.id: hit.chunk for hit in hits}, catalog)
     by_id = {hit.chunk.id: hit for hit in under}
 
-    def below(hit: Hit) -> tuple[Hit, ...] | None:
-        if not groups.further:
-            return None
-        return tuple(replace(by_id[_id(row)], rank=hit.rank) for row in groups.further[hit.chunk.id])
-
-    return tuple(replace(hit, section=spans.get(hit.chunk.id), more=below(hit)) for hit in hits)
+    whole = [replace(hit, section=spans.get(hit.chunk.id)) for hit in hits]
+    if not groups.further:
+        return tuple(whole)
+    more = [[by_id[_id(row)] for row in groups.further[hit.chunk.id]] for hit in whole]
+    return tuple(
+        replace(hit, more=tuple(replace(other, rank=hit.rank) for other in others))
+        for hit, others in zip(whole, more, strict=True)
+    )
 
 
 def _by_document(leads: Sequence[Judged], query: Query, tools: Tools) -> list[Judged]:

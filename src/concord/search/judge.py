@@ -29,7 +29,7 @@ from concord.search.calibration import (
 )
 from concord.search.classify import is_question, mentions
 from concord.search.fuse import Candidates, dominant
-from concord.search.legs import LEXICAL, NAMES, is_built_in
+from concord.search.legs import BUILT_IN, LEXICAL, NAMES
 from concord.search.scores import is_read
 from concord.text.held import contains
 from concord.types import Candidate, Passage, Query, QueryType, Ranked
@@ -336,7 +336,7 @@ def stand_in(row: Candidate, context: Context) -> float:
 
 def _clues(passage: Passage, context: Context, query: Query, step: Step | None) -> Clues:
     row, text = passage.ranked.candidate, passage.chunk.text
-    is_of_plugin = not all(map(is_built_in, row.ranks))
+    is_of_plugin = not row.ranks.keys() <= BUILT_IN
     by_words = is_of_plugin or bool({*LEXICAL, NAMES}.intersection(row.ranks))
     return Clues(
         exact="fts_exact" in row.ranks or passage.closeness == 1,

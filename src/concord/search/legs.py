@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 LEXICAL = ("fts_exact", "fts_relaxed")
 STRATEGIES = (*LEXICAL, "semantic")  # the order in which they are always named
 NAMES = "names"  # as a strategy: chunks that define what the query names, or the place it points to
+STEPS = ("fts_prefix", "fts_partial")  # as strategies: what the steps of the fallback find
+BUILT_IN = frozenset({*STRATEGIES, NAMES, *STEPS})
 # Sorting a thousand scores rather than forty costs the engine next to nothing, and most of what meaning finds
 # is among them: both scores of a candidate are known without asking again.
 KNOWN = 1000
@@ -40,11 +42,6 @@ _CHARACTER_TOKENS = 4  # at most: one for each byte
 LANGUAGE_WORDS = 4  # by which a language can be recognised; fewer may be names
 TELLING_LETTERS = 4  # of a word: "en" or "la" is a word of many languages, and a token of most models
 _WORD = pattern(r"\w+")
-
-
-def is_built_in(strategy: str) -> bool:
-    """Whether a name is that of our own strategies or fallback steps, and of no plugin's."""
-    return strategy in (*STRATEGIES, NAMES) or strategy.startswith("fts_")
 
 
 class Tools(Struct, frozen=True):
@@ -101,7 +98,7 @@ class Semantic:
         self, index: VectorIndex, embedder: Embedder, *, retry_s: float = 0.0, late_s: float = LATE_S
     ) -> None:
         self._index = index
-        self._vectors = QueryVectors(embedder)
+        self.vectors = QueryVectors(embedder)
         self._breaker = Breaker("semantic search", retry_s=retry_s, late_s=late_s)
 
     def search(self, query: Query) -> RankedList:
@@ -110,7 +107,7 @@ class Semantic:
             return RankedList(self.name, self.leg, [])
 
         def nearest() -> Sequence[Scored]:
-            vector = self._vectors.vector(query.meaning)
+            vector = self.vectors.vector(query.meaning)
             return self._index.search(vector, query.filter, query.candidates, ef_search=query.ef_search)
 
         return RankedList(self.name, self.leg, self._breaker.call(nearest))
@@ -121,19 +118,7 @@ class Semantic:
 
     def compare(self, text: str, stored: Mapping[ChunkId, Vector]) -> Comparison:
         """Return a query's vector beside those of chunks; only a query that is not known is embedded."""
-        return Comparison(self._breaker.call(lambda: self._vectors.vector(text)), stored)
-
-    def forget(self) -> None:
-        """Forget the vectors of recent queries, so that the time of a new query can be measured."""
-        self._vectors.forget()
-
-    def known_words(self, text: str) -> float:
-        """Return the share of a query's words that are tokens of the model, whole."""
-        return self._vectors.known_words(text)
-
-    def is_word(self, word: str) -> bool:
-        """Whether a word is a token of the model, whole."""
-        return self._vectors.is_word(word)
+        return Comparison(self._breaker.call(lambda: self.vectors.vector(text)), stored)
 
     def close(self) -> None:
         """Report no failure of calls under way. The index belongs to the store, which closes it."""

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from concord.core.errors import Action, Hint, joined
 from concord.core.reports import partly_read, sentence
-from concord.search.fallback import STEPS
-from concord.search.legs import Tools
+from concord.search.legs import STEPS, Tools
 from concord.search.understand import MAX_EF_SEARCH, unknown_words
 from concord.text.scripts import has_unspaced
 from concord.text.terms import written

@@ -22,7 +22,7 @@ from concord.files.state import Files
 from concord.search.blend import rareness, smoothed_idfs
 from concord.search.classify import mentions
 from concord.search.deadline import run_within
-from concord.search.fuse import score_range, stretched
+from concord.search.fuse import stretched
 from concord.text.citations import cite
 from concord.text.held import contains, held_words, neighbours, token_set
 from concord.text.names import line_of
@@ -196,7 +196,8 @@ def boost(
     rare = rareness(query.chunks, query.frequencies)
     # Of the first few, so that asking for more moves none; those that have an asked name are far ahead.
     few = passages[:READ_AT_LEAST]
-    reach, now = score_range([p.ranked for p in few if not p.ranked.candidate.name_score]), time.time()
+    scores = [p.ranked.score for p in few if not p.ranked.candidate.name_score] or [0.0]
+    reach, now = (max(scores) - min(scores)) or 1.0, time.time()  # where all are equal, a boost counts
     prose = sum(passage.document.type != "code" for passage in few) if has_words else 0
 
     def boosted(passage: Passage) -> float:
@@ -209,7 +210,7 @@ def boost(
         return passage.ranked.score + reach * share
 
     scored = [replace(p, ranked=replace(p.ranked, score=boosted(p))) for p in passages]
-    # Best first; ties as in `fuse.ordered`.
+    # Best first; ties as in `fuse`.
     return sorted(scored, key=lambda p: (-p.ranked.score, -len(p.ranked.candidate.ranks), p.chunk.id))
 
 

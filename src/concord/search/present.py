@@ -52,7 +52,7 @@ def present(
     Snippets also show what a fallback step looked for (`searched`). `enough` is the verdict on all that might
     have been chosen; without `files` the disk does not answer, and nothing is said of their freshness.
     """
-    below = groups.under(chosen)
+    below = [row for lead in chosen.judged for row in groups.further.get(lead.passage.chunk.id, ())]
     rows = [*enumerate(chosen.judged, 1), *enumerate(below, 1)]
     more = Counter(row.passage.document.id for row in enough.judged)
     more.subtract(row.passage.document.id for _, row in rows)
@@ -65,8 +65,10 @@ def present(
         for (rank, row), snippet in zip(rows, shown, strict=True)
     ]
     hits = _with_warnings(hits)
-    first = _with_freshness(hits[: len(chosen.judged)], files) if files else hits[: len(chosen.judged)]
-    return with_further(first, hits[len(chosen.judged) :], groups, tools.store.catalog)
+    first, under = hits[: len(chosen.judged)], hits[len(chosen.judged) :]
+    states = _states([hit.document for hit in first], files) if files else {}
+    first = [replace(hit, freshness=states.get(hit.document.id)) for hit in first]
+    return with_further(first, under, groups, tools.store.catalog)
 
 
 def _snippets(rows: Sequence[Judged], words: Sequence[str], query: Query, tools: Tools) -> Iterator[Snippet]:
@@ -145,12 +147,6 @@ def _under_its_heading(passage: Passage, at: int | None) -> Chunk:
     else:
         heading = heading_at(chunk.text, at, chunk.heading, begins_document=not chunk.index)
     return chunk if heading == chunk.heading else replace(chunk, heading=heading)
-
-
-def _with_freshness(hits: Sequence[Hit], files: Files) -> list[Hit]:
-    """Return hits that say whether their files have changed, if the disk answers in time."""
-    states = _states([hit.document for hit in hits], files)
-    return [replace(hit, freshness=states.get(hit.document.id)) for hit in hits]
 
 
 def _states(documents: Sequence[Document], files: Files) -> Mapping[str, Freshness | None]:

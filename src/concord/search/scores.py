@@ -130,7 +130,7 @@ def _context(rows: Sequence[Candidate], query: Query, tools: Tools) -> Context:
     # Of a question about enzymes or Kubernetes a model may have hardly a word whole, and reads its English.
     known_words = 1.0
     if tools.similarity and not calibration.is_multilingual and not shows_english(query.meaning.split()):
-        known_words = tools.similarity.known_words(query.meaning)
+        known_words = tools.similarity.vectors.known_words(query.meaning)
     return Context(
         type=query.type,
         k=tools.settings["search.rrf_k"],

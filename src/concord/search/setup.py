@@ -17,7 +17,7 @@ from concord.core import plugins
 from concord.core.errors import Action, BadValue, Hint, KBError
 from concord.parts import NONE, Parts
 from concord.search.calibration import find_calibration
-from concord.search.legs import LEXICAL, Tools, is_built_in
+from concord.search.legs import BUILT_IN, LEXICAL, Tools
 from concord.types import ChunkId, Degraded, Identity, Leg, Model, Request
 
 if TYPE_CHECKING:
@@ -50,34 +50,27 @@ class Searching:
 
     def tools(self, request: Request, *, wait_for_model: bool) -> Tools:
         """Return the tools to answer a request with."""
-        tools = self.for_words()
-        if (request.mode or self._settings["search.mode"]) == "fts5":
-            return tools
-        snapshot = self._parts.store.catalog.snapshot()
-        tools = replace(tools, snapshot=snapshot)
-        meaning = self._meaning(snapshot.active, wait_for_model)
-        if meaning is COLD:
-            return replace(tools, absent=COLD)  # an answer at once: it waits for no other model either
-        reader, unread = self._reading(wait_for_model) if request.reader else (None, None)
-        tools = replace(tools, reader=reader, unread=unread, reranker=self._reranker())
-        if isinstance(meaning, Degraded):
-            return replace(tools, absent=meaning)
-        return replace(
-            tools,
-            strategies=[*tools.strategies, meaning.strategy, *meaning.further],
-            similarity=meaning.strategy,
-            calibration=find_calibration(meaning.identity, self._settings.paths),
-        )
-
-    def for_words(self) -> Tools:
-        """Return the tools of a search by words alone."""
-        store, once = self._parts.store, self._parts.once
+        store, settings = self._parts.store, self._settings
         words: list[Strategy] = [
-            once(name, partial(plugins.load("strategies", name), store.words)) for name in LEXICAL
+            self._parts.once(name, partial(plugins.load("strategies", name), store.words)) for name in LEXICAL
         ]
         words += self._further("lexical", "words", lambda kind: kind(store.words))
-        calibration = find_calibration(None, self._settings.paths)
-        return Tools(store, words, self._settings, self._parts.org, calibration=calibration)
+        tools = Tools(store, words, settings, self._parts.org)
+        meaning, identity = None, None
+        if (request.mode or settings["search.mode"]) != "fts5":
+            snapshot = store.catalog.snapshot()
+            meaning = self._meaning(snapshot.active, wait_for_model)
+            tools = replace(
+                tools, snapshot=snapshot, absent=meaning if isinstance(meaning, Degraded) else None
+            )
+        if meaning and meaning is not COLD:  # which answers at once, and waits for no other model either
+            reader, unread = self._reading(wait_for_model) if request.reader else (None, None)
+            tools = replace(tools, reader=reader, unread=unread, reranker=self._reranker())
+        if isinstance(meaning, Meaning):
+            identity = meaning.identity
+            strategies = [*words, meaning.strategy, *meaning.further]
+            tools = replace(tools, strategies=strategies, similarity=meaning.strategy)
+        return replace(tools, calibration=find_calibration(identity, settings.paths))
 
     @property
     def reader(self) -> ReaderModel | None:
@@ -164,6 +157,8 @@ class Searching:
         `bound_to` is part of the name under which one is kept: if that changes, it is made anew.
         """
         strategies: list[Strategy] = []
+        if not self._settings["search.strategies"]:
+            return strategies
         kinds: Mapping[str, Any] = self._parts.once("strategies", self._load_further)
         for name, kind in kinds.items():
             if kind.leg == leg:
@@ -177,9 +172,9 @@ class Searching:
         wanted = [name for name in map(str.strip, self._settings["search.strategies"].split(",")) if name]
         kinds = {name: plugins.load("strategies", name) for name in wanted}
         for name, kind in kinds.items():
-            if is_built_in(kind.name):
+            if kind.name in BUILT_IN:
                 raise BadValue(
                     f"search.strategies cannot hold {name}: {kind.name!r} is a name of our own strategies",
-                    hint="ours are asked by the mode; others have names that do not begin with fts_",
+                    hint="ours are asked by the mode; others have names of their own",
                 )
         return kinds

@@ -82,7 +82,7 @@ def _counted(parsed: Parsed, tools: Tools) -> _Words:
     unknown = [word for word in parsed.words if not frequencies.get(word) and word not in quoted]
     changes: dict[str, tuple[str, ...]] = {}
     if chunks and unknown:
-        is_word = model.is_word if model else lambda word: False
+        is_word = model.vectors.is_word if model else lambda word: False
         changes = forms_of(
             unknown, lambda words: index.frequencies(words)[1], index.similar_words, is_word, parsed.terms
         )
