@@ -162,19 +162,10 @@ class Changes:
     def reindex_words(self, document_ids: Sequence[str]) -> int:
         """Index chunks by words and names anew; return how many were indexed otherwise."""
         with self._database.transaction() as session:
-            labels, names = {}, {}
-            for id, type, path, title, tags, heading, text, *before in session.rows(
-                _INDEXED, {"ids": list(document_ids)}
-            ):
-                now = columns_of(title, list_of(tags), list_of(heading), text)
-                names[id] = names_of(type, path, title, list_of(heading), text)
-                if before != [now.title, now.tags, now.terms]:
-                    labels[id] = now._asdict()
-            self._relabel(session, labels)
-            changed = put_names(session, names) | labels.keys()
+            changed = self._reindex(session, document_ids)
             if changed:
                 session.run(COUNT_CHANGE)
-            return len(changed)
+            return changed
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents with their chunks; return how many there were. Vectors stay as cache.
@@ -246,19 +237,24 @@ class Changes:
         if (before.path, before.title) != (now.path, now.title):
             rename(session, key, document)
         if before != now:
-            rows = session.rows(_CHUNK_TEXTS, {"key": key})
-            texts = {chunk_id: (list_of(heading), text) for chunk_id, heading, text in rows}
-            put_names(session, {id: chunk_names(document, *text) for id, text in texts.items()})
-            columns = {id: columns_of(now.title, now.tags, *text) for id, text in texts.items()}
-            self._relabel(session, {id: row._asdict() for id, row in columns.items()})
+            self._reindex(session, [document.id])
         if before.embedded != now.embedded:
             session.run(_UNLINK, {"key": key})  # their vectors are those of other texts now
         session.run(COUNT_CHANGE)
 
-    def _relabel(self, session: Session, labels: dict[ChunkId, dict[str, str]]) -> None:
-        """Write the title, tags and terms that chunks are indexed under."""
-        session.run_many(_RELABEL_CHUNK, ({"id": id, **row} for id, row in labels.items()))
-        self._words.index(session, list(labels))
+    def _reindex(self, session: Session, document_ids: Sequence[str]) -> int:
+        """Write what chunks are called and labelled as their documents are now; return how many changed."""
+        labels, names = [], {}
+        rows = session.rows(_INDEXED, {"ids": list(document_ids)})
+        for id, type, path, title, tags, heading, text, *before in rows:
+            now = columns_of(title, list_of(tags), list_of(heading), text)
+            names[id] = names_of(type, path, title, list_of(heading), text)
+            if before != [now.title, now.tags, now.terms]:
+                labels.append({"id": id, **now._asdict()})
+        session.run_many(_RELABEL_CHUNK, labels)
+        relabelled = [row["id"] for row in labels]
+        self._words.index(session, relabelled)
+        return len(put_names(session, names).union(relabelled))
 
     def _delete(self, session: Session, where: str, values: dict[str, Any]) -> int:
         """Delete documents: words and chunks first, then the documents."""

@@ -66,10 +66,11 @@ def put_right(
 ) -> None:
     """Repair everything that was found, in one transaction: what an engine has of its own first."""
     wanted = {finding.fault for finding in findings if finding.is_repairable}
-    repairs = {fault: repair for fault, repair in {**own, **_REPAIRS, **own}.items() if fault in wanted}
-    if repairs:
+    repairs = {**own, **_REPAIRS, **own}.items()
+    chosen = dict.fromkeys(repair for fault, repair in repairs if fault in wanted)  # each once
+    if chosen:
         with database.transaction() as session:
-            for repair in repairs.values():
+            for repair in chosen:
                 repair(session, tables)
             session.run(COUNT_CHANGE)
 
@@ -95,22 +96,14 @@ def _damaged(session: Session, tables: VectorTables, model: Model) -> list[int]:
     return damaged
 
 
-def _await_those(found: Callable[[Session, VectorTables, Model], list[int]]) -> Repair:
-    """Return what lets the chunks wait for other vectors that use some that are found."""
-
-    def repair(session: Session, tables: VectorTables) -> None:
-        for model in all_models(session):
-            ids = found(session, tables, model)
-            session.run("DELETE FROM kb_chunk_vectors WHERE embedding IN (:ids...)", {"ids": ids})
-            delete_embeddings(session, tables, model, ids)
-
-    return repair
-
-
-def _delete_orphans(session: Session, tables: VectorTables) -> None:
+def mend_vectors(session: Session, tables: VectorTables) -> None:
+    """Delete vectors that nothing uses, and let the chunks wait for others that use lost or damaged ones."""
     session.run(f"DELETE {_NO_CHUNK}")
     for model in all_models(session):
         tables.remove(session, model, _unknown(session, tables, model))
+        ids = [*_lost(session, tables, model), *_damaged(session, tables, model)]
+        session.run("DELETE FROM kb_chunk_vectors WHERE embedding IN (:ids...)", {"ids": ids})
+        delete_embeddings(session, tables, model, ids)
 
 
 def _altered(session: Session) -> list[int]:
@@ -126,13 +119,12 @@ def _altered(session: Session) -> list[int]:
     return altered if len(altered) * 2 < compared else []
 
 
-await_lost = _await_those(_lost)  # the vectors that are not there
 # In this order: what comes later is reckoned from what comes before. Files of altered chunks are read by the
 # next sync; notes are made anew from their fields.
 _REPAIRS: Mapping[FaultName, Repair] = {
-    "vectors": _delete_orphans,
-    "lost-vectors": await_lost,
-    "damaged-vectors": _await_those(_damaged),
+    "vectors": mend_vectors,
+    "lost-vectors": mend_vectors,
+    "damaged-vectors": mend_vectors,
     "texts": lambda session, tables: session.run(_UNREAD_SOME, {"chunks": _altered(session)}),
     "superseded": lambda session, tables: session.run(
         f"UPDATE kb_documents SET superseded_by = NULL WHERE key IN (SELECT key {_HIDDEN})"

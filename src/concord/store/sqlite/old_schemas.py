@@ -16,9 +16,9 @@ from concord.store.models import all_models
 from concord.store.rows import details_of, identity_of
 from concord.store.sqlite.connections import Connection
 from concord.store.sqlite.dialect import DIALECT
-from concord.store.sqlite.vectors import METRIC, SQLiteVectorTables, table_of
+from concord.store.sqlite.vectors import METRIC, SQLiteVectorTables, rewrite, table_of
 from concord.store.sqlite.words import SQLiteWordTables
-from concord.store.upkeep import await_lost
+from concord.store.upkeep import mend_vectors
 from concord.types import ChunkId, Vector
 
 FIRST_IN_STEPS = 6
@@ -140,14 +140,11 @@ def _there(connection: Connection, name: str) -> bool:
 def rebuild_as_cosine(connection: Connection) -> None:
     """Make the tables of vectors anew, with the same vectors made of length 1."""
     connection.load_vec0()
-    tables = SQLiteVectorTables()
     for model in all_models(connection):
         known = f"{_NORMALISED} AND rowid IN (SELECT id FROM kb_embeddings)"
         vectors = dict(connection.rows(known.format(table=table_of(model.key))))
-        tables.drop(connection, model)
-        tables.create(connection, model)
-        tables.write(connection, model, vectors)
+        rewrite(connection, model, vectors)
         crcs = ({"id": id, "crc": crc32(vector)} for id, vector in vectors.items())
         connection.run_many("UPDATE kb_embeddings SET crc = :crc WHERE id = :id", crcs)
         connection.run("UPDATE kb_models SET version = version + 1 WHERE key = :model", {"model": model.key})
-    await_lost(connection, tables)
+    mend_vectors(connection, SQLiteVectorTables())

@@ -22,7 +22,7 @@ from concord.store.sqlite import note_log
 from concord.store.sqlite.connections import Connection, Readers, Writer, closed_on_failure
 from concord.store.sqlite.dialect import DELETED_TRIGGER, DIALECT
 from concord.store.sqlite.file import APPLICATION_ID, DAMAGE, translated
-from concord.store.sqlite.vectors import SQLiteVectorTables, has_table, table_of
+from concord.store.sqlite.vectors import SQLiteVectorTables, has_table, rewrite, table_of
 from concord.store.upkeep import repairable
 
 _MOST_SHOWN = 3  # complaints of an integrity check that a sentence holds
@@ -153,23 +153,13 @@ def _delete_orphan_chunks(session: Session, tables: VectorTables) -> None:
         session.run(statement)
 
 
-def _await_lost_vectors(session: Session, tables: VectorTables) -> None:
-    for model in all_models(session):
-        if not has_table(session, model):
-            tables.create(session, model)
-    upkeep.await_lost(session, tables)
-
-
 def _rewrite_vectors(session: Session, tables: VectorTables) -> None:
     """Write the vectors that are intact into a new table: of one that is damaged, rows cannot be deleted."""
     for model in all_models(session):
         crcs = dict(session.rows(_CRCS, {"model": model.key}))
-        read = tables.read(session, model, [*crcs])
-        vectors = {id: vector for id, vector in read.items() if is_intact(vector, crcs[id])}
-        tables.drop(session, model)
-        tables.create(session, model)
-        tables.write(session, model, vectors)
-    upkeep.await_lost(session, tables)
+        read = tables.read(session, model, [*crcs]) if has_table(session, model) else {}
+        rewrite(session, model, {id: vector for id, vector in read.items() if is_intact(vector, crcs[id])})
+    upkeep.mend_vectors(session, tables)
 
 
 def repairs(path: str) -> Mapping[FaultName, upkeep.Repair]:
@@ -179,7 +169,8 @@ def repairs(path: str) -> Mapping[FaultName, upkeep.Repair]:
         "chunks": _delete_orphan_chunks,
         "words": lambda session, tables: session.run(_REBUILD_WORDS),
         "counter": lambda session, tables: session.run(_COUNT_ANEW),
-        "lost-vectors": _await_lost_vectors,
+        "vectors": _rewrite_vectors,
+        "lost-vectors": _rewrite_vectors,
         "damaged-vectors": _rewrite_vectors,
         "notes": lambda session, tables: note_log.mend(session, path),
     }

@@ -163,6 +163,14 @@ def has_table(session: Session, model: Model) -> bool:
     return bool(session.value(_HAS_TABLE, {"table": table_of(model.key)}))
 
 
+def rewrite(session: Session, model: Model, vectors: Mapping[int, Vector]) -> None:
+    """Make the table of a model anew, with these vectors."""
+    tables = SQLiteVectorTables()
+    tables.drop(session, model)
+    tables.create(session, model)
+    tables.write(session, model, vectors)
+
+
 def read_vectors(session: Session, model: Model, ids: list[int]) -> dict[int, Vector]:
     """Return those of some vectors that are in the file."""
     if not ids:
