@@ -48,17 +48,3 @@ def test_a_folder_without_a_collection_says_what_it_needs(tmp_path: Path):
     with pytest.raises(NotFound) as fault:
         read_collection(tmp_path)
     assert "corpus.jsonl" in str(fault.value.hint)
-
-
-@pytest.mark.parametrize(
-    "judgements",
-    [
-        "q0 0 d0 1\nq1 Q0 d1 2\n",  # as TREC has them
-        "q0 d0 1\nq1 d1 2\n",
-        "\ufeffq0\td0\t1\nq1\td1\t2\n",
-    ],
-)
-def test_judgements_are_read_in_the_forms_they_are_published_in(tmp_path: Path, judgements: str):
-    folder = things(tmp_path)
-    (folder / "qrels/test.tsv").write_text(judgements, encoding="utf-8", newline="")
-    assert read_collection(folder).qrels == {"q0": {"d0": 1}, "q1": {"d1": 2}}

@@ -50,7 +50,7 @@ def test_kb_eval_writes_json_runs_and_a_page_that_needs_nothing_else(kb, tmp_pat
     assert {"ece", "brier", "bins"} <= told["calibration"]["confidence_score"].keys()
     assert (tmp_path / "runs" / "auto.run").read_text().split()[1] == "Q0"
     page = (tmp_path / "out" / "page.html").read_text()
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 2
     assert not re.search(r"(?:src|href)=", page)
     assert page.count("<th>p95 ms</th>") == 1
     assert told["model"] in page

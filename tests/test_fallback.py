@@ -209,7 +209,7 @@ def test_a_source_that_was_never_synced_is_named():
     kb.store.catalog.put_source(Source("s", "papers", "/papers", "directory", "papers"))
     answer = kb.search("anything")
     assert answer.note is not None
-    assert answer.note.startswith("nothing is indexed yet of papers: sync")
+    assert answer.note.startswith("nothing is indexed yet of papers: `kb sync`")
 
 
 class Stuck:

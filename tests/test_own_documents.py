@@ -129,7 +129,7 @@ def test_kb_eval_auto_prints_intervals_keeps_the_pairs_and_leaves_the_base_as_it
     assert "your own documents: 8 documents, 8 chunks, 8 queries (8 title)" in out
     assert "best mode: " in out
     assert "leave-out twins" in out
-    assert (tmp_path / "page.html").read_text().count("<svg") == 3
+    assert (tmp_path / "page.html").read_text().count("<svg") == 2
     told = json.loads(kb("eval", "--auto", "--n", "5", "--json").out)
     assert told["kinds"] == {"title": 5}
     assert told["intervals"]["auto"]["nDCG@10"]["mean"] == told["measures"]["auto"]["nDCG@10"]

@@ -36,7 +36,6 @@ SCORE_DECIMALS = 4
 MOST_GUESSES = 3  # results shown where the answer is probably not among them
 NO_WORDS, NO_ANSWER = "no result holds these words", "hardly any of these is an answer"
 NEXT_STEP = "{}; try other words, kb_list shows what there is, kb_add_source adds a folder"
-FRAME_SHARE = 3  # a frame over a third of the budget is cut down, so that there is room for results
 
 
 class Reply(NamedTuple):
@@ -101,8 +100,6 @@ def _packed(answer: Answer, max_bytes: int, is_guess: bool) -> Reply:
     found, forms = len(wire["results"]), _forms(len(wire["results"]))
     if is_guess:
         wire["results"] = [{**result, "text": None} for result in wire["results"]]
-    if max(form.frame(wire) for form in forms) > max_bytes // FRAME_SHARE:
-        wire = _with_short_frame(wire, query=120, suggestions=2, note=160)  # to leave room for evidence
     if found and _over(wire, forms, max_bytes) > 0:
         wire = _with_short_best(wire, forms, max_bytes)
     sent = pack(wire, forms, max_bytes, "" if is_guess or found == 1 else LEFT_OUT)
@@ -171,24 +168,20 @@ def _with_short_best(wire: JsonObject, forms: tuple[Form, Form], max_bytes: int)
     if _over(wire, forms, max_bytes) > utf8_length(best["snippet"]) // 2:
         title = _short(best["title"], 40)
         best = {**best, "title": title, "file": None, "tags": [], "heading": [], "also_at": []}
-        wire = _with_short_frame({**wire, "results": [best, *others]}, query=40, suggestions=0, note=70)
+        wire = {
+            **wire,
+            "results": [best, *others],
+            "query": _short(wire["query"], 40),
+            "answer": None,
+            "sources_about": {},
+            "note": _short(wire["note"], 70) if wire["note"] else None,
+            "suggestions": [],
+            "degraded": [{**part, "reason": _short(part["reason"], 35)} for part in wire["degraded"][:3]],
+        }
     # A byte of the snippet may be more in JSON, where it is escaped; what is dropped counts at least once.
     over = max(0, _over(wire, forms, max_bytes))
     snippet = cut_to_bytes(best["snippet"], utf8_length(best["snippet"]) - over)
     return {**wire, "results": [{**best, "snippet": snippet}, *others]}
-
-
-def _with_short_frame(wire: JsonObject, *, query: int, suggestions: int, note: int) -> JsonObject:
-    """Shorten the query, the note and the like to so many bytes, and leave so many suggestions."""
-    return {
-        **wire,
-        "query": _short(wire["query"], query),
-        "answer": wire["answer"] if suggestions else None,
-        "sources_about": {},
-        "note": _short(wire["note"], note) if wire["note"] else None,
-        "suggestions": [_short(suggestion, 60) for suggestion in wire["suggestions"][:suggestions]],
-        "degraded": [{**part, "reason": _short(part["reason"], note // 2)} for part in wire["degraded"][:3]],
-    }
 
 
 def _short(text: str, most: int) -> str:

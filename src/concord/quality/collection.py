@@ -36,7 +36,6 @@ _CODE = {
     "ruby": re.compile(r"\s*(?:module |require )"),
     "php": re.compile(r"\s*<\?php"),
 }
-_WHOLE = re.compile(r"[+-]?[0-9]+(?:\.0*)?")  # a table of numbers has 1.0
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
 
 
@@ -229,17 +228,16 @@ def _query_texts(folder: Path) -> dict[str, str]:
 def _qrels(path: Path) -> dict[str, dict[str, int]]:
     qrels: dict[str, dict[str, int]] = {}
     for number, line in _lines(path):
-        columns = line.split("\t") if "\t" in line else line.split()
-        if len(columns) == 4 and columns[1] in ("0", "Q0"):
-            del columns[1]  # which TREC has between query and document, and nobody uses
-        is_whole = _WHOLE.fullmatch(columns[-1].strip()) is not None
-        if is_whole and len(columns) == 3:
-            qrels.setdefault(columns[0], {})[columns[1]] = int(float(columns[2]))
-        elif number > 1 or is_whole:  # else it is the header
-            raise BadValue(
-                f"line {number} of {path} is no judgement",
-                hint="query, document and relevance, a whole number, parted by tabs",
-            )
+        columns = line.split("\t")
+        try:
+            query, document, relevance = columns
+            qrels.setdefault(query, {})[document] = int(relevance)
+        except ValueError as fault:
+            if number > 1 or columns[-1].strip().isdecimal():  # else it is the header
+                raise BadValue(
+                    f"line {number} of {path} is no judgement",
+                    hint="query, document and relevance, a whole number, parted by tabs",
+                ) from fault
     return qrels
 
 

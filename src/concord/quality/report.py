@@ -1,6 +1,6 @@
 """An evaluation for people: the tables of a terminal, and one HTML page that needs nothing else.
 
-The plots are SVG written here: circles and bars on a line are not worth a plotting library.
+The plots are SVG written here: circles on a line are not worth a plotting library.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from html import escape
 from typing import NamedTuple
 
-from concord.quality.evaluate import SAMPLE, Evaluation, Figures
+from concord.quality.evaluate import SAMPLE, Evaluation
 from concord.quality.metrics import TOP, Reliability
 
 OF_A_KIND = ("nDCG@10", "R@5", "RR")
 NAMES = {"RR": "MRR"}  # which is what a mean of reciprocal ranks is called
-ROW = 16  # of a plot, in its own units
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
@@ -47,7 +46,6 @@ def page(found: Evaluation, made: str) -> str:
         f"<h1>{title}</h1>",
         f"<p>Measured by {escape(made)}.</p>",
         *(f"<p>{escape(part.said)}</p>{_html(part.table)}" for part in parts(found)),
-        _mode_plot(found.intervals),
         _figure("score", "Is the hit's document relevant?", found.promises.score),
         _figure(
             "confidence_score", "Is a relevant document among the hits?", found.promises.confidence_score
@@ -173,25 +171,6 @@ def _html(table: Table | None) -> str:
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
     )
     return f"<table><tr>{head}</tr>{rows}</table>"
-
-
-def _mode_plot(figures: Figures, measure: str = OF_A_KIND[0]) -> str:
-    """Return a plot as SVG: a line a mode, a circle at its mean and a bar over its interval, from 0 to 1."""
-    lines = ""
-    for at, (mode, given) in enumerate(figures.items()):
-        mean, low, high = given[measure]
-        y = ROW * (at + 0.5)
-        lines += (
-            f'<text x="-6" y="{y + 3:.1f}" text-anchor="end" fill="#222">{escape(mode)}</text>'
-            f'<path d="M{160 * max(0.0, low):.1f} {y}H{160 * high:.1f}" stroke="#1668b8"/>'
-            f'<circle cx="{160 * mean:.1f}" cy="{y}" r="3">'
-            f"<title>{mean:.3f} ({low:.3f} to {high:.3f})</title></circle>"
-        )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-75 -2 250 {ROW * len(figures) + 4}" width="480" '
-        f'role="img" aria-label="{measure} by mode" font-size="10" fill="#1668b8">'
-        f'<path d="M0 0V{ROW * len(figures)}M160 0V{ROW * len(figures)}" stroke="#999"/>{lines}</svg>'
-    )
 
 
 def _figure(name: str, question: str, kept: Reliability) -> str:

@@ -31,9 +31,6 @@ ONLY_EXCLUDES = "a query that only excludes has nothing to look for, so it was r
 EMPTY = Hint(Action.BEGIN, "the knowledge base is empty: {begin}")
 NO_WORD = "there is no word in the query to look for"
 NOTHING = "nothing found, not even by parts of words: try other or fewer words"
-UNEMBEDDED = Hint(
-    Action.SYNC, "nothing found: no passage has a vector yet, by which meaning is found; {sync} makes them"
-)
 NO_TIME = "nothing found; similar words could not be looked for in the time allowed (search.partial_ms)"
 ALL_SUPERSEDED = Hint(
     Action.INCLUDE_SUPERSEDED,
@@ -117,9 +114,6 @@ def _why_empty(said: Examined, tools: Tools) -> str:
     if not query.filter.is_open:
         what = "the only document" if documents == 1 else f"any of the {documents:,} documents"
         return f"nothing found in {what} that the filter leaves: {_described(query.filter, sources)}"
-    lists = {ranked.strategy for ranked in said.candidates.lists}
-    if lists == {"semantic"} and not catalog.count().vectors:
-        return UNEMBEDDED
     has_superseded = catalog.count_documents(Filter(include_superseded=True)) > documents
     return MATCHES_SUPERSEDED if has_superseded else NOTHING
 
