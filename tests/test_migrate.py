@@ -35,7 +35,7 @@ STORES: dict[str, dict[str, str]] = {
     "sqlite+qdrant": {"store.url": "sqlite://{folder}", "vectors.url": "qdrant-local:{folder}/vectors"},
 }
 TARGETS = [kind for kind in STORES if "qdrant" not in kind]  # vectors go to another server afterwards
-MEMO = Memo(mount="/mnt", textless={"a.png": [1, 2, "a picture"]})
+MEMO = Memo(textless={"a.png": [1, 2, "a picture"]})
 
 
 def opened(kind: str, folder: Path) -> Store:

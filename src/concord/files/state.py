@@ -2,9 +2,7 @@
 
 A file that is gone is taken for deleted only where its source is still there: if that is out of reach too (a
 disk that is not mounted, a knowledge base filled on another machine), nothing is known. A disk that was
-unmounted leaves a folder of the same name, as a rule an empty one. So every sync writes down where the disk
-of a source is mounted. If that is elsewhere the next time, and nothing that is indexed is there, the disk is
-what is missing. Device numbers would tell less: many change with every start of a machine.
+unmounted leaves an empty folder of the same name, so a folder that holds nothing at all is out of reach, too.
 
 What a sync writes down for the next one is JSON, which a store keeps without reading it.
 """
@@ -13,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -38,16 +36,12 @@ _GONE = (FileNotFoundError, NotADirectoryError)
 
 
 class Files:
-    """The files behind the documents of one answer, each looked at once.
+    """The files behind the documents of one answer, each looked at once."""
 
-    `memo` returns what was written down of a source, by its id: if a file is gone, which disk it was on.
-    """
-
-    def __init__(self, sources: Sequence[Source], memo: Callable[[str], str]) -> None:
+    def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = {source.id: source for source in sources}
-        self._memo = memo
         self._stats: dict[str, os.stat_result | None] = {}  # by document; None where there is no file
-        self._is_mounted: dict[str, bool] = {}  # by source
+        self._is_there: dict[str, bool] = {}  # by source
 
     def knows(self, document: Document) -> bool:
         """Whether a document is of one of the sources."""
@@ -61,7 +55,7 @@ class Files:
         if document.id not in self._stats:
             return False
         status = self._stats[document.id]
-        return source.id in self._is_mounted if status is None else not _is_read(document, status)
+        return source.id in self._is_there if status is None else not _is_read(document, status)
 
     def is_deleted(self, document: Document) -> bool:
         """Whether a document had a file that is gone while its source is still there; never opens a file."""
@@ -92,12 +86,9 @@ class Files:
         return self._stats[document.id]
 
     def _has_root(self, source: Source) -> bool:
-        if source.id not in self._is_mounted:
-            is_there = os.path.isdir(root_folder(source))
-            self._is_mounted[source.id] = is_there and not _is_elsewhere(
-                source, read_memo(self._memo(source.id))
-            )
-        return self._is_mounted[source.id]
+        if source.id not in self._is_there:
+            self._is_there[source.id] = _holds_anything(source)
+        return self._is_there[source.id]
 
 
 def _is_read(document: Document, now: os.stat_result) -> bool:
@@ -160,7 +151,6 @@ def _is_settled(found: Found) -> bool:
 class Memo(Struct, frozen=True):
     """What the last complete sync of a source saw, and how that sync, or one begun since, chunks files."""
 
-    mount: str | None = None  # where the disk with its files was mounted
     readers: list[str] = field(default_factory=list)  # the extractors that looked for text, see `textless`
     textless: dict[str, Entry] = field(default_factory=dict)  # by path within the source
     chunking: list[int] = field(default_factory=list, name="cut")  # what decides which chunks a file has
@@ -214,39 +204,24 @@ def root_folder(source: Source) -> str:
     return os.path.dirname(path) if source.kind == "file" else path
 
 
-def mount_point(source: Source) -> str:
-    """Return where the disk of a source's files is mounted: at its folder, or at the nearest one above."""
-    folder = root_folder(source)
-    while not _is_mount(folder) and os.path.dirname(folder) != folder:
-        folder = os.path.dirname(folder)
-    return folder
-
-
-def _is_mount(folder: str) -> bool:
-    try:
-        return os.path.ismount(folder)
-    except OSError:  # it became a link, or stopped being one, just now: no disk is mounted like that
-        return False
-
-
-def _is_elsewhere(source: Source, memo: Memo) -> bool:
-    """Whether a source's files are looked for on another disk than they were found on."""
-    return memo.mount is not None and memo.mount != mount_point(source)
-
-
-def check_disk(source: Source, documents: Iterable[str], memo: Memo) -> None:
-    """Check that a source has not lost its disk; `documents` are the paths of what is indexed of it."""
-    if not _is_elsewhere(source, memo):
-        return
-    files = [source.file_of(path) or "" for path in documents]
-    if files and not any(map(os.path.lexists, files)):
+def check_disk(source: Source) -> None:
+    """Check that a source of which something is indexed has not lost its disk."""
+    if not _holds_anything(source):
         raise Unreadable(
-            f"{source.path} looks unmounted: it was on the disk mounted at {memo.mount}, is on the one"
-            f" at {mount_point(source)} now, and none of its files is there",
+            f"{source.path} is empty: is its disk mounted?",
             hint=Hint(
                 Action.REMOVE, "mount it again, or {remove}; its index is kept until then", source=source.name
             ),
         )
+
+
+def _holds_anything(source: Source) -> bool:
+    """Whether there is anything in a source's folder."""
+    try:
+        with os.scandir(root_folder(source)) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False
 
 
 def is_as_indexed(found: Found, state: FileState) -> bool:

@@ -42,7 +42,6 @@ from concord.files.state import (
     Textless,
     check_disk,
     is_as_indexed,
-    mount_point,
     read_memo,
     readers,
     write_memo,
@@ -158,10 +157,10 @@ class _Run:
         self.tools = tools
         self.catalog = tools.store.catalog
         self.entries = walk_source(source, tools.limits.max_bytes)
-        self.mount = mount_point(source)
         self.memo = read_memo(self.catalog.sync_state(source.id))
         self.known = self.catalog.file_states(source.id)  # indexed files by path; met ones are taken out
-        check_disk(source, self.known, self.memo)
+        if self.known:
+            check_disk(source)
         self.textless = Textless(self.memo)
         self.new: list[Found] = []  # files that wait until it is known which others are gone
         self.unreadable_folders: list[str] = []
@@ -250,7 +249,6 @@ class _Run:
     def remember_for_next_sync(self) -> None:
         """Write down what the next sync needs to know of this one."""
         memo = Memo(
-            self.mount,
             readers(),
             self.textless.met,
             self.tools.limits.chunking_key(),

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from concord.core.errors import Action, Hint, KBError, Unreadable, joined
 from concord.core.protocols import Embedder, Progress
 from concord.core.reports import CheckName, FaultName, Finding, SourceSummary, Stats, SyncReport
-from concord.files.state import Files, check_disk, read_memo
+from concord.files.state import Files, check_disk
 from concord.files.walk import walk_source
 from concord.index.embedding import embed_pending
 from concord.store.contract import Catalog, Select, Store
@@ -115,7 +115,8 @@ def _sources(tools: DoctorTools) -> Iterator[Finding]:
             continue
         try:
             walk_source(source, max_bytes=0)
-            check_disk(source, catalog.file_states(source.id), read_memo(catalog.sync_state(source.id)))
+            if catalog.count(source.id).documents:
+                check_disk(source)
         except Unreadable as fault:
             yield Finding("sources", joined(": ", source.name, fault.message), fault.hint or "")
 
@@ -134,7 +135,7 @@ def _files(tools: DoctorTools) -> Iterator[Finding]:
 def _ghosts(store: Store) -> Iterator[tuple[Source, Document]]:
     for source in store.catalog.snapshot().sources:
         if source.path is not None:
-            files = Files([source], store.catalog.sync_state)
+            files = Files([source])
             documents = store.catalog.documents(Select(source_id=source.id))
             yield from ((source, document) for document in documents if files.is_deleted(document))
 

@@ -51,7 +51,7 @@ def locate(reference: str, catalog: Catalog, *, context: int = 0, level: Level |
     begin, end = section_around(chunks, meant[0], meant[-1]) if level == "section" else (meant[0], meant[-1])
     first, last = max(0, begin - context), min(len(chunks) - 1, end + context)
     source = source_by_id(catalog, document.source_id)
-    return Located(document, source, chunks, first, last, Files([source], catalog.sync_state))
+    return Located(document, source, chunks, first, last, Files([source]))
 
 
 def section_around(chunks: Sequence[Chunk], first: int, last: int) -> tuple[int, int]:

@@ -89,7 +89,7 @@ def examine(request: Request, tools: Tools) -> Examined:
     options = options_of(request, tools.settings)
     stages, deadline = Stages(), Deadline(options.deadline_ms)
     snapshot = tools.snapshot or tools.store.catalog.snapshot()
-    files = Files(snapshot.sources, tools.store.catalog.sync_state)
+    files = Files(snapshot.sources)
     search = _Search(request, options, tools, snapshot, files, deadline, stages)
     found = _find(search)
     verdict = _judge(found, search)
