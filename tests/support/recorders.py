@@ -15,9 +15,9 @@ from concord.core.protocols import FileBeingRead, FileReader, Progress
 from concord.core.reports import SyncReport
 from concord.embed.hashing import HashingEmbedder
 from concord.extract.reader import SandboxedReader
-from concord.index.documents import ReadLimits
+from concord.index.documents import ReadLimits, SyncTools
 from concord.index.sources import register
-from concord.index.sync import SyncTools, sync
+from concord.index.sync import sync
 from concord.store.contract import Models, Store, VectorIndex, documents_at
 from concord.store.json_file import MemoryStore
 from concord.text.chunk import ChunkSize

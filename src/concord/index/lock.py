@@ -86,8 +86,16 @@ def until_removed(source: Source, catalog: Catalog, progress: Progress) -> Progr
     return report
 
 
+def as_stored(source: Source, catalog: Catalog) -> Source:
+    """Return a source as it is stored now: somebody may have renamed or retagged it since it was read."""
+    for stored in catalog.snapshot().sources:
+        if stored.id == source.id:
+            return stored
+    raise removed_meanwhile(source)
+
+
 def removed_meanwhile(source: Source) -> NotFound:
-    """Say that a source is gone."""
+    """Return the error that a source is gone."""
     return NotFound(
         f"the source {source.name!r} was removed meanwhile", hint=Hint(Action.ADD, "{add} indexes it again")
     )

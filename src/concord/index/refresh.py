@@ -16,8 +16,9 @@ from concord.core.places import holder
 from concord.core.protocols import Progress
 from concord.core.reports import Failure, SyncReport
 from concord.files.watch import WatchTools, watch
+from concord.index.documents import SyncTools
 from concord.index.sources import glob_under, register
-from concord.index.sync import SyncTools, embed_notes, sync
+from concord.index.sync import embed_notes, sync
 from concord.parts import Parts
 from concord.types import Source, silent
 

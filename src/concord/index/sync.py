@@ -7,78 +7,36 @@ the group it was at, and the next one goes on from there.
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from concord.core.batches import batched
-from concord.core.errors import (
-    BadValue,
-    ExtractionError,
-    MissingExtra,
-    NotIndexable,
-    StoreBusy,
-    UnknownName,
-)
-from concord.core.protocols import (
-    BINARY,
-    NO_TEXT_LAYER,
-    PICTURE_EXTENSIONS,
-    Embedder,
-    FileBeingRead,
-    FileReader,
-    PictureReader,
-    Progress,
-)
+from concord.core.errors import NotIndexable
+from concord.core.protocols import BINARY, NO_TEXT_LAYER, PICTURE_EXTENSIONS, FileBeingRead
 from concord.core.reports import Failure, SyncReport
-from concord.files.opening import read_unchanging
-from concord.files.state import (
-    Memo,
-    Textless,
-    check_disk,
-    is_as_indexed,
-    read_memo,
-    readers,
-    write_memo,
-)
+from concord.files.state import Memo, Textless, check_disk, is_as_indexed, read_memo, readers, write_memo
 from concord.files.walk import Found, Skipped, walk_source
 from concord.index.documents import (
+    BAD_FILE,
     UPDATED_AT_ONCE,
-    Prepared,
     ReadFile,
-    ReadLimits,
+    SyncTools,
     Tally,
-    is_full,
-    new_document,
+    prepared,
+    read_file,
     renamed_title,
 )
 from concord.index.embedding import EmbeddingReport, embed_pending, with_embedding
 from concord.index.links import find_mentions, release_superseded, settle_supersession
-from concord.index.lock import begin_anew, removed_meanwhile, sync_lock, until_removed
-from concord.store.contract import Catalog, Select, Store, document_by_id
-from concord.text.chunk import chunk
+from concord.index.lock import as_stored, begin_anew, sync_lock, until_removed
+from concord.index.pictures import read_pictures
+from concord.store.contract import Catalog, Select, document_by_id
 from concord.text.document import declares
 from concord.types import Extracted, FileState, Filter, Source
-
-GROUP_S = 0.5  # how long a document may wait to be searchable
-BAD_FILE = (ExtractionError, MissingExtra, UnknownName, BadValue)  # faults of one file: the run goes on
-
-
-class SyncTools(NamedTuple):
-    """What ingest works with. Embedders are opened when a file needs one: most syncs find nothing to do."""
-
-    store: Store
-    reader: FileReader
-    tokenizer: Callable[[], Embedder]  # whose tokens chunks are measured in
-    embedder: Callable[[], Embedder | None]  # None when nothing is to be embedded
-    limits: ReadLimits
-    progress: Progress
-    pictures: Callable[[], PictureReader | None] = lambda: None  # None when nobody reads them
 
 
 def sync(source: Source, tools: SyncTools, *, lock_wait_s: float) -> SyncReport:
@@ -91,7 +49,7 @@ def sync(source: Source, tools: SyncTools, *, lock_wait_s: float) -> SyncReport:
     """
     started, catalog = time.monotonic(), tools.store.catalog
     with sync_lock(source.id, tools.store, tools.progress, lock_wait_s):
-        source = _as_stored(source, catalog)
+        source = as_stored(source, catalog)
         begin_anew(source.id, catalog)
         tools = tools._replace(progress=until_removed(source, catalog, tools.progress))
         run = _Run(source, tools)
@@ -103,40 +61,25 @@ def sync(source: Source, tools: SyncTools, *, lock_wait_s: float) -> SyncReport:
         finally:
             if run.reading:  # after a fault that ends the run
                 run.reading[1].abandon()
-        run.store_group()
+        run.tally.store()
         run.delete_missing_files()
         run.apply_supersession()
         find_mentions(tools.store, tools.progress)
         run.remember_for_next_sync()
-        synced = replace(_as_stored(source, catalog), synced_at=time.time())
-        catalog.put_source(synced)
+        source = replace(as_stored(source, catalog), synced_at=time.time())
+        catalog.put_source(source)
         embedding = _embed_source(source, tools)
-    if run.read_pictures(lock_wait_s):
+    if read_pictures(run.shown, source, tools, run.tally, lock_wait_s):
         embedding = embedding.followed_by(_embed_source(source, tools))
-    return replace(
-        with_embedding(run.tally.report(synced), embedding),
-        generation=catalog.snapshot().generation,
-        took_s=time.monotonic() - started,
-    )
+    return _finished(run.tally.report(source), embedding, catalog, started)
 
 
 def embed_notes(source: Source, tools: SyncTools) -> SyncReport:
     """Embed the notes that have no vectors: no files belong to them."""
     started, catalog = time.monotonic(), tools.store.catalog
     embedding = _embed_source(source, tools)
-    return replace(
-        with_embedding(SyncReport(source, unchanged=catalog.count(source.id).documents), embedding),
-        generation=catalog.snapshot().generation,
-        took_s=time.monotonic() - started,
-    )
-
-
-def _as_stored(source: Source, catalog: Catalog) -> Source:
-    """Return a source as it is stored now: somebody may have renamed or retagged it since it was read."""
-    for stored in catalog.snapshot().sources:
-        if stored.id == source.id:
-            return stored
-    raise removed_meanwhile(source)
+    notes = catalog.count(source.id).documents
+    return _finished(SyncReport(source, unchanged=notes), embedding, catalog, started)
 
 
 def _embed_source(source: Source, tools: SyncTools) -> EmbeddingReport:
@@ -144,6 +87,11 @@ def _embed_source(source: Source, tools: SyncTools) -> EmbeddingReport:
     if counts.chunks == counts.vectors:
         return EmbeddingReport()
     return embed_pending(tools.store, tools.embedder(), tools.progress, source_id=source.id)
+
+
+def _finished(report: SyncReport, embedding: EmbeddingReport, catalog: Catalog, started: float) -> SyncReport:
+    generation, took_s = catalog.snapshot().generation, time.monotonic() - started
+    return replace(with_embedding(report, embedding), generation=generation, took_s=took_s)
 
 
 _Gone = dict[tuple[str, str], FileState]  # hash and extension of files that are gone → their documents
@@ -167,9 +115,7 @@ class _Run:
         # Files that may show text which they do not hold, and why they were left out if they were.
         self.shown: dict[Found, str | None] = {}
         self.reading: tuple[ReadFile, FileBeingRead] | None = None  # while the one before it is chunked
-        self.group: list[Prepared] = []  # what was read, and is to be stored together
-        self.group_since = 0.0
-        self.tally = Tally()
+        self.tally = Tally(self.catalog)
         self.done = 0
         self.total: int | None = None  # files to index, as soon as it is known
 
@@ -226,12 +172,6 @@ class _Run:
             self._index(found, None, gone)
         self._read_next(None)
 
-    def store_group(self) -> None:
-        """Store the documents that were read since the last group."""
-        group, self.group = self.group, []
-        if group:
-            self.tally.store(group, self.catalog)
-
     def delete_missing_files(self) -> None:
         """Delete the documents whose files are gone."""
         missing = [state.document_id for state in self._missing()]
@@ -258,51 +198,6 @@ class _Run:
         if memo != self.memo:
             self._put_memo(memo)
 
-    def read_pictures(self, lock_wait_s: float) -> bool:
-        """Read what scans and pictures show, if somebody can; return whether anything was looked at.
-
-        That takes seconds each, so others may sync the source meanwhile: it is held only to store one. Where
-        another sync is in the way for too long, the next one goes on.
-        """
-        shown, self.shown = self.shown, {}
-        reader = self.tools.pictures() if shown else None
-        if reader is None:
-            left_out = ((found, reason) for found, reason in shown.items() if reason)
-            self.tally.skipped += [self._failure(found.relative, reason) for found, reason in left_out]
-            return False
-        with suppress(StoreBusy):
-            for done, found in enumerate(shown):
-                self.tools.progress("pictures", done, len(shown))
-                self._read_picture(found, reader, lock_wait_s)
-            self.tools.progress("pictures", len(shown), len(shown))
-        return True
-
-    def _read_picture(self, found: Found, reader: PictureReader, lock_wait_s: float) -> None:
-        """Read what a file shows, and store it; one that shows no words is left out until it changes."""
-        content, extracted, reason = None, None, ""
-        try:
-            content = self._content(found, None)
-            if content:
-                extracted = reader.read(content[1], found.path.name, self.tools.progress)
-        except (NotIndexable, *BAD_FILE) as fault:
-            reason = fault.message
-        with sync_lock(self.source.id, self.tools.store, self.tools.progress, lock_wait_s):
-            self.source = _as_stored(self.source, self.catalog)
-            begin_anew(self.source.id, self.catalog)
-            self.memo = read_memo(self.catalog.sync_state(self.source.id))
-            state = self.catalog.file_states(self.source.id).get(self.source.path_of(found.relative))
-            self.textless = textless = Textless(self.memo)
-            if reason and state is None:
-                self.tally.skipped.append(self._failure(found.relative, reason))
-                textless.add(found, reason)
-            if content and extracted and (state is None or state.file_hash == content[0].file_hash):
-                with self._reporting_faults(found, state):
-                    read = content[0]._replace(known=state)
-                    self._add(read, extracted, counted_as="pictures" if state else "added")
-                self.store_group()
-            left = [relative for relative in self.memo.scans if relative != found.relative]
-            self._put_memo(replace(self.memo, scans=left, textless=self.memo.textless | textless.met))
-
     def _put_memo(self, memo: Memo) -> None:
         self.memo = memo
         self.catalog.put_sync_state(self.source.id, write_memo(memo))
@@ -316,28 +211,19 @@ class _Run:
         hidden = tuple(self.unreadable_folders)
         return [state for state in self.known.values() if not state.path.startswith(hidden)]
 
-    def _treat_as_missing(self, state: FileState | None) -> None:
-        """Have the document of a file deleted, if it has one: the file is gone, or holds no text any more."""
-        if state:
-            self.known[state.path] = state
-
     def _index(self, found: Found, state: FileState | None, gone: _Gone | None = None) -> None:
         """Have a file read if its content is new, and chunk the one before it meanwhile."""
-        content = None
+        read = None
         with self._reporting_faults(found, state):
-            content = self._content(found, state)
-            if content is None:
-                self._treat_as_missing(state)
-            elif self._is_known(content[0], gone or {}):
-                content = None
-        if content:
-            self._read_next(content)
+            read = read_file(self.source, found, state, self.tools.limits.max_bytes)
+            if read is None:
+                self._keep_as_missing(state)
+            elif self._is_known(read, gone or {}):
+                read = None
+        if read:
+            self._read_next(read)
         self.done += 1
-        if self.group and (
-            time.monotonic() - self.group_since >= GROUP_S
-            or is_full([prepared.pieces for prepared in self.group])
-        ):
-            self.store_group()
+        self.tally.store_in_time()
         self.tools.progress("index", self.done, self.total)
 
     @contextmanager
@@ -348,17 +234,14 @@ class _Run:
         except NotIndexable as nothing:
             self._leave_out(found, nothing.message)
             self.textless.add(found, nothing.message)
-            self._treat_as_missing(state)
+            self._keep_as_missing(state)
         except BAD_FILE as fault:
             self.tally.failed.append(self._failure(found.relative, fault.message))
 
-    def _content(self, found: Found, state: FileState | None) -> tuple[ReadFile, bytes] | None:
-        """Return a file's content; None if it is gone."""
-        read_at, path = time.time(), self.source.path_of(found.relative)
-        data = read_unchanging(found, self.tools.limits.max_bytes)
-        if data is None:
-            return None
-        return ReadFile(path, found, state, read_at, hashlib.sha256(data).hexdigest()), data
+    def _keep_as_missing(self, state: FileState | None) -> None:
+        """Have the document of a file deleted, if it has one: the file is gone, or holds no text any more."""
+        if state:
+            self.known[state.path] = state
 
     def _is_known(self, read: ReadFile, gone: _Gone) -> bool:
         """Whether a file's content is indexed: under its own name, or under that of a file that is gone."""
@@ -381,19 +264,17 @@ class _Run:
             title = renamed_title(document.title, Path(state.path), read.found.path)
             self.catalog.update_documents([replace(document, path=read.path, title=title, **read.state())])
 
-    def _read_next(self, content: tuple[ReadFile, bytes] | None) -> None:
+    def _read_next(self, read: ReadFile | None) -> None:
         """Have a file read, and chunk the one before it meanwhile; None if no other is to be read."""
         before = self._received()
-        if content:
-            read, data = content
+        if read:
             with self._reporting_faults(read.found, read.known):
-                self.reading = read, self.tools.reader.begin(data, read.found.path.name)
+                self.reading = read, self.tools.reader.begin(read.data, read.found.path.name)
         if before or self.reading:  # loads it while the worker starts; if it fails, no file is to blame
             self.tools.tokenizer().token_starts("")
         if before:
-            read, extracted = before
-            with self._reporting_faults(read.found, read.known):
-                self._add(read, extracted, counted_as="changed" if read.known else "added")
+            with self._reporting_faults(before[0].found, before[0].known):
+                self._add(*before)
 
     def _received(self) -> tuple[ReadFile, Extracted] | None:
         """Wait for the text of the file that is being read; None if there is none, or it has no text."""
@@ -404,21 +285,15 @@ class _Run:
                 return read, file.result()
         return None
 
-    def _add(self, read: ReadFile, extracted: Extracted, *, counted_as: str) -> None:
-        """Chunk a text, and add its document to the group."""
-        pieces = chunk(extracted, self.tools.tokenizer().token_starts, self.tools.limits.chunk)
-        if not pieces:
-            raise NotIndexable("no text")
-        document = new_document(self.source, read, extracted)
-        if read.known and (old := document_by_id(self.catalog, read.known.document_id)):
-            document = replace(document, id=old.id, superseded_by=old.superseded_by)
-        if not self.memo.declares and declares(document.details):
+    def _add(self, read: ReadFile, extracted: Extracted) -> None:
+        """Chunk a text, and have its document stored."""
+        ready = prepared(self.source, read, extracted, self.tools, "changed" if read.known else "added")
+        if not self.memo.declares and declares(ready.document.details):
             # Before the document is stored: a run may be interrupted.
             self._put_memo(replace(self.memo, declares=True))
-        if document.details.get("pages_without_text"):
+        if ready.document.details.get("pages_without_text"):
             self.shown[read.found] = None
-        self.group_since = self.group_since if self.group else time.monotonic()
-        self.group.append(Prepared(document, pieces, counted_as))
+        self.tally.add(ready)
 
     def _failure(self, relative: str, reason: str) -> Failure:
         return Failure(self.source.path_of(relative), reason)
