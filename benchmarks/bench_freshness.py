@@ -81,7 +81,7 @@ def _indexed(tree: Path) -> tuple[list[Document], list[Source]]:
 
 def _look(documents: Sequence[Document], sources: Sequence[Source]) -> None:
     """Do what a search does, threads and all."""
-    files = Files(sources, lambda source_id: "")
+    files = Files(sources)
     run_within(lambda: [files.is_deleted(document) for document in documents], FILES_MS)
     run_within(lambda: [files.freshness(document) for document in documents[:HITS]], FILES_MS)
 
