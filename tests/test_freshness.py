@@ -90,7 +90,7 @@ def test_an_answer_that_lost_everything_says_why(kb: KnowledgeBase, docs: Path):
     assert (answer.hits, answer.omitted["deleted"], answer.confidence) == ((), 6, "no_results")
     assert answer.suggestions == ()  # their titles would lead nowhere
     assert answer.note is not None
-    assert "deleted since: sync" in answer.note
+    assert "deleted since: `kb sync`" in answer.note
 
 
 @pytest.mark.promise("freshness.deleted")
