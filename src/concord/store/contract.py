@@ -16,10 +16,11 @@ from msgspec import Struct
 from concord.core.errors import Action, CorruptStore, Hint
 from concord.store.catalog import EVERY, Catalog, Select, Snapshot
 from concord.store.embeddings import EmbeddingCache
-from concord.store.indexes import Models, TextHash, VectorIndex, WordIndex
+from concord.store.indexes import Models, TextHash, VectorIndex
 from concord.store.journal import Journal
 from concord.store.links import LinkRow, Links, Pointing
 from concord.store.models import Outbox
+from concord.store.words import WordIndex
 from concord.types import Document, Home, Source
 
 if TYPE_CHECKING:

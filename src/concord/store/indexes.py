@@ -1,4 +1,4 @@
-"""What is asked of words and of vectors, in the store or outside it, and what texts are known by.
+"""What is asked of vectors, in the store or outside it, and what texts are known by.
 
 A comment stands above what it is about, or behind it.
 """
@@ -8,25 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from concord.types import ChunkId, Filter, Identity, Json, Match, Pending, Scored, Vector
+from concord.types import ChunkId, Filter, Identity, Json, Pending, Scored, Vector
 
 TextHash = bytes  # SHA-256 of an embeddable text
-
-
-class WordIndex(Protocol):
-    """Finds chunks by words, and by what they are called. The best come first, ties by id."""
-
-    def search(self, match: Match, filter: Filter, limit: int) -> list[Scored]: ...  # by BM25
-
-    # Returns how many chunks there are, and how many hold each word (by its stem).
-    def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]: ...
-
-    # Returns indexed words near a typed one, nearest first, with how many chunks hold each.
-    def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]: ...
-
-    # Returns the chunks with the highest sum of idf over some name tokens.
-    def search_names(self, tokens: Sequence[str], filter: Filter, limit: int) -> list[Scored]: ...
-    def name_frequencies(self, tokens: Sequence[str]) -> dict[str, int]: ...
 
 
 class VectorIndex(Protocol):

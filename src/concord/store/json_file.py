@@ -31,7 +31,7 @@ from concord.core.errors import (
 from concord.core.filesystem import replace_file, sweep_drafts
 from concord.core.values import check_org
 from concord.store.contents import VERSION, Contents, Held, contents_in, fill
-from concord.store.contract import Place, WordIndex
+from concord.store.contract import Place
 from concord.store.embeddings import all_vectors
 from concord.store.files import file_identity, file_lock
 from concord.store.links import links_in
@@ -103,7 +103,7 @@ class MemoryStore(SqlStore):
     def __init__(self, database: MemoryDatabase | None = None) -> None:
         database = database or MemoryDatabase()
         super().__init__(database, SQLiteWordTables(), SQLiteVectorTables())
-        self.words: WordIndex = SQLiteWords(database)
+        self.words = SQLiteWords(database)
 
     @classmethod
     @override

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import starmap
 from typing import Any
 
-from concord.store.indexes import WordIndex
 from concord.store.rows import LEAST_IDF, condition, owner_and_name
-from concord.store.sql import Database, Session, override
+from concord.store.sql import Database, Session
 from concord.text.similar import Typed, similar, typed
 from concord.types import AllOf, AnyOf, ChunkId, Filter, Match, Phrase, Scored, Without, Word
 
@@ -43,11 +42,19 @@ WHERE EXISTS (
 GROUP BY h.chunk ORDER BY score DESC, h.chunk LIMIT :limit"""
 
 
-class SqlWords(WordIndex):
-    """An index of words; how chunks are found by them is the engine's affair."""
+class WordIndex:
+    """Finds chunks by words, and by what they are called. The best come first, ties by id."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    @abstractmethod
+    def search(self, match: Match, filter: Filter, limit: int) -> list[Scored]:
+        """Return the best chunks by BM25."""
+
+    @abstractmethod
+    def frequencies(self, words: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """Return how many chunks there are, and how many hold each word (by its stem)."""
 
     @abstractmethod
     def _near(self, session: Any, asked: Typed) -> Iterable[tuple[str, int]]:
@@ -57,8 +64,8 @@ class SqlWords(WordIndex):
     def _spellings(self, session: Any, token: str) -> Iterator[str]:
         """Yield words that a token stands for: an index keeps only their stem."""
 
-    @override
     def similar_words(self, word: str, limit: int) -> list[tuple[str, int]]:
+        """Return indexed words near a typed one, nearest first, with how many chunks hold each."""
         asked = typed(word)
         if asked is None or limit < 1:
             return []
@@ -66,8 +73,8 @@ class SqlWords(WordIndex):
             near = self._near(session, asked)
             return similar(asked, near, lambda token: self._spellings(session, token), limit)
 
-    @override
     def search_names(self, tokens: Sequence[str], filter: Filter, limit: int) -> list[Scored]:
+        """Return the chunks with the highest sum of idf over some name tokens."""
         if not tokens or limit < 1:
             return []
         sql, values = condition(filter, self._database.dialect)
@@ -75,8 +82,8 @@ class SqlWords(WordIndex):
         statement = _SEARCH.format(asked=asked, condition=sql)
         return list(starmap(Scored, self._database.rows(statement, {**values, **pairs, "limit": limit})))
 
-    @override
     def name_frequencies(self, tokens: Sequence[str]) -> dict[str, int]:
+        """Return how many chunks have each name."""
         if not tokens:
             return {}
         asked, pairs = _asked(tokens)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from concord.core.errors import BadValue
 from concord.core.reports import FaultName, Finding, VectorIndexState
 from concord.store import upkeep
-from concord.store.contract import Place, WordIndex
+from concord.store.contract import Place
 from concord.store.postgres.connections import Connections, Location, locate
 from concord.store.postgres.database import PostgresDatabase, PostgresSession
 from concord.store.postgres.migrations import bring_up_to_date, make
@@ -66,7 +66,7 @@ class PostgresStore(SqlStore):
         self._tables = PostgresVectorTables()
         super().__init__(database, BlockTables(), self._tables)
         is_native = options is not None and options["postgres.words"] == "native"
-        self.words: WordIndex = (NativeWords if is_native else BlockWords)(database)
+        self.words = (NativeWords if is_native else BlockWords)(database)
 
     @classmethod
     @override

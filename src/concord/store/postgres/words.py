@@ -15,7 +15,7 @@ from concord.store.postgres.database import DIALECT, PostgresDatabase, PostgresS
 from concord.store.postgres.postings import BLOCK, POSTING_BYTES, lexemes
 from concord.store.rows import LAST_CHARACTER, condition
 from concord.store.sql import override
-from concord.store.words import SqlWords, levelled, wanted
+from concord.store.words import WordIndex, levelled, wanted
 from concord.text.similar import ALIKE, SPELLINGS, Typed
 from concord.text.tokens import separated
 from concord.types import AllOf, AnyOf, Filter, Match, Phrase, Scored, Without, Word
@@ -68,7 +68,7 @@ _MOST_PARTS = 200  # of what is no plain word; PostgreSQL nests expressions only
 _LONGEST, _LONGEST_WORD = 20_000, 2_000  # characters that the server takes
 
 
-class BlockWords(SqlWords):
+class BlockWords(WordIndex):
     """The index of words of one organisation."""
 
     _database: PostgresDatabase

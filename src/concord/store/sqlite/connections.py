@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from concord.core.errors import BackendDown, MissingExtra
+from concord.core.errors import BackendDown
 from concord.store.sql import NOTHING, Duplicate, Values
 from concord.store.sqlite import dialect
 from concord.store.sqlite.dialect import bound
@@ -278,6 +278,6 @@ def _vec0_library() -> str:
     from importlib.util import find_spec
 
     found = find_spec("sqlite_vec")
-    if found is None or not found.submodule_search_locations:
-        raise MissingExtra("vectors need the package 'sqlite_vec'", hint="pip install sqlite-vec")
+    assert found  # we depend on it
+    assert found.submodule_search_locations
     return os.path.join(found.submodule_search_locations[0], "vec0")

@@ -206,11 +206,6 @@ _EXPLANATIONS: Explanations[str] = (
     ((apsw.ReadOnlyError, apsw.PermissionsError), _read_only),
     (apsw.CantOpenError, _cannot_open),
     (
-        apsw.NoMemError,
-        says(BackendDown, "memory ran out while using {place}", "close other programs, then try again"),
-    ),
-    (apsw.TooBigError, says(BadValue, "a text is too large to be stored", "split the file, or leave it out")),
-    (
         apsw.ExtensionLoadingError,
         says(
             BackendDown, "sqlite-vec cannot be loaded: {fault}", Hint(Action.REINSTALL, package="sqlite-vec")

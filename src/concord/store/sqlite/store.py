@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from concord.core.errors import Action, Hint, NotFound
-from concord.store.contract import Place, WordIndex
+from concord.store.contract import Place
 from concord.store.files import file_identity, file_lock
 from concord.store.sql import Database, override
 from concord.store.sqlite.connections import Connection, Readers, Writer
@@ -72,7 +72,7 @@ class SQLiteStore(SqlStore):
         self._codes_from = codes_from
         self._tables = SQLiteVectorTables(codes_from, self._file.read)
         super().__init__(self._file, SQLiteWordTables(), self._tables)
-        self.words: WordIndex = SQLiteWords(self._file)
+        self.words = SQLiteWords(self._file)
 
     @classmethod
     @override

@@ -13,7 +13,7 @@ from typing import Any
 from concord.store.rows import HAS_SUPERSEDED, LAST_CHARACTER, WEIGHTS, condition
 from concord.store.sql import Session, WordTables, override
 from concord.store.sqlite.dialect import DELETED_TRIGGER, DIALECT
-from concord.store.words import SqlWords, levelled
+from concord.store.words import WordIndex, levelled
 from concord.text.similar import ALIKE, SPELLINGS, Typed
 from concord.text.tokens import separated, tokenize
 from concord.types import AllOf, ChunkId, Filter, Match, Phrase, Scored, Without, Word
@@ -54,7 +54,7 @@ _PLACES = 'SELECT doc, col, "offset" FROM temp.kb_places WHERE term = :token LIM
 _MANY = 1000  # chunks; fewer are taken out of the full-text index in a fraction of a second
 
 
-class SQLiteWords(SqlWords):
+class SQLiteWords(WordIndex):
     """The index of words of one file."""
 
     @override
