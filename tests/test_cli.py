@@ -415,7 +415,7 @@ def test_whoever_begins_is_told_what_to_do_and_nothing_is_made_by_looking(kb: Kb
 def test_config_set_writes_the_file_and_keeps_what_is_in_it(kb: Kb, tmp_path: Path):
     (tmp_path / "home").mkdir()
     write(tmp_path / "home" / "config.toml", "# mine\n[search]\nrrf_k = 30 # slow\n")
-    assert "search.default_top = 5  [file]" in kb("config", "set", "search.default_top", "5").out
+    assert re.search(r"value +5\n", kb("config", "set", "search.default_top", "5").out)
     kept = (tmp_path / "home" / "config.toml").read_text(encoding="utf-8")
     assert kept == "# mine\n[search]\nrrf_k = 30 # slow\ndefault_top = 5\n"
     assert kb("config", "set", "org", "team", "--json").json["value"] == "team"
@@ -438,10 +438,10 @@ def test_config_shows_value_origin_and_reason(kb: Kb, monkeypatch: pytest.Monkey
     write(tmp_path / "home" / "config.toml", "[search]\nrrf_k = 30\n")
     monkeypatch.setenv("KB_SEARCH_DEFAULT_TOP", "5")
     run = kb("--org", "team", "config")
-    assert "search.rrf_k = 30  [file]" in run.out
-    assert "search.default_top = 5  [KB_SEARCH_DEFAULT_TOP]" in run.out
-    assert "org = team  [flag]" in run.out
-    assert "    default 10: as AI tools expect of kb_search" in run.out
+    assert re.search(r"key +search.rrf_k\nvalue +30\ndefault +60\norigin +file\n", run.out)
+    assert re.search(r"key +search.default_top\nvalue +5\ndefault +10\norigin +environment\n", run.out)
+    assert re.search(r"key +org\nvalue +team\ndefault +default\norigin +flag\n", run.out)
+    assert re.search(r"why +as AI tools expect of kb_search\n", run.out)
     row = kb("config", "search.rrf_k", "--json").json
     assert (row["value"], row["default"], row["origin"]) == (30, 60, "file")
     assert {row["key"] for row in kb("config", "--json").json["settings"]} >= {"org", "store.url"}

@@ -59,7 +59,6 @@ def test_kb_eval_writes_json_runs_and_a_page_that_needs_nothing_else(kb, tmp_pat
 
 def test_the_last_report_is_kept_for_whoever_shows_it(kb, tmp_path: Path):
     things(tmp_path / "set")
-    assert "quality" not in kb("stats").out
     kb("eval", "set", "--limit", "5")
     kb("eval", "set", "--limit", "9")
     with KnowledgeBase() as knowledge:
@@ -68,5 +67,3 @@ def test_the_last_report_is_kept_for_whoever_shows_it(kb, tmp_path: Path):
     assert kept["report"]["queries"] == 9
     assert set(kept["report"]["measures"]) == set(MODES)
     assert {"score", "hit_labels"} <= kept["report"]["calibration"].keys()
-    assert re.search(r"^quality +nDCG@10 \d.* on set, 20", kb("stats").out, re.MULTILINE)
-    assert "quality" not in kb("--org", "other", "stats").out

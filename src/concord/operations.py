@@ -5,6 +5,7 @@ An interface turns what it was given into an operation's arguments, runs it, and
 
 from __future__ import annotations
 
+import os.path
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -17,14 +18,17 @@ from msgspec.structs import asdict
 from concord import wire
 from concord.core import arguments as take
 from concord.core.arguments import Arguments, Get, Nothing, Search
-from concord.core.errors import BadValue, UsageError
+from concord.core.errors import Action, BadValue, Hint, UsageError
+from concord.core.values import moment, without_password
+from concord.reading.budget import read_in_turn, utf8_length, within
+from concord.types import Request
 
 if TYPE_CHECKING:
     from concord.core.protocols import Progress
     from concord.core.reports import DocumentSlice
     from concord.knowledge import KnowledgeBase
     from concord.quality.evaluate import Evaluation
-    from concord.types import Answer, Document, Request
+    from concord.types import Answer, Document
 
 JsonObject = dict[str, Any]
 
@@ -48,9 +52,6 @@ def request_of(args: Search, kb: KnowledgeBase, progress: Progress) -> Request:
     Raises:
         UsageError: the path is a part of a source, and another path was given besides.
     """
-    from concord.core.values import moment
-    from concord.types import Request
-
     now = time.time()
     since = moment(args.since, now=now) if args.since else None
     until = moment(args.until, now=now, is_end=True) if args.until else None
@@ -82,8 +83,7 @@ def _explain(kb: KnowledgeBase, args: take.Explain, progress: Progress) -> JsonO
 
 
 def _get(kb: KnowledgeBase, args: Get, progress: Progress) -> JsonObject:
-    from concord.parts import count_tokens
-    from concord.reading.budget import read_in_turn, utf8_length, within
+    from concord.parts import count_tokens  # late: it knows adapters
 
     named, level = references(kb, args), "document" if args.whole else args.level
     if args.max_tokens is None and args.cursor is None:
@@ -200,8 +200,6 @@ def _stats(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
 
 
 def _eval_report(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonObject:
-    from concord.core.errors import Action, Hint
-
     report = kb.measuring.last_report()
     none = Hint(Action.EVALUATE, "how good search is has not been measured yet: {evaluate} does")
     return {"report": report, "note": None if report else none}
@@ -209,8 +207,6 @@ def _eval_report(kb: KnowledgeBase, args: Nothing, progress: Progress) -> JsonOb
 
 def evaluated(kb: KnowledgeBase, args: take.Evaluate, progress: Progress) -> Evaluation:
     """Evaluate search on a judged collection, on questions in a file, or on one's own documents."""
-    import os.path  # late, as all that no search needs
-
     if args.folder is None:
         return kb.measuring.evaluate_own(source=args.source, n=args.n, save=args.save, progress=progress)
     if os.path.isfile(args.folder):
@@ -264,8 +260,6 @@ def _remove_note(kb: KnowledgeBase, args: take.RemoveNote, progress: Progress) -
 
 
 def _migrate(kb: KnowledgeBase, args: take.Migrate, progress: Progress) -> JsonObject:
-    from concord.core.values import without_password
-
     if args.to is not None:
         done = kb.migrate(args.to, org=args.org, progress=progress)
         return _report(done, store=without_password(args.to))

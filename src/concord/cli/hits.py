@@ -134,23 +134,14 @@ def _family(strategy: str) -> str:
 
 
 def _marker(query: str) -> Style:
-    """Return what marks the words of a query in a line, where there are colours."""
+    """Return what marks the words of a query in a line, whatever they end with, where there are colours."""
     if not output.colourful(sys.stdout):
         return str
-    from concord.text.scripts import MARKS, has_marks
-    from concord.text.terms import index_terms
-    from concord.text.tokens import tokenize
     from concord.text.word_lists import significant
 
-    def tokens(word: str) -> set[str]:
-        parts = () if has_marks(word) else tokenize(word)
-        return {*parts, *tokenize(index_terms(word))}
-
-    words = re.compile(rf"[\w{MARKS}]+")
-    wanted = {token for word in significant(words.findall(query)) for token in tokens(word)}
-    return lambda line: words.sub(
-        lambda word: _match(word[0]) if not wanted.isdisjoint(tokens(word[0])) else word[0], line
-    )
+    words = "|".join(map(re.escape, significant(re.findall(r"\w+", query))))
+    pattern = re.compile(rf"\b(?:{words})\w*", re.IGNORECASE)
+    return lambda line: pattern.sub(lambda word: _match(word[0]), line) if words else line
 
 
 def missing(answer: JsonObject) -> Iterator[str]:

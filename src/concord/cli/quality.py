@@ -179,31 +179,22 @@ def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
     from datetime import UTC, datetime
 
     from concord import __version__
-    from concord.core.errors import BadValue
     from concord.quality.evaluate import write_runs
     from concord.quality.report import page
 
-    try:
-        if run is not None:
-            write_runs(found.runs, run)
-        if report is not None:
-            report.parent.mkdir(parents=True, exist_ok=True)
-            made = f"Concord {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-            report.write_text(page(found, made), encoding="utf-8")
-    except OSError as fault:
-        raise BadValue(
-            f"cannot write {fault.filename}: {fault.strerror}", hint="choose another place"
-        ) from fault
+    if run is not None:
+        write_runs(found.runs, run)
+    if report is not None:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        made = f"Concord {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+        report.write_text(page(found, made), encoding="utf-8")
 
 
 def _feedback(judged: Review) -> Iterator[str]:
     """Yield how search does on results that were judged with `kb feedback`, if any were."""
     if judged.good or judged.bad:
-        yield (
-            f"feedback on your own knowledge base: {judged.good:,} good, {judged.bad:,} bad; "
-            f"of {judged.queries:,} queries with a good result, {judged.found:,} have it in the first ten, "
-            f"{judged.first:,} at the top"
-        )
+        counts = ", ".join(f"{name} {count:,}" for name, count in report_to_json(judged).items())
+        yield f"feedback on your own knowledge base: {counts}"
 
 
 @command(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 
 import click
 
@@ -106,18 +105,9 @@ def related(flags: Flags, document: str, top: int) -> None:
 
 
 def _show_related(found: JsonObject) -> None:
-    rows = [{"because": [*_reasons(row)], **row} for row in found["related"]]
-    heads = {"score": "score", "path": "document", "title": "title", "because": "because"}
-    output.listed(rows, heads, "nothing is near it")
-
-
-def _reasons(row: JsonObject) -> Iterator[str]:
-    if row["cosine"] is not None:
-        yield f"alike {row['cosine']:.2f}"
-    if row["links_to_it"]:
-        yield f"linked from this ({', '.join(row['links_to_it'])})"
-    if row["linked_from_it"]:
-        yield f"links to this ({', '.join(row['linked_from_it'])})"
+    heads = {"score": "score", "path": "document", "title": "title", "cosine": "alike"}
+    more = {"links_to_it": "linked from this", "linked_from_it": "links to this"}
+    output.listed(found["related"], {**heads, **more}, "nothing is near it")
 
 
 @command(

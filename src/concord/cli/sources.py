@@ -193,11 +193,6 @@ def _further_lines(report: JsonObject) -> Iterator[str]:
     if report["embedded"] or report["reused"]:
         made = counted(report["embedded"], "chunk")
         yield f"embedded {made}, {report['reused']:,} more were known already"
-    if report["overflowed"]:
-        yield (
-            f"{report['overflowed']:,} chunks are longer than the model reads at once and were embedded in"
-            " parts: a lower ingest.chunk_tokens suits it better"
-        )
     if report["pending"]:
         why = f" ({report['degraded']})" if report["degraded"] else ""
         yield f"{counted(report['pending'], 'chunk')} left to embed{why}: `kb sync`"

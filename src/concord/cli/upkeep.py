@@ -12,7 +12,6 @@ from concord.cli.command import NOTHING_FOUND, SOME_FAILED, Flags, command, refu
 from concord.core.arguments import Backup, Doctor, Migrate, Nothing
 from concord.core.values import without_password
 from concord.text.json_safe import JsonObject
-from concord.text.visible import one_line
 
 if TYPE_CHECKING:
     from concord.core.config import Settings
@@ -26,21 +25,13 @@ def stats(flags: Flags) -> None:
     """Show how much is stored, and where."""
     state = run(flags, "stats", Nothing())
     problems = state.pop("problems")
+    index = state["vector_index"]
     if flags.as_json:
         output.emit_json(state)
-    else:
-        quality, index = _quality(run(flags, "eval_report", Nothing())["report"]), state["vector_index"]
-        if index and index["absent"]:
-            state["vector_index"] = f"none: {index['absent']}"
-        output.facts({**state, "quality": quality, "to do": problems})
-
-
-def _quality(report: JsonObject | None) -> str:
-    """Return how good search was when it was measured last."""
-    if report is None:
-        return ""
-    ndcg, error = report["measures"]["auto"]["nDCG@10"], report["calibration"]["score"]["ece"]
-    return f"nDCG@10 {ndcg:.3f}, ECE {error:.3f} on {report['collection']}, {report['measured_at'][:10]}"
+        return
+    if index and index["absent"]:
+        state["vector_index"] = f"none: {index['absent']}"
+    output.facts({**state, "to do": problems})
 
 
 @command("doctor", "kb doctor", "kb doctor --fix", "kb doctor --json")
@@ -168,7 +159,7 @@ def config(flags: Flags, words: tuple[str, ...]) -> None:
     if flags.as_json:
         output.emit_json(rows[0] if not of_table else {"file": file, "settings": rows})
         return
-    output.emit("\n\n".join(map(_paragraph, rows)))
+    output.emit("\n\n".join("\n".join(output.fact_lines(row)) for row in rows))
     output.talk(f"configuration file: {file}{'' if os.path.exists(file) else ' (not there)'}")
 
 
@@ -191,16 +182,3 @@ def _visible(setting: Setting, value: Any) -> Any:
     if setting.is_secret:
         return "(set)" if value else ""
     return without_password(value) if isinstance(value, str) else value
-
-
-def _paragraph(row: dict[str, Any]) -> str:
-    origin = row["environment"] if row["origin"] == "environment" else row["origin"]
-    lines = [f"{row['key']} = {_shown(row['value'])}  [{origin}]", f"    {row['doc']}"]
-    if row["choices"]:
-        lines.append(f"    one of: {', '.join(row['choices'])}")
-    lines.append(f"    default {_shown(row['default'])}: {row['why']}")
-    return "\n".join(lines)
-
-
-def _shown(value: Any) -> str:
-    return one_line(str(value)) if value != "" else '""'
