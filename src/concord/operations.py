@@ -21,6 +21,7 @@ from concord.core.arguments import Arguments, Get, Nothing, Search
 from concord.core.errors import Action, BadValue, Hint, UsageError
 from concord.core.values import moment, without_password
 from concord.reading.budget import read_in_turn, utf8_length, within
+from concord.text.json_safe import JsonObject, json_object
 from concord.types import Request
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
     from concord.quality.evaluate import Evaluation
     from concord.types import Answer, Document
-
-JsonObject = dict[str, Any]
 
 MOST_LISTED = 200  # documents in one page of a list: more than ever fit
 
@@ -137,7 +136,7 @@ def references(kb: KnowledgeBase, args: Get) -> list[str]:
 
 def _matching(kb: KnowledgeBase, named: Iterable[str]) -> list[str]:
     """Return what is named, each once; a glob gives way to the paths that it matches."""
-    from concord.store.contract import Select
+    from concord.store.contract import Select  # late: what an engine is asked needs no store here
     from concord.text.globs import glob_matches, literal_prefix
 
     catalog = kb.store.catalog
@@ -251,8 +250,6 @@ def _edit_note(kb: KnowledgeBase, args: take.EditNote, progress: Progress) -> Js
 
 
 def _remove_note(kb: KnowledgeBase, args: take.RemoveNote, progress: Progress) -> JsonObject:
-    from concord.text.json_safe import json_object
-
     document, brought_back = kb.remove_note(args.document_id)
     gone = {"document_id": document.id, "path": document.path, "title": document.title}
     back = [other.path for other in brought_back]
