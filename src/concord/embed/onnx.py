@@ -2,9 +2,8 @@
 
 Such a model is a directory with `model.onnx` and `tokenizer.json`, given as such or by its name in our own
 `models`; nothing is ever downloaded. What the directory says about itself is believed: pooling
-(`1_Pooling/config.json`), the window (`sentence_bert_config.json`, `tokenizer_config.json`, `config.json`),
-and what is put before texts (`config_sentence_transformers.json`). A `concord.json` beside them
-overrides any of it:
+(`1_Pooling/config.json`), the window (`sentence_bert_config.json`; else 512 tokens), and what is put before
+texts (`config_sentence_transformers.json`). A `concord.json` beside them overrides any of it:
 
     {"pooling": "cls", "window": 512, "dimension": 384, "query_prefix": "query: ", "document_prefix": ""}
 """
@@ -46,7 +45,6 @@ _POOLINGS: tuple[Pooling, ...] = ("cls", "mean")
 _FINGERPRINT_BYTES = 1 << 16  # of each end of a file: enough to tell models apart without reading all of them
 _MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 _DEFAULT_WINDOW = 512  # of nearly every published encoder
-_LARGEST_WINDOW = 1 << 20  # a tokenizer without a limit names one of thirty digits
 
 
 class Card(NamedTuple):
@@ -141,7 +139,7 @@ class OnnxEmbedder(Encoder):
 
     def __init__(self, options: Mapping[str, Any], paths: Paths) -> None:
         given = str(options.get("embed.model") or "")
-        self._home, self._file = find_model(given, paths, "embed.model")
+        self._home, self._file = find_model(given, paths)
         name = Path(os.path.expanduser(given)).name  # not that of the directory, which may be a version's
         card, threads = read_card(self._home, name), int(options.get("embed.threads") or 0)
         super().__init__(
@@ -153,7 +151,7 @@ class OnnxEmbedder(Encoder):
     @cached_property
     def identity(self) -> Identity:
         """Who made the vectors; a model whose directory does not say its dimension is asked for a vector."""
-        dimension = self._card.dimension or len(super()._embed([""])[0]) // FLOAT_BYTES
+        dimension = self._card.dimension or len(self._embed([""])[0]) // FLOAT_BYTES
         version = Prefixes(self._card.query_prefix, self._card.document_prefix).version
         return Identity("onnx", f"{self._card.name}-{self._fingerprint()}", dimension, version)
 
@@ -161,15 +159,6 @@ class OnnxEmbedder(Encoder):
     @override
     def max_tokens(self) -> int:
         return self._card.window - self._tokenizer.special()
-
-    def _embed(self, texts: Sequence[str], session: Session | None = None) -> list[Vector]:
-        vectors = super()._embed(texts, session)
-        for dimension in {len(vector) // FLOAT_BYTES for vector in vectors} - {self.identity.dimension}:
-            raise EmbedderDown(
-                f"the model {self._card.name} returns {dimension} dimensions, not {self.identity.dimension}",
-                hint=f'say so in {self._home / "concord.json"}: {{"dimension": {dimension}}}',
-            )
-        return vectors
 
     def _fingerprint(self) -> str:
         """Tell apart two models in directories of the same name."""
@@ -226,14 +215,14 @@ def does_not_run(name: str) -> Callable[[str], EmbedderDown]:
     )
 
 
-def find_model(name: str, paths: Paths, setting: str) -> tuple[Path, Path]:
+def find_model(name: str, paths: Paths) -> tuple[Path, Path]:
     """Return the directory of a model, and the network in it."""
     given = Path(os.path.expanduser(name))  # pathlib's own raises for a stranger's ~
     homes = [home for home in (given.absolute(), Path(paths.models, name)) if name and home.is_dir()]
     if not homes:
         raise BadValue(
-            f"{setting} names no model on this machine, {name!r}: looked in {given} and {paths.models}",
-            hint=f"set {setting} to a directory with model.onnx and tokenizer.json; none is downloaded",
+            f"embed.model names no model on this machine, {name!r}: looked in {given} and {paths.models}",
+            hint="set it to a directory with model.onnx and tokenizer.json; none is downloaded",
         )
     home = homes[0]
     places = [home / name for name in _MODEL_FILES]
@@ -258,30 +247,16 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def read_window(directory: Path) -> int:
-    """Return how many tokens a model reads: the smallest number that its files name."""
-    config = _read_json(directory / "config.json")
-    positions = config.get("max_position_embeddings")
-    if isinstance(positions, int) and "roberta" in str(config.get("model_type", "")):
-        positions -= 1 + int(config.get("pad_token_id", 1))  # they begin after the one for padding
-    named = (
-        positions,
-        _read_json(directory / "tokenizer_config.json").get("model_max_length"),
-        _read_json(directory / "sentence_bert_config.json").get("max_seq_length"),
-    )
-    numbers = (int(limit) for limit in named if isinstance(limit, int | float))
-    return min((number for number in numbers if 0 < number < _LARGEST_WINDOW), default=_DEFAULT_WINDOW)
-
-
 def read_card(home: Path, name: str) -> Card:
     """Gather what a model directory says about itself."""
     ours = _read_json(home / "concord.json")
     prompts = _read_json(home / "config_sentence_transformers.json").get("prompts") or {}
     theirs = _read_json(home / "1_Pooling/config.json")
+    window = ours.get("window") or _read_json(home / "sentence_bert_config.json").get("max_seq_length")
     dimension = ours.get("dimension") or theirs.get("word_embedding_dimension")
     return Card(
         name,
-        window=int(ours.get("window") or read_window(home)),
+        window=int(window or _DEFAULT_WINDOW),
         pooling=_pooling(home, ours, theirs),
         dimension=dimension and int(dimension),
         query_prefix=ours.get("query_prefix", prompts.get("query", "")),
@@ -290,9 +265,11 @@ def read_card(home: Path, name: str) -> Card:
 
 
 def _pooling(home: Path, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Pooling:
-    mode, names = "pooling_mode_", {"cls_token": "cls", "mean_tokens": "mean"}
-    modes = [key.removeprefix(mode) for key, is_on in theirs.items() if is_on and key.startswith(mode)]
-    wanted = ours.get("pooling") or "+".join(names.get(name, name) for name in modes) or "mean"
+    mode, names = "pooling_mode_", {"": "mean", "cls_token": "cls", "mean_tokens": "mean"}
+    modes = "+".join(
+        key.removeprefix(mode) for key, is_on in theirs.items() if is_on and key.startswith(mode)
+    )
+    wanted = ours.get("pooling") or names.get(modes, modes)
     for known in _POOLINGS:
         if wanted == known:
             return known

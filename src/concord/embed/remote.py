@@ -133,8 +133,6 @@ class RemoteEmbedder(Embedder):
             ) from fault
 
     def _at_once(self, batches: Sequence[list[str]]) -> list[list[Vector | Refused]]:
-        if len(batches) < 2:
-            return [*map(self._isolating, batches)]
         pool = ThreadPoolExecutor(self._concurrency, thread_name_prefix="embed")
         try:
             return list(pool.map(self._isolating, batches))

@@ -150,45 +150,32 @@ def physical_cores() -> int:
 class _UnderWay:
     """How many threads are in native code, and whether any more may go there."""
 
-    def __init__(self) -> None:
-        self.changed = threading.Condition()
-        self.count = 0
-        self.is_over = False
-
-
-_state = _UnderWay()
+    changed = threading.Condition()
+    count = 0
+    is_over = False
 
 
 @contextmanager
 def native_code() -> Iterator[None]:
     """Have the end of Python wait for what is done within; once it has come, no daemon begins any more."""
-    state = _state
-    with state.changed:
-        if state.is_over and threading.current_thread().daemon:
+    with _UnderWay.changed:
+        if _UnderWay.is_over and threading.current_thread().daemon:
             raise SystemExit  # ends this thread, without a word
-        state.count += 1
+        _UnderWay.count += 1
     try:
         yield
     finally:
-        with state.changed:
-            state.count -= 1
-            state.changed.notify_all()
+        with _UnderWay.changed:
+            _UnderWay.count -= 1
+            _UnderWay.changed.notify_all()
 
 
 def _wait() -> None:
-    with _state.changed:
-        _state.is_over = True
-        _state.changed.wait_for(lambda: not _state.count, LONGEST_WAIT_S)
+    with _UnderWay.changed:
+        _UnderWay.is_over = True
+        _UnderWay.changed.wait_for(lambda: not _UnderWay.count, LONGEST_WAIT_S)
 
 
-def _start_anew() -> None:
-    """Forget the threads of the process that this one was forked from: they are not here."""
-    global _state
-    _state = _UnderWay()
-
-
-if hasattr(os, "register_at_fork"):  # elsewhere nothing forks
-    os.register_at_fork(after_in_child=_start_anew)
 # Not `atexit`, whose functions `kb` runs before it leaves by `os._exit`: that does no harm to native code.
 with suppress(RuntimeError):  # Python is ending already
     threading._register_atexit(_wait)  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from concord.core.errors import BadValue
-from concord.core.reports import FaultName, Finding, VectorIndexState
+from concord.core.reports import Finding, VectorIndexState
 from concord.store import upkeep
 from concord.store.contract import Place
 from concord.store.postgres.connections import Connections, Location, locate
@@ -37,14 +37,13 @@ _WORDS_IN_STEP = f"""
 SELECT coalesce((SELECT sum(octet_length(postings)) FROM kb_postings), 0) / {POSTING_BYTES}
     = coalesce((SELECT sum(length(words)) FROM kb_chunk_words), 0)
     AND NOT EXISTS (SELECT id FROM kb_chunks EXCEPT SELECT chunk FROM kb_chunk_words)
-    AND NOT EXISTS (SELECT chunk FROM kb_chunk_words EXCEPT SELECT id FROM kb_chunks)"""
-_COUNTED = """
-SELECT (SELECT value FROM kb_meta WHERE key = 'chunks') = (SELECT count(*) FROM kb_chunk_words)
+    AND NOT EXISTS (SELECT chunk FROM kb_chunk_words EXCEPT SELECT id FROM kb_chunks)
+    AND (SELECT value FROM kb_meta WHERE key = 'chunks') = (SELECT count(*) FROM kb_chunk_words)
     AND (SELECT value FROM kb_meta WHERE key = 'tokens') = (
         SELECT coalesce(sum(length), 0) FROM kb_chunk_words)"""
-_COUNT_ANEW = """
-UPDATE kb_meta SET value = (SELECT count(*) FROM kb_chunk_words) WHERE key = 'chunks';
-UPDATE kb_meta SET value = (SELECT coalesce(sum(length), 0) FROM kb_chunk_words) WHERE key = 'tokens'"""
+_DELETE_WORDS = """
+DELETE FROM kb_postings; DELETE FROM kb_chunk_words;
+UPDATE kb_meta SET value = 0 WHERE key IN ('chunks', 'tokens')"""
 
 # The server looks at new rows by itself, but only after a minute; until then it plans for an empty table.
 _KNOWN_SIZE = "SELECT reltuples FROM pg_class WHERE oid = 'kb_chunks'::regclass"
@@ -89,7 +88,7 @@ class PostgresStore(SqlStore):
 
     @override
     def repair(self, findings: Sequence[Finding]) -> None:
-        upkeep.put_right(findings, self._database, self._tables, _REPAIRS)
+        upkeep.put_right(findings, self._database, self._tables, {"words": _rebuild_words})
         if any(finding.fault == "index" for finding in findings):
             self._build_indexes()
 
@@ -122,24 +121,13 @@ class PostgresStore(SqlStore):
 def _find_faults(session: PostgresSession, tables: PostgresVectorTables) -> Iterator[Finding]:
     if not session.value(_WORDS_IN_STEP):
         yield repairable("words", "the word index does not match the chunks", "builds it anew")
-    elif not session.value(_COUNTED):
-        yield repairable("counter", "the stored number of chunks is wrong", "counts them anew")
     yield from upkeep.find_faults(session, tables)
-    for _, index in missing_indexes(session):
+    if missing_indexes(session):
         message = "there is no vector index: every search compares all vectors"
-        if index.is_valid is False:
-            message = "the vector index was not finished"
         yield Finding("index", message, CURE, is_repairable=True)
 
 
-def _rebuild_words(session: Session, tables: VectorTables | None = None) -> None:
+def _rebuild_words(session: Session, tables: VectorTables) -> None:
     assert isinstance(session, PostgresSession)
-    session.run("DELETE FROM kb_postings; DELETE FROM kb_chunk_words")
-    session.run(_COUNT_ANEW)
+    session.run(_DELETE_WORDS)
     index_words(session, [chunk_id for (chunk_id,) in session.rows("SELECT id FROM kb_chunks ORDER BY id")])
-
-
-_REPAIRS: Mapping[FaultName, upkeep.Repair] = {
-    "words": _rebuild_words,
-    "counter": lambda session, tables: session.run(_COUNT_ANEW),
-}

@@ -7,7 +7,7 @@ is let through. What a filter leaves few of is compared one by one, and so is al
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from struct import pack
 from sys import byteorder
 from typing import Any, NamedTuple
@@ -43,9 +43,8 @@ _COPY = "COPY {table} (id, embedding) FROM STDIN (FORMAT BINARY)"
 # One row: to make and to take apart one for each vector takes as long as to read them.
 _READ = """
 SELECT array_agg(id), string_agg(vector_send(embedding), '') FROM {table} WHERE id IN (:ids...)"""
-_STATE = f"""
-SELECT ({HAS_SUPERSEDED}),
-    coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:index)), false)"""
+_IS_VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:index)"
+_STATE = f"SELECT ({HAS_SUPERSEDED}), coalesce(({_IS_VALID}), false)"
 _NEAREST = """
 SELECT l.chunk, v.embedding <=> :vector::vector AS distance
 FROM {table} AS v JOIN kb_chunk_vectors AS l ON l.embedding = v.id AND l.model = :model
@@ -69,24 +68,9 @@ WITH most AS (
     SELECT greatest(:most, :share * value)::bigint AS n FROM kb_meta WHERE key = 'chunks')
 SELECT count(*) <= (SELECT n FROM most) FROM ({ALLOWED} LIMIT (SELECT n + 1 FROM most)) AS few"""
 
-_LOOK = """
-SELECT (SELECT i.indisvalid FROM pg_index AS i WHERE i.indexrelid = to_regclass(:index)),
-    coalesce(pg_relation_size(to_regclass(:index)), 0),
-    (SELECT count(*) FROM (SELECT FROM {table} LIMIT :least) AS few)"""
+_SIZES = "SELECT count(*), pg_relation_size(to_regclass(:index)) FROM {table}"
+_COUNT_MANY = "SELECT count(*) FROM (SELECT FROM {table} LIMIT :most) AS few"
 CURE = Hint(Action.SYNC, "{sync} builds it, by the role that owns the tables, and so does {repair}")
-
-
-class HnswState(NamedTuple):
-    """The index of a model's vectors, or that there is none."""
-
-    is_valid: bool | None  # None: there is none
-    size_bytes: int
-    vectors: int  # up to INDEX_FROM
-
-    @property
-    def is_missing(self) -> bool:
-        """Whether there should be one and is none, or none that was finished."""
-        return self.is_valid is False or (self.is_valid is None and self.vectors >= INDEX_FROM)
 
 
 class PostgresVectorTables(VectorTables):
@@ -201,45 +185,42 @@ def from_wire(sent: bytes, dimension: int) -> list[Vector]:
     return [together[start : start + size] for start in range(0, len(together), size)]
 
 
-def hnsw_state(session: Session, model: Model) -> HnswState:
-    """Return what there is of an index."""
-    table = table_of(model)
-    values = {"table": table, "index": f"{table}_hnsw", "least": INDEX_FROM}
-    return HnswState(*session.rows(_LOOK.format(table=table), values)[0])
-
-
 def index_state(session: Session) -> VectorIndexState:
     """Tell whether there is an index of the vectors that searches use, and if not, why."""
     why, model = f"from {INDEX_FROM:,} vectors on", active_model(session)
     if model is not None:
-        state = hnsw_state(session, model)
-        if state.is_valid:
-            count = session.value(f"SELECT count(*) FROM {table_of(model)}")
-            return VectorIndexState(count, state.size_bytes)
+        table = table_of(model)
+        if session.value(_IS_VALID, {"index": f"{table}_hnsw"}):
+            ((count, size),) = session.rows(_SIZES.format(table=table), {"index": f"{table}_hnsw"})
+            return VectorIndexState(count, size)
         if model.identity.dimension > MOST_DIMENSIONS:
             why = f"pgvector indexes up to {MOST_DIMENSIONS:,} dimensions"
-        elif state.is_missing:
+        elif model in missing_indexes(session):
             why = joined(": ", "missing", CURE)
     return VectorIndexState(0, 0, why)
 
 
-def missing_indexes(session: Session) -> Iterator[tuple[Model, HnswState]]:
-    """Yield the models whose vectors should have an index and have none, or none that was finished."""
-    for model in all_models(session):
-        state = hnsw_state(session, model)
-        if model.identity.dimension <= MOST_DIMENSIONS and state.is_missing:
-            yield model, state
+def missing_indexes(session: Session) -> list[Model]:
+    """Return the models whose vectors should have an index and have none, or none that was finished."""
+
+    def is_missing(table: str) -> bool:
+        if session.value(_IS_VALID, {"index": f"{table}_hnsw"}):
+            return False
+        return bool(session.value(_COUNT_MANY.format(table=table), {"most": INDEX_FROM}) >= INDEX_FROM)
+
+    indexable = (model for model in all_models(session) if model.identity.dimension <= MOST_DIMENSIONS)
+    return [model for model in indexable if is_missing(table_of(model))]
 
 
 def build_indexes(session: PostgresSession, memory_mb: int | None) -> None:
     """Index the vectors of each model once there are enough of them, while others read and write."""
     lock = {"lock": _BUILD_LOCK}
-    if not [*missing_indexes(session)] or not session.value("SELECT pg_try_advisory_lock(:lock)", lock):
+    if not missing_indexes(session) or not session.value("SELECT pg_try_advisory_lock(:lock)", lock):
         return  # or somebody else is building one
     try:
         if memory_mb:
             session.run(f"SET maintenance_work_mem = '{memory_mb:d}MB'")
-        for model, _ in missing_indexes(session):
+        for model in missing_indexes(session):
             _build(session, table_of(model))
     except errors.InsufficientPrivilege:  # searches do without, as `kb stats` and `kb doctor` tell
         pass
