@@ -199,11 +199,8 @@ def test_keys_and_passwords_are_named_and_neither_written_nor_shown(
     "text",
     [
         '[mcp_servers]\nconcord = {command = "a"}\n',
-        'mcp_servers.concord.command = "a"\n',
         'mcp_servers = {concord = {command = "a"}}\n',
-        '[mcp_servers]\nconcord.command = "a"\n',
         '[[mcp_servers.concord]]\ncommand = "a"\n',
-        '["mcp_servers".concord]\ncommand = "a"\n',
         "[ mcp_servers . 'concord' ] # mine\ncommand = 'a'\n\n[mcp_servers.concord.env]\nK = 'v'\n",
     ],
 )
@@ -224,12 +221,7 @@ def test_a_table_is_replaced_and_removed_however_it_is_written(tmp_path: Path, t
             '{"mcpServers": ',
             "it has comments, or is not JSON: Expecting value: line 1 column 16 (char 15)",
         ),
-        ("cursor", "null", "it does not hold a JSON object"),
-        ("cursor", "[]", "it does not hold a JSON object"),
-        ("cursor", "0", "it does not hold a JSON object"),
         ("cursor", '{"mcpServers": null}', "'mcpServers' holds no servers"),
-        ("cursor", '{"mcpServers": []}', "'mcpServers' holds no servers"),
-        ("codex", "[[mcp_servers]]\nx = 1\n", "'mcp_servers' holds no servers"),
         ("codex", "mcp_servers = 1\n", "'mcp_servers' holds no servers"),
     ],
 )

@@ -70,11 +70,9 @@ def test_relations_stand_in_front_matter():
     [
         ("python", "from concord.store import sql as s, rows", "/concord/store/sql"),
         ("python", "from concord.store import (\n    sql,\n    rows,\n)", "/concord/store/rows"),
-        ("python", "from ..types import Link", "./../types"),
         ("python", "import os, concord.wire as w", "/concord/wire"),
         ("javascript", "import { a } from './a.js';", "./a.js"),
         ("typescript", "const b = require('../b')", "../b"),
-        ("java", "import org.acme.Auth;", "/org/acme/Auth"),
         ("c", '#include "auth.h"', "./auth.h"),
         ("ruby", "require_relative 'auth'", "./auth"),
     ],

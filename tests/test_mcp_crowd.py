@@ -13,7 +13,7 @@ from support.mcp_session import call, over_stdio, run, write_docs
 pytestmark = pytest.mark.slow
 
 CLIENTS = 8
-ROUNDS = 8  # for each client; `benchmarks/bench_mcp.py` does 250
+ROUNDS = 3  # for each client; `benchmarks/bench_mcp.py` does 250
 
 
 @pytest.mark.promise("mcp.crowd")

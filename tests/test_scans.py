@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from concord.extract import scans
 from concord.extract.ocr import engine
 from concord.extract.pdf import PdfExtractor
 from concord.extract.reader import SandboxedReader
-from concord.extract.sandbox import Sandbox
-from concord.extract.scans import LIMITS, ScanReader, Seen
-from concord.types import Extracted, silent
+from concord.extract.scans import ScanReader
+from concord.types import silent
 from support.kb_command import Kb
 from support.pdf_samples import make_pdf
-from support.recorders import write
 
 NOTE = ["", "", "Bleed the radiators in autumn", "", "Invoice number 20417 is paid"]
 ENGINES = [
@@ -35,19 +31,6 @@ def chosen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     monkeypatch.setenv("KB_OCR_ENGINE", request.param)
     name: str = request.param
     return name
-
-
-def seen(chosen: str, data: bytes) -> Extracted:
-    return Sandbox(LIMITS).extract(chosen, data, "a.png")
-
-
-def test_lines_are_read_with_their_places_and_how_sure_it_is(chosen: str):
-    extracted = seen(chosen, picture(NOTE))
-    assert extracted.text.split("\n") == ["Bleed the radiators in autumn", "Invoice number 20417 is paid"]
-    assert 0.8 < extracted.details["confidence"] <= 1
-    (_, left, top, right, bottom), (_, _, below, *_) = extracted.details["boxes"]
-    assert 0 < left < right < 1200
-    assert 0 < top < bottom <= below
 
 
 @pytest.mark.slow
@@ -80,37 +63,6 @@ def found(kb: Kb, query: str) -> str:
     first, *_ = kb("search", query, "--json").json["results"]
     citation: str = first["citation"]
     return citation
-
-
-def test_what_was_read_in_a_picture_is_kept_by_its_hash(chosen: str, tmp_path: Path):
-    reader = ScanReader(SandboxedReader(), chosen, str(tmp_path))
-    assert "20417" in reader.seen(picture(NOTE)).text
-    (kept,) = (tmp_path / "ocr").iterdir()
-    kept.write_text(json.dumps({"text": "kept"}), "utf-8")
-    assert reader.seen(picture(NOTE)) == Seen("kept")
-    kept.write_text("{", "utf-8")
-    assert "20417" in reader.seen(picture(NOTE)).text
-
-
-def test_of_what_was_read_in_pictures_the_oldest_is_forgotten(
-    chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(scans, "MOST_KEPT", 3)
-    for n in range(4):
-        write(tmp_path / "ocr" / f"{n}.json", "{}", days_old=9 - n)
-    reader = ScanReader(SandboxedReader(), chosen, str(tmp_path))
-    assert "20417" in reader.seen(picture(NOTE)).text
-    reader.close()
-    names = {file.name for file in (tmp_path / "ocr").iterdir()}
-    assert len(names) == 3
-    assert {"2.json", "3.json"} < names
-
-
-def test_a_page_that_cannot_be_read_does_not_keep_the_others_from_being_read(chosen: str, tmp_path: Path):
-    reader = ScanReader(SandboxedReader(), chosen, str(tmp_path))
-    read = reader.read(make_pdf([None, picture(NOTE), []]), "a.pdf", silent)
-    assert "20417" in read.text
-    assert read.details["ocr"]["pages"] == [2]
 
 
 def test_a_passage_is_marked_where_it_was_read_on_its_page(chosen: str, tmp_path: Path):

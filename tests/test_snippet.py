@@ -106,18 +106,12 @@ def test_front_matter_is_left_out_where_the_text_below_it_has_the_words_as_well(
     ("word", "written"),
     [
         ("INSTALLING", "installs"),
-        ("cafe", "Café"),
         ("user", "getUserName"),
-        ("getUserName", "get_user_name"),
         ("386", "386DX33"),
-        ("don't", "don’t"),
         ("C++", "C++17"),
         ("Strasse", "Straße"),
-        ("Straße", "STRASSE"),
         ("oeufs", "Œufs"),
-        ("authent", "authentication"),  # a prefix, when nothing matches better
         ("京大", "北京大学"),
-        ("ดี", "อากาศดีมาก"),
         ("한국", "한국어를"),
     ],
 )

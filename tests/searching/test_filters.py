@@ -53,7 +53,6 @@ OPS, ALL = {"deploy.md", "staging.md"}, {"deploy.md", "staging.md", "deploy.py"}
         ("{folder}/", ALL),
         ("{folder}/ops/", OPS),
         ("{folder}/**/deploy.*", {"deploy.md", "deploy.py"}),
-        ("/tmp/\0", set()),
     ],
 )
 def test_a_path_is_a_file_or_a_folder_as_citations_name_it_or_on_disk(
