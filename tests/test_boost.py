@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
 from concord.search.passages import boost
 from concord.types import Answer, Candidate, Ranked
@@ -103,18 +102,6 @@ def test_an_opinion_is_kept_with_its_citation_and_moves_nothing(knowledge: Knowl
     assert (given.citation.split(":")[0], given.query) == (before[-1], "shallow water")
     assert paths(knowledge.search("shallow water", mode="fts5")) == before
     assert dict(knowledge.stats().feedback) == {"good": 1, "bad": 1}
-
-
-@pytest.mark.promise("feedback.evidence")
-def test_a_review_tells_where_good_results_stand(knowledge: KnowledgeBase):
-    knowledge.feedback("docs/best.md", "good", query="shallow water")
-    knowledge.feedback("docs/crane.md", "bad", query="shallow water")
-    knowledge.feedback("docs/heron.md", "good", query="the heron")
-    gone = knowledge.note(Note("Soon gone."))
-    knowledge.feedback(gone.id, "good", query="soon gone")
-    knowledge.feedback("docs/stork.md", "good")
-    knowledge.remove("notes", force=True)
-    assert knowledge.measuring.review() == (4, 1, 2, 2, 2)
 
 
 @pytest.mark.promise("feedback.evidence")

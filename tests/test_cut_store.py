@@ -9,7 +9,7 @@ import pytest
 
 from concord.core.errors import CorruptStore
 from concord.store.sqlite.store import SQLiteStore
-from contract.stored import file_of, put
+from contract.stored import put
 from support.kb_command import Kb
 from support.recorders import write
 
@@ -48,18 +48,6 @@ def test_a_store_that_was_cut_is_refused_and_its_log_is_kept(file: Path):
             use(file.parent)
         assert "restore it from a backup" in str(refused.value.hint)
     assert (file.read_bytes(), log.read_bytes()) == (b"", LOG)
-
-
-def test_a_store_that_is_cut_while_it_is_open_is_refused(tmp_path: Path):
-    store = SQLiteStore.open(f"sqlite://{tmp_path}", "default")
-    put(store, "docs/heron.md", "A heron stands in the water.")
-    os.truncate(file_of(store), 0)
-    with pytest.raises(CorruptStore, match="is empty"):
-        put(store, "docs/emu.md", "An emu runs.")
-    with pytest.raises(CorruptStore, match="is empty"):
-        store.catalog.count()
-    store.close()
-    assert os.path.getsize(file_of(store)) == 0
 
 
 def test_a_store_that_was_deleted_is_begun_anew(file: Path):

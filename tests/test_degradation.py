@@ -171,18 +171,6 @@ def elsewhere(tmp_path: Path, url: str, **more: Any) -> KnowledgeBase:
     return secluded(tmp_path, f"sqlite://{tmp_path}", vectors__url=url, **more)
 
 
-def test_a_note_that_could_not_be_embedded_is_kept_and_says_so(
-    kb: KnowledgeBase, shim: QdrantShim, caplog: pytest.LogCaptureFixture
-):
-    shim.stop()
-    kept = kb.note(Note("The pump is tested on Mondays.", title="Pump"))
-    shim.start()
-    assert kb.get(kept.id).text
-    (line,) = caplog.messages
-    assert line.startswith("kept; not embedded: Qdrant at")
-    assert "the next sync embeds it" in line
-
-
 def answer_errors(shim: QdrantShim) -> None:
     shim.status = 500
 

@@ -12,7 +12,6 @@ import pytest
 from concord.core.reports import Finding
 from concord.index.notes import Note
 from concord.knowledge import KnowledgeBase
-from concord.ops import doctor
 from support import kb_process
 from support.recorders import write
 from support.small_library import opened
@@ -114,12 +113,6 @@ def test_a_store_that_does_not_open_is_a_finding_with_what_to_do(tmp_path: Path,
         assert not finding.is_repairable
         assert "backup" in finding.hint
     assert (tmp_path / "store" / "default.db").read_bytes() == content
-
-
-@pytest.mark.promise("doctor.finds")
-def test_too_little_room_is_told_of(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(doctor, "LEAST_FREE_BYTES", 10**18)
-    assert {"disk"} <= {finding.fault for finding in kb.doctor().findings}
 
 
 @pytest.mark.promise("doctor.finds", "doctor.fixes")

@@ -57,37 +57,6 @@ def test_one_command_indexes_searches_and_notices_what_changes(kb: Kb, docs: Pat
     assert len(kb("list", "--json").json["sources"]) == 1
 
 
-def test_what_is_found_can_be_read_superseded_and_synced(kb: Kb, docs: Path):
-    kb("add", docs)
-    result = kb("search", "mondays", "--json").json["results"][0]
-    assert "Deploy on Mondays." in kb("get", result["citation"]).out
-    assert kb("get", result["document_id"], "--json").json["citation"] == result["citation"]
-    kb("note", "Deploy on Fridays.", "--supersedes", result["document_id"])
-    assert result["path"] not in kb("search", "deploy", "--json").paths
-    assert result["path"] in kb("search", "deploy", "--include-superseded", "--json").paths
-    write(docs / "ops" / "deploy.md", "# Deploy\n\nDeploy on Tuesdays.\n", days_old=0.5)
-    (docs / "git.md").rename(docs / "vcs.md")
-    (docs / "paper.pdf").unlink()
-    write(docs / "broken.pdf", make_pdf([["text"]])[:200])
-    run = kb("sync", "docs")
-    assert run.status == 3
-    assert "1 changed, 1 removed, 1 renamed, 2 unchanged" in run.out
-    assert "docs/broken.pdf: " in run.out
-
-
-def test_a_store_inside_the_folder_that_is_indexed_does_not_index_itself(
-    kb: Kb, docs: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("KB_HOME", str(docs / ".kb"))
-    for _ in range(3):
-        run = kb("add", docs, "--json")
-        assert run.json["failed"] == []
-    listed = [document["path"] for document in kb("list", "docs", "--json").json["documents"]]
-    assert sorted(listed) == sorted(
-        f"docs/{path.relative_to(docs)}" for path in docs.rglob("*") if path.suffix in (".md", ".py", ".pdf")
-    )
-
-
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     """A knowledge base with the bundled model, and three real trees: Markdown, code and PDFs."""
@@ -132,22 +101,6 @@ def test_meaning_is_found_where_the_words_are_not(real: KnowledgeBase, query: st
     for mode in ("auto", "hybrid"):
         assert path in [hit.document.path for hit in real.search(query, mode=mode).hits]
     assert path not in [hit.document.path for hit in real.search(query, mode="fts5").hits]
-
-
-@pytest.mark.slow
-def test_real_trees_answer_with_citations_that_can_be_read(real: KnowledgeBase):
-    queries = {
-        "the heap invariant": "code/heapq.py",
-        "what happens to a file that changes": "manual/how-indexing-works.md",
-        "insert an item and keep the list sorted": "code/bisect.py",
-    }
-    for query, path in queries.items():
-        answer = real.search(query, top=5)
-        assert path in [hit.document.path for hit in answer.hits], query
-        assert answer.degraded == ()
-        for hit in answer.hits:
-            assert real.get(hit.citation).text.find(hit.chunk.text[:40]) >= 0
-            assert hit.confidence
 
 
 @pytest.mark.slow

@@ -75,11 +75,6 @@ def test_the_best_match_comes_first_on_every_step():
         assert titles(library(notes).search(query, mode="fts5")) == ["Both", "Often", "Once"]
 
 
-def test_unspaced_scripts_fall_back_on_single_characters():
-    answer = library({"ML": "机器学习很有趣"}).search("学校", mode="fts5")
-    assert (titles(answer), answer.confidence) == (["ML"], "speculative")
-
-
 def test_what_the_query_excludes_stays_excluded_on_every_step():
     for query in ("kubern -containers", "kuberntes -containers"):
         answer = library().search(query, mode="fts5")
@@ -163,16 +158,6 @@ def test_a_filter_that_nothing_matches_is_named(filter: dict[str, Any], said: st
         assert (answer.hits, answer.note, answer.suggestions) == ((), said, ())
 
 
-def test_words_that_stand_only_outside_the_filter_are_told_from_words_that_stand_nowhere():
-    kb = library()
-    kb.note(Note("zebra crossing", title="Zebra", tags=("animals",)))
-    answer = kb.search("zebra", mode="fts5", tags=("ops",))
-    assert answer.note == "nothing found in any of the 4 documents that the filter leaves: tags ops"
-    answer = kb.search("login", mode="fts5", tags=("animals",))
-    assert answer.note == "nothing found in the only document that the filter leaves: tags animals"
-    assert kb.search("qqqqqqqq", mode="fts5", tags=("ops",)).note == NOTHING
-
-
 def test_what_is_superseded_is_said_to_be():
     kb = library({})
     first = kb.note(Note("the zebra is striped", title="Zebra"))
@@ -183,11 +168,6 @@ def test_what_is_superseded_is_said_to_be():
         "all that was found has been superseded; --include-superseded shows it",
     )
     assert titles(kb.search("zebra", mode="fts5", include_superseded=True)) == ["Zebra"]
-
-
-def test_excluded_words_are_named_when_they_leave_nothing():
-    answer = library().search("login -token", mode="fts5")
-    assert answer.note == "everything that was found holds what the query excludes: token"
 
 
 @pytest.mark.parametrize("query", ["!!! ???", "", "   ", "\x00\x1f"])

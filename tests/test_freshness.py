@@ -93,28 +93,6 @@ def test_an_answer_that_lost_everything_says_why(kb: KnowledgeBase, docs: Path):
     assert "deleted since: `kb sync`" in answer.note
 
 
-@pytest.mark.promise("freshness.deleted")
-def test_no_passage_is_read_or_counted_twice_however_many_files_are_gone(tmp_path: Path):
-    words = ["heron", "stands", "water", "waits"]
-    for n in range(60):
-        write(tmp_path / "docs" / f"{n}.md", " ".join([*words, *words[: n % 4] * n, *f"other {n}".split()]))
-    with opened(tmp_path) as kb:
-        kb.add(tmp_path / "docs")
-        for n in range(60):
-            if n % 6:
-                (tmp_path / "docs" / f"{n}.md").unlink()
-        answer = kb.search("heron stands water waits")
-    assert answer.omitted["deleted"] + len(answer.hits) <= answer.total_hits
-    assert not any(hit.citation in hit.also_at for hit in answer.hits)
-
-
-def test_explaining_a_passage_of_a_deleted_file_names_the_reason(kb: KnowledgeBase, docs: Path):
-    (docs / "0.md").unlink()
-    told = kb.explain("heron stands", "docs/0.md")
-    assert told.stage == "filter"
-    assert "deleted" in told.why
-
-
 def test_a_disk_that_does_not_answer_costs_only_what_it_would_have_told(
     kb: KnowledgeBase, docs: Path, monkeypatch: pytest.MonkeyPatch
 ):

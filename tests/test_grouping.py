@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from concord import KnowledgeBase
 from concord.core.errors import BadValue
 from concord.types import SectionSpan
-from concord.wire import answer_to_json
 from support.recorders import write
 
 # A long section in several chunks, a short one, and a page that has the word once.
@@ -62,16 +60,6 @@ def test_hits_of_a_section_come_as_one_before_the_list_is_cut(kb: KnowledgeBase)
     assert long.more
     assert all(other.chunk.heading == long.chunk.heading for other in long.more)
     assert len({long.citation, *(other.citation for other in long.more)}) == 1 + len(long.more)
-
-
-def test_a_token_budget_makes_sections_of_hits_and_keeps_to_it(kb: KnowledgeBase):
-    answer = kb.search("impeller", mode="fts5", max_tokens=1500)
-    assert any(hit.more for hit in answer.hits)
-    for budget in (100, 400, 700, 1000, 1500, 4000):
-        wire = answer_to_json(answer, max_tokens=budget)
-        assert len(wire["results"]) == 1 or len(json.dumps(wire, separators=(",", ":"))) <= 3 * budget
-    assert wire["results"][0]["more"][0].keys() >= {"citation", "start_line", "end_line", "text", "warnings"}
-    assert kb.search("impeller", mode="fts5", max_tokens=1500, group="passage").hits[0].more is None
 
 
 @pytest.mark.promise("design.documents")

@@ -171,20 +171,6 @@ def test_long_work_is_a_job_that_can_be_watched_and_stopped(tmp_path: Path, monk
         assert ask(url, f"GET {API}/jobs/none").status == 404
 
 
-def test_the_state_of_the_server_can_be_asked_for(url: str):
-    got(url, "/search?query=walrus")
-    stats = got(url, "/stats")
-    assert (stats["documents"], stats["health"]["status"]) == (5, "ok")
-    assert stats["latencies_ms"]["search"]["calls"] >= 1
-    assert got(url, "/doctor")["checks"]
-    assert ask(url, f"POST {API}/doctor", {"fix": True}).json["findings"] == []
-    assert [model["active"] for model in got(url, "/models")["models"]] == [True]
-    metrics = ask(url, "GET /metrics").body.decode()
-    assert 'concord_call_duration_seconds_count{call="search"}' in metrics
-    assert "process_resident_memory_bytes" in metrics
-    assert ask(url, "GET /health").json["status"] == "ok"
-
-
 @pytest.mark.promise("http.errors")
 @pytest.mark.parametrize(
     ("request_line", "body", "status", "error"),
@@ -218,16 +204,6 @@ def test_what_is_no_json_is_told_so_and_hints_name_requests(url: str):
     assert "GET /api/v1/sources" in ask(url, f"GET {API}/passages?citation=zzz").json["hint"]
 
 
-def test_a_source_whose_name_has_a_slash_can_be_synced_and_removed(tmp_path: Path):
-    docs = [write_docs(tmp_path / name / "docs") for name in ("one", "two")]
-    with serving(tmp_path / "home") as url:
-        client = Concord(url)
-        names = [client.add(folder)["source"] for folder in docs]
-        assert "/" in names[1]
-        assert [report["unchanged"] for report in client.sync([names[1]])] == [3]
-        assert client.remove(names[1])["documents_deleted"] == 3
-
-
 @pytest.mark.promise("http.client")
 def test_a_program_asks_a_server_as_it_asks_the_library(tmp_path: Path):
     docs, steps = write_docs(tmp_path / "docs"), []
@@ -259,9 +235,3 @@ def test_a_program_asks_a_server_as_it_asks_the_library(tmp_path: Path):
     for wrong_url in ("localhost:8420", "http://", "http://host:port", "ftp://host", "http://[x"):
         with pytest.raises(BadValue, match="no address"):
             Concord(wrong_url)
-
-
-def test_a_file_beside_the_page_is_not_served(url: str):
-    assert ask(url, "GET /").headers["content-type"].startswith("text/html")
-    for path in ("../words.json", "%2e%2e/words.json", "..%2fwords.json", "no.js", "/etc/passwd"):
-        assert ask(url, f"GET /page/{path}").status == 404

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import process_time
 
 import pytest
 
@@ -47,23 +46,6 @@ def test_levels_may_be_left_out_and_headings_need_no_blank_lines():
     ]
     assert text[sections[2].blocks[1].start :].startswith("    34 euros")
     assert "".join(text[block.start : block.end] for section in sections for block in section.blocks) == text
-
-
-@pytest.mark.parametrize("markup", ["asciidoc", "org"])
-@pytest.mark.parametrize(
-    "line",
-    [
-        "= a" + " " * 50_000 + "b",
-        "* a " + ":" * 50_000 + "b",
-        "= " * 30_000,
-        "----\n" * 9_000,
-        "\n\n".join("-" * length + "\n= a" for length in range(4, 600)),
-    ],
-)
-def test_a_long_line_costs_no_time(markup: str, line: str):
-    begun = process_time()
-    assert len(headings(line, markup)) < 600
-    assert process_time() - begun < 2
 
 
 def test_a_result_says_under_which_heading_of_its_file_it_stands(tmp_path: Path):

@@ -228,28 +228,3 @@ def test_no_name_of_a_document_begins_a_line_of_an_answer(text: str):
     strange = [line for line in others if line not in known]
     assert [line for line in strange if not line.startswith((*HEADS, "> "))] == []
     assert len(others) == len(strange) + 4 == 15
-
-
-@settings(max_examples=100)
-@given(anything)
-def test_a_row_of_a_listing_and_the_head_of_a_page_are_one_line_each(text: str):
-    row = {"path": text, "title": text, "type": "note", "document_id": text, "tags": [text]}
-    rows = {"sources": [], "documents": [row, row], "next_cursor": text, "total": 3}
-    assert len(render.listing(rows).splitlines()) == 3
-    source = {"source": text, "path": text, "documents": 1, "chunks": 1, "synced_at": None, "tags": [text]}
-    listed = {
-        "sources": [{**source, "about": text, "trust": "trusted"}],
-        "documents": None,
-        "next_cursor": None,
-    }
-    assert len(render.listing(listed).splitlines()) == 1
-    page = {"citation": text, "title": text, "freshness": None, "warnings": [text], "superseded_by": text}
-    around = {"links": [text], "backlinks": [text]}
-    read = {**page, **around, "before": text, "after": text, "next_cursor": text, "text": "Two\nlines."}
-    assert len(render.page(read).splitlines()) == 11
-
-
-def test_a_passage_that_speaks_for_less_than_its_document_says_so():
-    text = pack_answer(answer([replace(hit(1, WORDS), passage_score=0.05), hit(2, WORDS)]), 4000).text
-    assert "high 1.00, this passage alone 0.05 |" in text
-    assert text.count("alone") == 1

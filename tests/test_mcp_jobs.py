@@ -10,7 +10,6 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp.client import Client
 
 from concord import KnowledgeBase
 from concord.core import plugins
@@ -30,11 +29,6 @@ def gated(monkeypatch: pytest.MonkeyPatch) -> type[GatedEmbedder]:
     monkeypatch.setitem(plugins.TABLES["embedders"], "gated", "support.gated_embedder:GatedEmbedder")
     GatedEmbedder.close_gates()
     return GatedEmbedder
-
-
-async def warmed(client: Client) -> None:
-    while (await call(client, "kb_search", query="session token"))["degraded"]:
-        await anyio.lowlevel.checkpoint()
 
 
 async def reached(event: threading.Event) -> None:
@@ -166,27 +160,6 @@ def test_a_cancelled_call_stops_indexing_and_loses_nothing_that_was_done(
             assert (await call(client, "kb_search", query="session token", mode="fts5"))["returned"] == 1
             finished = await call(client, "kb_sync")
             assert (finished["pending"], finished["failed_total"]) == (0, 0)
-
-    run(scene)
-
-
-def test_a_note_is_answered_when_it_is_kept_however_long_its_vectors_take(
-    tmp_path: Path, gated: type[GatedEmbedder]
-):
-    async def scene() -> None:
-        async with in_process(
-            tmp_path / "home", limits_s={"kb_note": 3.0}, embed__provider="gated"
-        ) as client:
-            await call(client, "kb_add_source", path=str(write_docs(tmp_path / "docs")))
-            await warmed(client)
-            gated.close_gates(working=True)
-            kept = [await call(client, "kb_note", content=text) for text in ("An ibis. " * 9000, "A kite.")]
-            found = await call(client, "kb_search", query="kite", mode="fts5")
-            assert [hit["document_id"] for hit in found["results"]] == [kept[1]["document_id"]]
-            assert (await call(client, "kb_stats"))["pending"]
-            gated.working.open.set()
-            while (await call(client, "kb_stats"))["pending"]:
-                await anyio.lowlevel.checkpoint()
 
     run(scene)
 

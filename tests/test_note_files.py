@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord.core.errors import BadValue, NotFound
+from concord.core.errors import BadValue
 from concord.index.note_files import (
     note_from_markdown,
     note_to_json,
@@ -152,20 +152,3 @@ def test_a_note_cannot_take_the_id_of_a_file(kb: KnowledgeBase, tmp_path: Path):
     with pytest.raises(BadValue, match="id of a file"):
         kb.import_notes(tmp_path / "a.json")
     assert kb.get(document.id).text == "# A file"
-
-
-def test_where_notes_cannot_go_or_come_from_is_said(kb: KnowledgeBase, tmp_path: Path):
-    kb.note(Note("one"))
-    kb.note(Note("two"))
-    with pytest.raises(NotFound):
-        kb.import_notes(tmp_path / "nothing")
-    with pytest.raises(BadValue, match="cannot be written as .txt"):
-        kb.export_notes(tmp_path / "a.txt")
-    with pytest.raises(BadValue, match="cannot hold 2 notes"):
-        kb.export_notes(tmp_path / "a.md")
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(BadValue, match="cannot write"):
-        kb.export_notes(tmp_path / "file" / "a.jsonl")
-    with pytest.raises(BadValue, match="cannot write"):
-        kb.export_notes(tmp_path / "nowhere" / "a.jsonl")
-    assert not (tmp_path / "nowhere").exists()

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from concord import KnowledgeBase
-from concord.core.errors import BadValue
 from concord.quality.apart import copied
-from concord.quality.metrics import interval
-from concord.quality.own_pairs import OF_A_DOCUMENT, Pair, own_pairs
+from concord.quality.own_pairs import Pair, own_pairs
 
 FILLER = (
     "It is told here in as many words as a page of a manual has, so that there is a text to find it by. " * 3
@@ -92,28 +90,6 @@ def test_notes_are_asked_by_their_aliases_and_results_by_the_queries_they_are_go
     assert asked(knowledge) == {"laying up the boat ashore": "alias", "frost": "feedback"}
 
 
-def test_copies_and_words_that_stand_for_several_documents_are_not_asked(
-    knowledge: KnowledgeBase, tmp_path: Path
-):
-    text = f"# Painting the hull below\n\n{FILLER}"
-    written(tmp_path / "docs", a_md=text, b_md=text, c_md=f"# Oiling the teak deck\n\n{FILLER}c")
-    written(tmp_path / "docs", d_md=f"# Oiling the teak deck\n\n{FILLER}d")
-    knowledge.add(tmp_path / "docs")
-    assert asked(knowledge) == {}
-    with pytest.raises(BadValue, match="no words in your own documents"):
-        knowledge.measuring.evaluate_own(n=10)
-
-
-def test_a_long_document_is_asked_about_no_more_than_others(knowledge: KnowledgeBase, tmp_path: Path):
-    headings = [
-        f"## Stowing the {sail} properly ashore\n\n{FILLER}" for sail in ("jib", "genoa", "stay", "kite")
-    ]
-    written(tmp_path / "docs", long_md="\n\n".join(["# Sails", *headings]))
-    knowledge.add(tmp_path / "docs")
-    assert len(pairs_of(knowledge)) == OF_A_DOCUMENT
-    assert len(pairs_of(knowledge, 2)) == 2
-
-
 @pytest.mark.slow
 @pytest.mark.promise("design.eval.auto.figures")
 def test_kb_eval_auto_prints_intervals_keeps_the_pairs_and_leaves_the_base_as_it_was(kb, tmp_path: Path):
@@ -171,9 +147,3 @@ def test_kb_eval_takes_questions_and_the_files_that_are_expected(kb, tmp_path: P
 def test_flags_of_auto_go_with_it_alone(kb):
     for wrong in (["eval"], ["eval", "--auto", "DIR"], ["eval", "DIR", "--n", "3"]):
         assert kb(*wrong).status == 2
-
-
-def test_an_interval_is_wider_the_fewer_are_asked():
-    few, many = interval([0.0, 1.0] * 4), interval([0.0, 1.0] * 400)
-    assert few.low < many.low < 0.5 < many.high < few.high
-    assert interval([1.0]) == (1.0, -1.0, 1.0)

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from concord import Note
 from concord.core.settings import TABLE
 from concord.search.passages import collapse, diversify
 from concord.types import Passage
 from support.recorders import write
-from support.small_library import library, opened, passages, ranked, titles, understood
+from support.small_library import library, opened, passages, ranked, understood
 
 FOX = "the quick brown fox jumps over the lazy dog near the river bank"
 WHALE = "a blue whale sings slowly below cold arctic waters all winter long"
@@ -116,10 +115,3 @@ def test_results_under_the_score_that_was_asked_for_are_left_out_and_counted():
     nothing = kb.search("login token", min_score=1.0)
     assert (nothing.hits, nothing.confidence) == ((), "no_results")
     assert nothing.note == "all 4 results are under the score of 1 that was asked for"
-
-
-def test_what_is_found_below_many_excluded_passages_is_shown():
-    kb = library({f"Banana {n}": f"Apple pie number {n} with cinnamon and banana." for n in range(60)})
-    kb.note(Note("Apple crumble, with cinnamon and oats.", title="Crumble"))
-    for mode in ("auto", "hybrid", "fts5"):
-        assert titles(kb.search("apple pie with cinnamon -banana", mode=mode)) == ["Crumble"], mode

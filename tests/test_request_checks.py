@@ -68,20 +68,6 @@ def test_an_option_that_does_not_exist_is_answered_with_the_nearest(kb: Knowledg
     assert fault.value.hint == "did you mean threshold?"
 
 
-def test_whatever_is_kept_takes_one_text_where_it_takes_several(tmp_path: Path):
-    kb = library({})
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.md").write_text("# Pool\n\nTen connections.\n", encoding="utf-8")
-    (tmp_path / "docs" / "a.txt").write_text("Twenty connections.\n", encoding="utf-8")
-    report = kb.add(tmp_path / "docs", tags="hr", patterns="*.md")
-    assert (report.added, [document.tags for document in kb.documents("docs")]) == (1, [("hr",)])
-    assert [report.unchanged for report in kb.sync("docs")] == [1]
-    given: Any = {"tags": "hr", "aliases": "quokka", "highlights": "Monday"}
-    note = kb.note(Note("The password is rotated.", **given))
-    assert (note.tags, note.fields["aliases"], note.fields["highlights"]) == (("hr",), ["quokka"], ["Monday"])
-    assert kb.edit_note(note.id, tags="ops").tags == ("ops",)
-
-
 @pytest.mark.parametrize("tags", [5, [5]])
 def test_tags_that_are_no_text_are_refused_wherever_they_are_given(tmp_path: Path, tags: Any):
     kb = library({})

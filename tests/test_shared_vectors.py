@@ -15,13 +15,9 @@ from concord.types import Filter, Vector
 from contract.stored import (
     EVERYTHING,
     IDENTITY,
-    document,
     embed,
     file_of,
-    keyed,
-    pieces,
     put,
-    source,
     unit,
     vectors_of,
 )
@@ -53,17 +49,6 @@ def test_chunks_of_the_same_text_share_a_vector_and_are_all_found(store: SQLiteS
     assert store.catalog.count().vectors == 5
 
 
-def test_the_vector_of_an_edited_text_stays_as_cache_until_there_is_no_room(store: SQLiteStore):
-    (a,) = put(store, "docs/a.md", "first text")
-    embed(store, [(a, NORTH)])
-    (b,) = put(store, "docs/a.md", "second text")
-    embed(store, [(b, EAST)])
-    assert (stored_vectors(store), nearest(store, NORTH)) == (2, [b])
-    assert store.cache.trim(0) == 1
-    assert (stored_vectors(store), nearest(store, NORTH)) == (1, [b])
-    assert vectors_of(store).fetch([b]) == {b: EAST}
-
-
 @pytest.mark.promise("000.remove.order")
 def test_removing_a_source_deletes_the_vectors_that_no_other_source_uses(store: SQLiteStore):
     a, b = put(store, "docs/a.md", "shared", "own")
@@ -79,36 +64,6 @@ def test_removing_a_source_deletes_the_vectors_that_no_other_source_uses(store: 
 def fresh(tmp_path: Path) -> Iterator[SQLiteStore]:
     with closing(SQLiteStore.open(f"sqlite://{tmp_path}/fresh", "default")) as made:
         yield made
-
-
-def test_after_many_edits_the_same_are_nearest_as_in_a_fresh_store(store: SQLiteStore, fresh: SQLiteStore):
-    chance = random.Random(3)
-
-    def write(target: SQLiteStore, edition: int) -> None:
-        batch = [(document(f"docs/{n}.md"), pieces(f"text {n} of {edition}")) for n in range(100)]
-        target.catalog.put_documents(batch)
-        waiting = vectors_of(target).pending(0, 200)
-        vectors_of(target).put(keyed((pending.chunk_id, vector_of(pending.text)) for pending in waiting))
-
-    def vector_of(text: str) -> Vector:
-        made = random.Random(text)
-        return unit(*(made.gauss(0, 1) for _ in range(4)))
-
-    for target in (store, fresh):
-        target.catalog.put_source(source("docs"))
-        target.models.add(IDENTITY, {})
-    for edition in range(20):
-        write(store, edition)
-    write(fresh, 19)
-    assert stored_vectors(store) == 20 * stored_vectors(fresh)
-    for _ in range(20):
-        query = unit(*(chance.gauss(0, 1) for _ in range(4)))
-        found = [
-            [document.path for _, document in (target.catalog.read([i])[i] for i in nearest(target, query))]
-            for target in (store, fresh)
-        ]
-        assert found[0] == found[1]
-        assert len(found[0]) == 40
 
 
 def damage(store: SQLiteStore, chunk_id: int, at: int, bits: int) -> None:

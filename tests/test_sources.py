@@ -165,18 +165,6 @@ def test_a_folder_without_text_is_searched_within_its_source_which_finds_what_co
     assert [summary.source.name for summary in kb.sources()] == ["docs"]
 
 
-def test_a_source_is_known_by_a_path_from_where_one_is(
-    kb: KnowledgeBase, docs: Path, monkeypatch: pytest.MonkeyPatch
-):
-    added = kb.add(docs, name="manual").source
-    monkeypatch.chdir(docs)
-    assert kb.source(".").source == kb.source(f"../{docs.name}/").source == kb.source("manual").source
-    assert kb.source("manual").source.id == added.id
-    for wrong in ("..", "nothing", "a\0b"):
-        with pytest.raises(NotFound):
-            kb.source(wrong)
-
-
 @pytest.mark.promise("000.remove.order")
 def test_a_vector_store_that_is_down_leaves_everything_whole_and_the_removal_can_be_tried_again(
     docs: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,12 +5,8 @@ from __future__ import annotations
 import math
 import random
 import re
-import subprocess
-import sys
-import threading
 from array import array
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -107,21 +103,6 @@ def test_looking_makes_no_file_and_the_first_change_does(tmp_path: Path):
     store.close()
 
 
-def test_a_store_that_many_make_at_once_is_made_once_and_nobody_is_refused(tmp_path: Path):
-    threads = 4
-    together = threading.Barrier(threads)
-
-    def make(folder: Path) -> str:
-        together.wait()
-        made = SQLiteStore.open(f"sqlite://{folder}", "default")
-        made.close()
-        return file_of(made)
-
-    with ThreadPoolExecutor(threads) as pool:
-        for attempt in range(20):
-            assert len(set(pool.map(make, [tmp_path / str(attempt)] * threads))) == 1
-
-
 def test_an_opened_store_only_reads_until_something_is_written(store: SQLiteStore, tmp_path: Path):
     put(store, "docs/a.md", "text")
     other = beside(store)
@@ -204,33 +185,6 @@ def test_vectors_that_measure_another_distance_are_migrated_when_first_used(
     assert now.execute("SELECT value FROM kb_vec_meta WHERE key = 'distance_metric'").get == "cosine"
     now.close()
     again.close()
-
-
-LOADS_NO_VECTORS = """
-import sys
-from concord.store.sqlite.store import SQLiteStore
-from concord.types import Filter, Word
-
-store = SQLiteStore.open(sys.argv[1], "default")
-hits = store.words.search(Word("text"), Filter(), 5)
-store.catalog.read([hit.chunk_id for hit in hits])
-store.catalog.count()
-store.words.frequencies(["text"])
-snapshot = store.catalog.snapshot()
-assert snapshot.active and snapshot.generation
-heavy = {"numpy", "sqlite_vec", "sqlite3", "apsw.fts5"} & sys.modules.keys()
-with open("/proc/self/maps", encoding="utf-8") as maps:
-    print(len(hits), sorted(heavy), "vec0" in maps.read())
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="asks the kernel which libraries are loaded")
-def test_a_search_by_words_loads_neither_numpy_nor_sqlite_vec(store: SQLiteStore, tmp_path: Path):
-    embed(store, [(put(store, "docs/a.md", "text")[0], NORTH)])
-    store.close()
-    command = [sys.executable, "-c", LOADS_NO_VECTORS, f"sqlite://{tmp_path}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.stderr, done.stdout.strip()) == ("", "1 [] False")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from concord.core.errors import BadValue, NotFound, StoreBusy
 from concord.store.contract import Select, Store, document_by_id
-from concord.types import Counts, Part, Piece, Word
+from concord.types import Counts, Piece, Word
 from contract.stored import (
     EVERYTHING,
     document,
@@ -238,24 +238,6 @@ def test_a_source_is_synced_by_one_at_a_time(store: Store):
         pass
 
 
-def test_who_waits_for_a_sync_gets_its_turn(store: Store):
-    turns: list[str] = []
-    waiting = threading.Event()
-
-    def second() -> None:
-        waiting.set()
-        with store.lock("docs", "syncing this source", wait_s=30):
-            turns.append("second")
-
-    with store.lock("docs", "syncing this source", wait_s=0):
-        thread = threading.Thread(target=second)
-        thread.start()
-        assert waiting.wait(30)
-        turns.append("first")
-    thread.join(30)
-    assert turns == ["first", "second"]
-
-
 def test_many_threads_may_read_and_write_at_once(store: Store):
     failures: list[BaseException] = []
 
@@ -300,18 +282,3 @@ def test_tags_are_embedded_with_notes_and_with_nothing_else(store: Store):
     assert vectors_of(store).pending(0, 10) == []
     put(store, "notes/a", "a text", type="note", tags=("ops",))
     assert [waiting.tags for waiting in vectors_of(store).pending(0, 10)] == [("ops",)]
-
-
-def test_chunks_under_the_same_heading_are_found_near_one_another(store: Store):
-    headed = [("One",), ("One",), ("Two",), ("One",), ("One",)]
-    texts = [Piece(f"t{n}", 3 * n, 3 * n + 2, n + 1, n + 1, heading=h) for n, h in enumerate(headed)]
-    ids = put(store, "docs/a.md", *texts)
-    put(store, "docs/b.md", Piece("other", 0, 5, 1, 1, heading=("One",)))
-    found = store.catalog.under_same_heading([ids[0], ids[2]], 3)
-    assert {chunk_id: [part.position for part in parts] for chunk_id, parts in found.items()} == {
-        ids[0]: [0, 1, 3],
-        ids[2]: [2],
-    }
-    assert found[ids[0]][1] == Part(1, 3, 5, 2, 2)
-    assert store.catalog.under_same_heading([], 3) == {}
-    assert store.catalog.siblings([ids[1]]) == dict.fromkeys(ids, "docs/a.md")

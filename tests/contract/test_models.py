@@ -16,7 +16,6 @@ from contract.stored import EVERYTHING, IDENTITY, active_model, embed, keyed, pu
 
 NORTH, EAST = unit(1, 0, 0, 0), unit(0, 1, 0, 0)
 OTHER = replace(IDENTITY, model="other")  # of the same dimension: nothing but the name tells them apart
-WIDE = replace(IDENTITY, model="wide", dimension=6)
 
 
 def found(store: Store, vector: bytes, identity: Identity | None = None) -> list[int]:
@@ -91,19 +90,6 @@ def test_an_index_bound_to_a_model_meets_its_vectors_whatever_is_active(store: S
         assert (old.fetch([a]), new.fetch([a])) == ({a: NORTH}, {a: EAST})
 
 
-def test_models_of_different_dimensions_live_side_by_side(store: Store):
-    (a,) = put(store, "docs/a.md", "a")
-    embed(store, [(a, NORTH)])
-    store.models.add(WIDE, {})
-    wide = unit(*[1.0] * 6)
-    assert store.models.index(WIDE).put(keyed([(a, wide)])) == 1
-    with pytest.raises(BadValue):
-        store.models.index(WIDE).put(keyed([(a, NORTH)]))
-    with pytest.raises(BadValue):
-        vectors_of(store).search(wide, EVERYTHING, 1)
-    assert found(store, wide, WIDE) == [a]
-
-
 def test_a_dropped_model_is_gone_and_the_others_stay(store: Store):
     (a,) = put(store, "docs/a.md", "a")
     embed(store, [(a, NORTH)])
@@ -119,18 +105,6 @@ def test_a_dropped_model_is_gone_and_the_others_stay(store: Store):
     store.models.add(OTHER, {})
     assert bound.count_pending() == 1
     assert bound.search(NORTH, EVERYTHING, 1) == []
-
-
-def test_the_first_model_can_be_dropped_once_another_is_active(store: Store):
-    (a,) = put(store, "docs/a.md", "a")
-    embed(store, [(a, NORTH)])
-    store.models.add(OTHER, {})
-    store.models.index(OTHER).put(keyed([(a, EAST)]))
-    store.models.activate(OTHER)
-    assert store.models.drop(IDENTITY) == 1
-    (b,) = put(store, "docs/b.md", "b")
-    assert [each.chunk_id for each in vectors_of(store).pending(0, 9)] == [b]
-    assert found(store, EAST) == [a]
 
 
 def test_the_active_model_cannot_be_dropped_nor_an_unknown_one_used(store: Store):

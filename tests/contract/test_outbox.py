@@ -199,19 +199,6 @@ def test_chunks_are_allowed_by_the_catalog_as_it_is_now(store: Store):
     )
 
 
-def test_documents_that_match_are_named_unless_they_are_many(store: Store):
-    for name in "abc":
-        put(store, f"docs/{name}.md", name)
-    assert sorted(store.catalog.matching(Filter(path="**/*.md"), 3) or []) == [
-        "docs/a.md",
-        "docs/b.md",
-        "docs/c.md",
-    ]
-    assert store.catalog.matching(Filter(path="**/*.md"), 2) is None
-    assert store.catalog.matching(Filter(path="**/a.md"), 2) == ["docs/a.md"]
-    assert store.catalog.matching(Filter(path="none"), 2) == []
-
-
 def test_one_at_a_time_changes_what_is_kept_outside(store: Store):
     refused = pytest.raises(StoreBusy, match="changing the vectors")
     with (

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from concord.core.errors import BadValue
 from concord.store.contract import Select, Store, document_by_id, documents_at
-from concord.types import Chunk, Document, Feedback, FileState, Filter, Pending, Piece, Source
+from concord.types import Chunk, Document, Feedback, FileState, Pending, Piece, Source
 from contract.stored import document, pieces, put, source, vectors_of
 
 HALF = "half \ud800 a character"
@@ -97,16 +97,6 @@ def test_a_document_and_its_chunks_are_read_back_whatever_is_written_in_them(
     assert catalog.reindex_words([given.id]) == 0
     assert catalog.delete_documents([given.id]) == 1
     assert list(catalog.documents()) == []
-
-
-@pytest.mark.parametrize("path", ["docs/a\x1bb.md", "docs/a*b.md", "docs/a\x1b*", "**/*\x1bb.md", "docs/**"])
-def test_a_filter_by_path_lets_the_same_through(rivals: tuple[Store, Store], path: str):
-    found = []
-    for store in rivals:
-        put(store, "docs/a\x1bb.md", "text")
-        put(store, "docs/ab.md", "text")
-        found.append(sorted(store.catalog.matching(Filter(path=path), 9) or []))
-    assert found[0] == found[1]
 
 
 def _source(field: str, value: Any) -> Callable[[Store], object]:

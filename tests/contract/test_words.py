@@ -10,12 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concord.store.contract import Store
-from concord.store.json_file import MemoryStore
-from concord.store.rows import WEIGHTS, columns_of
 from concord.text.query_language import parse
 from concord.types import AllOf, AnyOf, ChunkId, Filter, Match, Phrase, Piece, Scored, Without, Word
 from contract.stored import EVERYTHING, document, put
-from support.bm25 import InvertedIndex
 
 reads_only = settings(max_examples=60)
 
@@ -324,25 +321,6 @@ def test_any_match_finds_and_scores_as_in_the_reference(
     for match in nested:
         assert set(ids(reference, match, filter)) == set(ids(other, match, filter))
     assert reference.words.frequencies(VOCABULARY) == other.words.frequencies(VOCABULARY)
-
-
-@given(DOCUMENTS, st.lists(SCORED, min_size=3, max_size=8), st.lists(NESTED, max_size=5))
-@settings(max_examples=40)
-def test_fts5_finds_and_scores_what_arithmetic_of_our_own_does(
-    texts: list[Any], matches: list[Match], nested: list[Match]
-):
-    store, oracle = MemoryStore(), InvertedIndex()
-    for n, (title, text, tags) in enumerate(texts):
-        chunks = put(store, f"docs/{n}.md", text, title, title=title, tags=tuple(tags))
-        for chunk_id, content in zip(chunks, (text, title), strict=True):
-            oracle.add(chunk_id, columns_of(title, tuple(tags), (), content))
-    for match in matches:
-        found = scores(store.words.search(match, EVERYTHING, 100))
-        assert found == pytest.approx(oracle.scores(match, WEIGHTS), rel=1e-6)
-    for match in nested:
-        assert set(ids(store, match)) == oracle.scores(match, WEIGHTS).keys()
-    counts = {word: oracle.frequency(word) for word in VOCABULARY}
-    assert store.words.frequencies(VOCABULARY) == (len(oracle), counts)
 
 
 def similar(store: Store, word: str, limit: int = 5) -> list[str]:
