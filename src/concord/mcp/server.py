@@ -6,35 +6,37 @@ client has said hello. A document is a resource: `kb://documents/` and a citatio
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.lowlevel.helper_types import ReadResourceContents
-from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
-from mcp.server.mcpserver.tools import Tool
-from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
+from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
+    CallToolRequestParams,
     CallToolResult,
     ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
     Resource,
+    ResourceTemplate,
     TextContent,
+    TextResourceContents,
+    Tool,
 )
-from pydantic import PrivateAttr
 
 from concord import __version__
 from concord.core.errors import BadValue, KBError, NotFound
-from concord.core.overriding import override
 from concord.mcp.arguments import checked, input_schema
 from concord.mcp.jobs import Step
 from concord.mcp.packing import Reply
@@ -49,6 +51,9 @@ from concord.types import DocumentType
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase
 
+Context: TypeAlias = ServerRequestContext[Any, Any]
+Paging: TypeAlias = PaginatedRequestParams | None
+
 ORG = "concord.org"  # where the HTTP face leaves a token's organisation in the request's scope
 HELLO = "initialize"  # must be answered before anything is loaded
 UNCHANGING = CacheHint(ttl_ms=3_600_000, scope="public")  # as long as a server of one version runs
@@ -59,159 +64,125 @@ MAX_BYTES = 1_000_000  # of one reading: no client wants more at once, and kb_ge
 MARKDOWN = frozenset[DocumentType](("markdown", "html", "office", "mail", "notebook", "note"))
 
 
-def build(state: ServerState, rows: Sequence[Row] = TOOLS) -> KnowledgeServer:
-    """Return the server that has this state, and closes it when it ends."""
-    # Warnings go to stderr, one plain line each; the SDK would otherwise draw boxes there.
-    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
-    return KnowledgeServer(state, rows)
+class KnowledgeServer(Server[None]):
+    """The SDK's server with our tools, and documents for resources; it closes its state when it ends."""
 
-
-class KnowledgeServer(MCPServer[None]):
-    """The SDK's server with our tools, and documents for resources."""
-
-    def __init__(self, state: ServerState, rows: Sequence[Row]) -> None:
+    def __init__(self, state: ServerState, rows: Sequence[Row] = TOOLS) -> None:
         self.state = state
-        self._names = [row.name for row in rows]
+        self._rows = {row.name: row for row in rows}
         super().__init__(
             "concord",
             title="Concord knowledge base",
             instructions=INSTRUCTIONS,
             version=__version__,
-            tools=[KnowledgeTool.bound(row, state) for row in rows],
             lifespan=self._closing,
-            middleware=[self._after_hello, self._known_names],
-            subscriptions=False,  # one channel for all organisations would tell each when another writes
             cache_hints={"tools/list": UNCHANGING, "resources/templates/list": UNCHANGING},
-            log_level="WARNING",
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
         )
-        self.resource(
-            TEMPLATE,
-            name="document",
-            title="An indexed document",
-            description="A document by its path, or a passage of it by its citation.",
-            mime_type="text/plain",
-        )(_by_citation)
-
-    @override
-    async def _handle_list_resources(
-        self, ctx: ServerRequestContext[None], params: PaginatedRequestParams | None
-    ) -> ListResourcesResult:
-        kb = self.state.base_of(org_of(ctx))
-        cursor = params.cursor if params else None
-        try:
-            return await self.state.in_thread(lambda: _listed(kb, cursor), OTHER_S)
-        except KBError as fault:
-            raise MCPError(code=INVALID_PARAMS, message=_sentence(fault)) from fault
-
-    @override
-    async def read_resource(
-        self, uri: Any, context: Context[None, Any] | None = None
-    ) -> Iterable[ReadResourceContents]:
-        kb = self.state.base_of(org_of(context.request_context) if context else None)
-        try:
-            text, mime_type = await self.state.in_thread(lambda: _read(kb, str(uri)), OTHER_S)
-        except NotFound as fault:
-            raise ResourceNotFoundError(_sentence(fault)) from fault
-        except KBError as fault:
-            raise ResourceError(_sentence(fault)) from fault
-        return [ReadResourceContents(content=text, mime_type=mime_type)]
+        self.middleware = [self._after_hello]
 
     @asynccontextmanager
-    async def _closing(self, _: MCPServer[None]) -> AsyncIterator[None]:
+    async def _closing(self, _: Server[None]) -> AsyncIterator[None]:
         try:
             yield
         finally:
             self.state.close()
 
-    async def _after_hello(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    async def _after_hello(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Warm the model once somebody has been greeted."""
         if ctx.method != HELLO:
             self.state.bases.warm_in_background(self.state.name_of(org_of(ctx)))
         return await call_next(ctx)
 
-    async def _known_names(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Answer a call of an unknown tool with the names of the known ones; there are no prompts."""
-        name = (ctx.params or {}).get("name")
-        if isinstance(name, str) and ctx.method == "tools/call" and name not in self._names:
-            message = f"there is no tool {name[:80]!r}; the tools are: {', '.join(self._names)}"
+    async def _list_tools(self, ctx: Context, params: Paging) -> ListToolsResult:
+        return ListToolsResult(tools=[_tool(row) for row in self._rows.values()])
+
+    async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+        """Call a tool; its every failure is a result that a model can act on."""
+        row = self._rows.get(params.name)
+        if row is None:
+            message = f"there is no tool {params.name[:80]!r}; the tools are: {', '.join(self._rows)}"
             raise MCPError(code=INVALID_PARAMS, message=message)
-        if isinstance(name, str) and ctx.method == "prompts/get":
-            raise MCPError(code=INVALID_PARAMS, message=f"there is no prompt {name[:80]!r}; there are none")
-        return await call_next(ctx)
-
-
-class KnowledgeTool(Tool):
-    """A tool whose every failure is a result that a model can act on."""
-
-    _row: Row = PrivateAttr()
-    _state: ServerState = PrivateAttr()
-
-    @classmethod
-    def bound(cls, row: Row, state: ServerState) -> KnowledgeTool:
-        """Return a row of the table as a tool that works with the server's state."""
-        parameters = input_schema(row.operation.arguments, row.names, WORDS)
-        for name, value in row.defaults.items():
-            parameters["properties"][name]["default"] = value
-        tool = cls(
-            fn=_by_citation,  # `run` does it all
-            name=row.name,
-            title=row.title,
-            description=row.description,
-            parameters=parameters,
-            fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=row.returns),
-            is_async=True,
-            context_kwarg=None,
-            annotations=row.annotations,
-        )
-        tool._row, tool._state = row, state
-        return tool
-
-    @override
-    async def run(
-        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
-    ) -> CallToolResult:
-        started, org = time.perf_counter(), self._state.name_of(org_of(context.request_context))
+        started, org = time.perf_counter(), self.state.name_of(org_of(ctx))
         try:
-            reply = await self._reply(arguments, self._state.bases.of(org), context)
+            reply = await self._reply(row, params.arguments or {}, self.state.bases.of(org), ctx)
         except KBError as fault:
             return refused(fault)
-        except MCPError:
-            raise
         except Exception as fault:  # the outermost line: nothing beyond it could tell the model
-            return unexpected(self.name, fault)
+            return unexpected(row.name, fault)
         finally:
-            self._state.latencies.add(org, self.name, (time.perf_counter() - started) * 1000)
+            self.state.latencies.add(org, row.name, (time.perf_counter() - started) * 1000)
         content: list[Any] = [TextContent(type="text", text=reply.text)]
         return CallToolResult(content=content, structured_content=reply.structured)
 
-    async def _reply(self, given: dict[str, Any], kb: KnowledgeBase, context: Context[Any, Any]) -> Reply:
-        state, row = self._state, self._row
+    async def _reply(self, row: Row, given: dict[str, Any], kb: KnowledgeBase, ctx: Context) -> Reply:
+        state = self.state
         given = {**row.defaults, **{name: value for name, value in given.items() if value is not None}}
         asked = checked(row.name, row.operation.arguments, row.names, given)
-        if row.quick is not None:
-            quick = row.quick
+        if (quick := row.quick) is not None:
             return await state.in_thread(lambda: quick(state, kb, asked), row.limit_s)
-        assert row.long is not None
-        long = row.long
+        assert (long := row.long) is not None
         job = state.jobs.start_or_join(await state.in_thread(lambda: long(state, kb, asked), row.limit_s))
 
         async def report(number: int, step: Step) -> None:
-            await context.report_progress(number, None, str(step))
+            await ctx.session.report_progress(number, None, str(step))
 
         ended = await state.jobs.wait(job, row.limit_s, report)
         return row.done(job.outcome()) if ended else row.running(job)
 
+    async def _list_resources(self, ctx: Context, params: Paging) -> ListResourcesResult:
+        kb, cursor = self.state.base_of(org_of(ctx)), params.cursor if params else None
+        try:
+            return await self.state.in_thread(lambda: _listed(kb, cursor), OTHER_S)
+        except KBError as fault:
+            raise MCPError(code=INVALID_PARAMS, message=_sentence(fault)) from fault
 
-def org_of(ctx: ServerRequestContext[Any, Any]) -> str | None:
+    async def _list_templates(self, ctx: Context, params: Paging) -> ListResourceTemplatesResult:
+        document = ResourceTemplate(
+            uri_template=TEMPLATE,
+            name="document",
+            title="An indexed document",
+            description="A document by its path, or a passage of it by its citation.",
+            mime_type="text/plain",
+        )
+        return ListResourceTemplatesResult(resource_templates=[document])
+
+    async def _read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        kb, uri = self.state.base_of(org_of(ctx)), str(params.uri)
+        try:
+            text, mime_type = await self.state.in_thread(lambda: _read(kb, uri), OTHER_S)
+        except KBError as fault:
+            code = INVALID_PARAMS if isinstance(fault, NotFound) else INTERNAL_ERROR
+            raise MCPError(code=code, message=_sentence(fault), data={"uri": uri}) from fault
+        return ReadResourceResult(
+            contents=[TextResourceContents(uri=params.uri, text=text, mime_type=mime_type)]
+        )
+
+
+def _tool(row: Row) -> Tool:
+    """Return a row of the table as clients are told of it."""
+    parameters = input_schema(row.operation.arguments, row.names, WORDS)
+    for name, value in row.defaults.items():
+        parameters["properties"][name]["default"] = value
+    return Tool(
+        name=row.name,
+        title=row.title,
+        description=row.description,
+        input_schema=parameters,
+        output_schema=row.returns,
+        annotations=row.annotations,
+    )
+
+
+def org_of(ctx: Context) -> str | None:
     """Return the organisation that a request's token stands for; None where there are no tokens."""
     scope = getattr(ctx.request, "scope", None) or {}
     org: str | None = scope.get(ORG)
     return org
-
-
-def _by_citation(citation: str) -> str:
-    """Stand in for the function that the SDK wants of tools and templates: we answer ourselves."""
-    return citation
 
 
 def _sentence(fault: KBError) -> str:

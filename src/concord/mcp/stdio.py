@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import AsyncIterable, Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,7 +28,7 @@ from pydantic import ValidationError
 
 from concord.core.config import Settings
 from concord.core.leaving import leave
-from concord.mcp.server import KnowledgeServer, build
+from concord.mcp.server import KnowledgeServer
 from concord.mcp.server_state import Bases, ServerState, allowed_roots
 from concord.parts import check_places
 from concord.text.clean import encodable
@@ -37,10 +36,8 @@ from concord.text.clean import encodable
 Messages: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
 Answers: TypeAlias = MemoryObjectSendStream[SessionMessage]
 
-MOST_NESTED = 200  # as deep as what is behind us reads
-# Strings, in which brackets are only characters, and brackets; a string that is not closed goes to the end.
-_PARTS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 NOTIFICATIONS = "notifications/"  # how their methods begin
+TOO_DEEP = "the request is nested too deeply"
 NO_MESSAGE = "the line is JSON but not a JSON-RPC 2.0 request, notification or response"
 
 
@@ -61,7 +58,7 @@ def over_stdio(settings: Settings, started_in: Path) -> None:
     """
     check_places(settings)
     roots = allowed_roots(settings["mcp.roots"], started_in, settings["org"])
-    server = build(ServerState(Bases(settings), roots))
+    server = KnowledgeServer(ServerState(Bases(settings), roots))
     lines, out = _claimed(0, "r"), _claimed(1, "w")
 
     async def session() -> None:
@@ -94,7 +91,6 @@ async def serve(
     When a write fails, or somebody presses Control-C, `give_up` ends the waiting for a next line: a thread
     does that, and would keep us alive for it.
     """
-    lowlevel = server._lowlevel_server
     messages, inbox = anyio.create_memory_object_stream[SessionMessage | Exception]()
     answers, outbox = anyio.create_memory_object_stream[SessionMessage]()
     async with anyio.create_task_group() as tasks:
@@ -102,7 +98,7 @@ async def serve(
         tasks.start_soon(_answer, outbox, out)
         try:
             async with inbox, answers:
-                await lowlevel.run(inbox, answers, lowlevel.create_initialization_options())
+                await server.run(inbox, answers, server.create_initialization_options())
         except anyio.get_cancelled_exc_class():
             give_up()
             raise
@@ -129,58 +125,37 @@ def message_of(line: str) -> JSONRPCMessage:
     Raises:
         Refused: it is none, or one that cannot be carried out.
     """
-    shallow = _without_inner_parts(line)
     try:
-        said = json.loads(shallow or line)
+        said = json.loads(line)
+    except RecursionError as fault:
+        raise Refused(INVALID_REQUEST, TOO_DEEP) from fault
     except ValueError as fault:
         raise Refused(PARSE_ERROR, "the line is not JSON; send one JSON-RPC message on each line") from fault
-    if isinstance(said, dict) and ("method" in said or not said.keys() & {"result", "error"}):
-        _check_request(said)
-        if shallow and "id" in said:
-            message = f"the request is nested too deeply: at most {MOST_NESTED} levels"
-            raise Refused(INVALID_REQUEST, message, _id(said))
+    number = _number_of(said) if isinstance(said, dict) else None
     if "\\u" in line:  # lone surrogates come from programs that cut a text by its length
-        said = json.loads(encodable(json.dumps(said, ensure_ascii=False)))
+        line = encodable(json.dumps(said, ensure_ascii=False))
     try:
-        return jsonrpc_message_adapter.validate_python(said, by_name=False)
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError as fault:
-        raise Refused(INVALID_REQUEST, NO_MESSAGE) from fault
+        if "recursion limit" in str(fault):
+            raise Refused(INVALID_REQUEST, TOO_DEEP, number) from fault
+        if number is not None and isinstance(said.get("method"), str) and said.get("jsonrpc") == "2.0":
+            raise Refused(INVALID_PARAMS, "params must be an object", number) from fault
+        raise Refused(INVALID_REQUEST, NO_MESSAGE, number) from fault
 
 
-def _without_inner_parts(line: str) -> str | None:
-    """Return a line without its inner parts if it is nested too deep to be read; else None."""
-    if line.count("[") + line.count("{") <= MOST_NESTED:
-        return None
-    depth, deepest, kept, after = 0, 0, [], 0
-    for part in _PARTS.finditer(line):
-        if part[0] in "[{":
-            depth += 1
-            if depth == 2:
-                kept.append(line[after : part.end()])
-        elif part[0] in "]}":
-            after = part.start() if depth == 2 else after
-            depth -= 1
-        deepest = max(depth, deepest)
-    return "".join([*kept, line[after:]]) if deepest > MOST_NESTED else None
+def _number_of(said: dict[str, Any]) -> str | int | None:
+    """Return the id of a request; None for what has none: a notification, or an answer.
 
-
-def _check_request(said: dict[str, Any]) -> None:
-    """Refuse a message that has an id and cannot be carried out, under that id."""
-    method, number = said.get("method"), _id(said)
+    Raises:
+        Refused: no answer can carry the id.
+    """
+    number, method = said.get("id"), said.get("method")
+    is_answer = method is None and said.keys() & {"result", "error"}
     # Some programs write null for the id that a notification has not.
-    if "id" not in said or (said["id"] is None and str(method).startswith(NOTIFICATIONS)):
-        return
-    if number is None:
-        raise Refused(INVALID_REQUEST, "the id of a request must be a string or an integer")
-    if said.get("jsonrpc") != "2.0" or not isinstance(method, str):
-        raise Refused(INVALID_REQUEST, NO_MESSAGE, number)
-    if not isinstance(said.get("params"), dict | None):
-        raise Refused(INVALID_PARAMS, "params must be an object", number)
-
-
-def _id(said: dict[str, Any]) -> str | int | None:
-    """Return the id of a request, if it is one that an answer can carry."""
-    given = said.get("id")
-    if isinstance(given, str):
-        return given if given == encodable(given) else None
-    return given if isinstance(given, int) and not isinstance(given, bool) else None
+    if is_answer or "id" not in said or (number is None and str(method).startswith(NOTIFICATIONS)):
+        return None
+    is_text = isinstance(number, str) and number == encodable(number)
+    if is_text or (isinstance(number, int) and not isinstance(number, bool)):
+        return number
+    raise Refused(INVALID_REQUEST, "the id of a request must be a string or an integer")
