@@ -9,17 +9,17 @@ from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec.structs import fields
 
 from concord.core.arguments import Arguments
-from concord.core.errors import Action, BadValue, Hint, nearest, shown, worded
+from concord.core.errors import Action, BadValue, Hint, nearest, worded
 
 A = TypeVar("A", bound=Arguments)
 
 MOST_NAMED = 5  # arguments complained about at once
 NULL = {"type": "null"}
-_EXPECTED = re.compile(r"Expected (?P<what>.+?)(, got `\w+`)?( - at `\$(?P<at>.+)`)?")
-_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.+)`")
+_MISSING = re.compile(r"Object missing required field `([^`]+)")
+_UNKNOWN = re.compile(r"Object contains unknown field `([^`]+)")
+_EXPECTED = re.compile(r"Expected (.+?)(?:, got|$)")
 
 
 def input_schema(
@@ -77,24 +77,15 @@ def checked(
         BadValue: some do not fit; it says how to make them fit.
     """
     types = get_type_hints(arguments, include_extras=True)
-    values, problems = {}, []
-    for name, value in given.items():
-        if value is None and not strict:
-            continue
-        if name not in names:
-            problems.append(_unknown(tool, name, names))
-            continue
-        try:
-            meant = value if strict else _loosened(value, types[name])
-            values[name] = msgspec.convert(meant, types[name], strict=strict)
-        except msgspec.ValidationError as fault:
-            problems.append(_problem(tool, name, value, fault, types[name]))
-    required = [field.name for field in fields(arguments) if field.required]
-    missing = [f"{tool} needs {name!r}" for name in required if given.get(name) is None]
-    if problems := [*missing, *problems]:
-        hint = f"{tool} takes: {', '.join(names) or 'no arguments'}"
-        raise BadValue("; ".join(problems[:MOST_NAMED]), hint=hint)
-    return arguments(**values)
+    sent = {name: value for name, value in given.items() if strict or value is not None}
+    hint = f"{tool} takes: {', '.join(names) or 'no arguments'}"
+    if unknown := [_unknown(tool, name, names) for name in sent if name not in names]:
+        raise BadValue("; ".join(unknown[:MOST_NAMED]), hint=hint)
+    values = sent if strict else {name: _loosened(value, types[name]) for name, value in sent.items()}
+    try:
+        return msgspec.convert(values, arguments, strict=strict)
+    except msgspec.ValidationError as fault:
+        raise BadValue(_problem(tool, str(fault), types), hint=hint) from fault
 
 
 def _loosened(value: Any, kind: Any) -> Any:
@@ -129,12 +120,13 @@ def _unknown(tool: str, name: str, names: Sequence[str]) -> str:
     return f"{tool} has no argument {name!r}" + (f", did you mean {meant!r}?" if meant else "")
 
 
-def _problem(tool: str, name: str, value: Any, fault: msgspec.ValidationError, kind: Any) -> str:
-    if unknown := _UNKNOWN.match(str(fault)):
-        return _unknown(tool, f"{name}.{unknown['name']}", ())
-    if expected := _EXPECTED.fullmatch(str(fault)):
-        what, where = expected["what"].replace("`", "").removesuffix(" | null"), expected["at"] or ""
-    else:
-        what, where = f"one of {', '.join(get_args(_plain(kind)))}", ""
-    written = json.dumps(value) if isinstance(value, bool) else shown(value)
-    return f"{name + where!r} should be {what}, not {written}"
+def _problem(tool: str, told: str, types: Mapping[str, Any]) -> str:
+    """Return msgspec's complaint in words that begin with the argument."""
+    told, _, at = told.rstrip("`").partition(" - at `$.")
+    if missing := _MISSING.match(told):
+        return f"{tool} needs {missing[1]!r}"
+    if unknown := _UNKNOWN.match(told):
+        return _unknown(tool, f"{at}.{unknown[1]}", ())
+    expected = _EXPECTED.match(told)
+    what = expected[1].replace("`", "") if expected else f"one of {', '.join(get_args(_plain(types[at])))}"
+    return f"{at!r} should be {what.removesuffix(' | null')}"

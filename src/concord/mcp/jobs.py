@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future
-from concurrent.futures import wait as wait_for_futures
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -72,10 +71,10 @@ class Job:
         self.waiting = 0  # how many calls wait for the result
         self.is_cancelled = False
         self._why_stopped = ENDING
-        self._behind = behind
         self._begun = False
-        self._lock = threading.Lock()
-        self.thread = threading.Thread(target=self._run, name=f"job {plan.label}", daemon=True)
+        self.thread = threading.Thread(
+            target=self._run, args=(behind,), name=f"job {plan.label}", daemon=True
+        )
         self.thread.start()
 
     @property
@@ -86,8 +85,7 @@ class Job:
     @property
     def is_yet_to_begin(self) -> bool:
         """Whether it has not begun, so that it will look at all that has been written until now."""
-        with self._lock:
-            return not (self._begun or self.is_cancelled)
+        return not (self._begun or self.is_cancelled)
 
     @property
     def stopped(self) -> Unavailable:
@@ -107,21 +105,16 @@ class Job:
             raise self.stopped from fault
 
     def cancel(self, why: str = ENDING) -> None:
-        """Ask the work to stop at its next step, with what it waits for unless others want that."""
-        with self._lock:
-            self.is_cancelled, self._why_stopped, behind = True, why, self._behind
-        if behind and not behind.waiting:
-            behind.cancel(why)
+        """Ask the work to stop at its next step."""
+        self._why_stopped, self.is_cancelled = why, True
 
-    def _run(self) -> None:
+    def _run(self, behind: Job | None) -> None:
         try:
-            if self._behind:
-                wait_for_futures([self._behind.result])
-            with self._lock:
-                self._behind = None
-                if self.is_cancelled:
-                    raise Cancelled
-                self._begun = True
+            if behind:
+                behind.thread.join()
+            self._begun = True
+            if self.is_cancelled:
+                raise Cancelled
             self.result.set_result(self.plan.work(self._progress))
         except BaseException as fault:  # told to whoever waits for the result
             self.result.set_exception(fault)
