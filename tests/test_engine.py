@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -296,39 +295,6 @@ def test_a_client_that_hangs_up_cancels_what_it_asked_for(kb: Kb, tmp_path: Path
     assert wait_until(lambda: clients() == 0)
     assert json.loads(kb("stats", "--json", **{NO_ENGINE: "never"})[1])["documents"] < 402
     assert running(tmp_path) == [process]
-
-
-WITHOUT_UNIX_SOCKETS = """
-import socket
-kept = socket.AF_UNIX
-del socket.AF_UNIX
-import concord.engine.place
-socket.AF_UNIX = kept
-"""
-
-
-@pytest.mark.promise("I.engine.private")
-def test_without_unix_sockets_it_is_a_port_and_a_secret(kb: Kb, tmp_path: Path):
-    (tmp_path / "without").mkdir()
-    (tmp_path / "without" / "sitecustomize.py").write_text(WITHOUT_UNIX_SOCKETS)
-    python_path = os.pathsep.join([str(tmp_path / "without"), environment(tmp_path / "home")["PYTHONPATH"]])
-    variables = {"PYTHONPATH": python_path}
-    assert kb("search", "otters", **variables)[0] == 0
-    assert wait_until(lambda: kb("engine", "status", **variables)[0] == 0)
-    assert kb("search", "otters", **variables)[0] == 0
-    path = Path(json.loads(kb("engine", "status", "--json", **variables)[1])["socket"])
-    assert (path.suffix, stat.S_IMODE(path.stat().st_mode)) == (".port", 0o600)
-    port, secret = path.read_text().split()
-    with socket.create_connection(("127.0.0.1", int(port))) as stranger:
-        stranger.sendall(b'"nonce"\n"no proof"\n')
-        answers = stranger.makefile().read()
-    assert secret not in answers
-    assert "running" not in answers
-    path.write_text(f"{port} {'00' * 32}")  # an engine that cannot know this secret is none
-    assert kb("engine", "status", **variables)[0] == 1
-    path.write_text(f"{port} {secret}")
-    assert kb("engine", "stop", **variables)[0] == 0
-    assert wait_until(lambda: not running(tmp_path) and not path.exists())
 
 
 @pytest.mark.promise("I.engine.watch")

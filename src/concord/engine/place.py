@@ -2,7 +2,7 @@
 
 The name has the version and the fingerprint of the settings in it, so different ones never meet. The socket
 is in a folder that nobody else may enter, and both sides look at the other's user. Where there are no Unix
-sockets, it is a port of this machine: a private file has it, and a password for either side to tell.
+sockets, there are no engines either.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from concord import __version__
 from concord.core.config import Settings, fingerprint
 
 LONGEST = 107  # bytes of a Unix socket's path
-HALF = 32  # characters of each password
 HELLO_S = 2.0  # how long the other side may take for its first word; a client does its own work then
 WAITING = 1024  # clients that come at the same moment; one that finds no room does its own work
-UNIX = getattr(socket, "AF_UNIX", None)
 _FLEETING = ("memory:", "qdrant-local")  # gone with the process, or no other process may use it meanwhile
 
 
@@ -35,19 +33,19 @@ class Place(NamedTuple):
     name: str
 
     def file(self, ending: str) -> str:
-        """Return the path of the socket, the lock or the log."""
+        """Return the path of the lock or the log."""
         return os.path.join(self.folder, f"{self.name}.{ending}")
 
     @property
     def address(self) -> str:
-        """The file that leads to the engine: the socket itself, or its port and secret."""
-        return self.file("sock" if UNIX else "port")
+        """The socket."""
+        return self.file("sock")
 
 
 def place_of(settings: Settings) -> Place | None:
     """Return where an engine with these settings is met; None where there may be none."""
     urls = (settings.store_url, settings["vectors.url"])
-    if any(url.startswith(_FLEETING) for url in urls):
+    if not hasattr(socket, "AF_UNIX") or any(url.startswith(_FLEETING) for url in urls):
         return None
     model = settings["embed.model"]
     if model and not os.path.isabs(model) and os.path.exists(model):
@@ -57,7 +55,7 @@ def place_of(settings: Settings) -> Place | None:
         Place(os.path.join(settings.paths.cache, "engine"), name),
         Place(f"/tmp/concord-{os.getuid()}", name),  # a name that is short enough for any user
     )
-    return next((place for place in places if len(os.fsencode(place.file("sock"))) <= LONGEST), None)
+    return next((place for place in places if len(os.fsencode(place.address)) <= LONGEST), None)
 
 
 def is_private(folder: str) -> bool:
@@ -113,25 +111,13 @@ def connect(place: Place) -> Channel | None:
     """Return a channel to the engine; None where there is none, or somebody else's."""
     if not os.path.exists(place.address) or not is_private(place.folder):
         return None
-    connection = socket.socket(UNIX or socket.AF_INET)
+    connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(HELLO_S)
-    try:
-        if UNIX:
-            connection.connect(place.address)
-            channel = Channel(connection)
-            is_ours = is_same_user(connection)
-        else:
-            with open(place.address, encoding="ascii") as file:
-                port, passwords = file.read().split()
-            connection.connect(("127.0.0.1", int(port)))
-            channel = Channel(connection)
-            channel.send(passwords[:HALF])
-            is_ours = channel.receive() == passwords[HALF:]  # a stranger may have got the port meanwhile
-        if is_ours:
-            return channel
-        channel.close()
-    except (OSError, ValueError):
-        connection.close()
+    with suppress(OSError):
+        connection.connect(place.address)
+        if is_same_user(connection):
+            return Channel(connection)
+    connection.close()
     return None
 
 
@@ -140,18 +126,11 @@ class Listener:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._passwords = os.urandom(HALF).hex()
-        self.socket = socket.socket(UNIX or socket.AF_INET)
+        self.socket = socket.socket(socket.AF_UNIX)
         with suppress(FileNotFoundError):
             os.unlink(place.address)  # of an engine that was killed
-        if UNIX:
-            self.socket.bind(place.address)
-            os.chmod(place.address, 0o600)
-        else:
-            self.socket.bind(("127.0.0.1", 0))
-            private = os.open(place.address, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            os.write(private, f"{self.socket.getsockname()[1]} {self._passwords}".encode())
-            os.close(private)
+        self.socket.bind(place.address)
+        os.chmod(place.address, 0o600)
         self._known = os.stat(place.address).st_ino
         self.socket.listen(WAITING)
 
@@ -164,17 +143,10 @@ class Listener:
 
     def welcome(self, connection: socket.socket) -> Channel | None:
         """Return a channel to a client of the same user; None for anybody else."""
-        from hmac import compare_digest  # late: no client needs it, and it takes as long as a search
-
         connection.settimeout(HELLO_S)
-        channel = Channel(connection)
-        with suppress(OSError, ValueError):
-            if UNIX and is_same_user(connection):
-                return channel
-            if not UNIX and compare_digest(str(channel.receive()).encode(), self._passwords[:HALF].encode()):
-                channel.send(self._passwords[HALF:])
-                return channel
-        channel.close()
+        if is_same_user(connection):
+            return Channel(connection)
+        connection.close()
         return None
 
     @property

@@ -184,13 +184,15 @@ class Engine:
         import anyio  # late, with the SDK: 60 MB, which the command line can do without
 
         from concord.mcp import stdio
-        from concord.mcp.server import build
+        from concord.mcp.server import KnowledgeServer
 
         lines = TextIOWrapper(channel.lines, encoding="utf-8", errors="replace")
         out = channel.socket.makefile("w", encoding="utf-8")
 
         async def session() -> None:
-            await stdio.serve(build(state), anyio.wrap_file(lines), anyio.wrap_file(out), channel.close)
+            await stdio.serve(
+                KnowledgeServer(state), anyio.wrap_file(lines), anyio.wrap_file(out), channel.close
+            )
 
         try:
             anyio.run(session)
