@@ -12,7 +12,7 @@ from concord.core.arguments import DEFAULT_TOKENS
 from concord.core.settings import SETTINGS
 from concord.mcp.table import OTHER_S, SEARCH_S, TOOLS
 from concord.web.answers import ROWS
-from concord.web.guard import BODY_S, IDLE_S
+from concord.web.guard import BODY_S
 from concord.web.server import HEADERS_S
 from concord.web.words import STATUSES
 from support.mcp_session import write_docs
@@ -75,4 +75,4 @@ def test_the_example_of_the_client_runs(tmp_path: Path, capsys: pytest.CaptureFi
 def test_the_numbers_are_those_of_the_program():
     assert DEFAULT_TOKENS < 2500
     assert (SEARCH_S, OTHER_S) == (10, 15)
-    assert (HEADERS_S, BODY_S, IDLE_S) == (10, 30, 600)
+    assert (HEADERS_S, BODY_S) == (10, 30)

@@ -306,21 +306,6 @@ def test_the_folders_of_an_organisation_and_of_its_clients_are_closed_to_another
         run(scene)
 
 
-def test_a_session_cannot_be_taken_over_with_another_token(tmp_path: Path):
-    red, blue = (add_token(tmp_path / "tokens", org) for org in ("red", "blue"))
-    with in_thread(tmp_path / "home", tokens=tmp_path / "tokens") as url:
-        parts = urlsplit(url)
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=BOUND_S)
-        connection.request("POST", "/mcp", hello(), {**HEADERS, "Authorization": f"Bearer {red}"})
-        answer = connection.getresponse()
-        session = answer.headers["mcp-session-id"]
-        answer.read()
-        connection.close()
-        ping = b'{"jsonrpc": "2.0", "id": 2, "method": "ping"}'
-        assert post(url, ping, Authorization=f"Bearer {blue}", mcp_session_id=session)[0] == 404
-        assert post(url, ping, Authorization=f"Bearer {red}", mcp_session_id=session)[0] == 200
-
-
 @pytest.mark.promise("mcp.http.loopback")
 def test_another_address_needs_a_token_before_anything_is_opened_and_a_loopback_one_none(tmp_path: Path):
     add_token(tmp_path / "tokens", "team")

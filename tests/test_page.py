@@ -14,7 +14,7 @@ import pytest
 
 from concord import KnowledgeBase
 from concord.core.config import load_settings
-from concord.web.keys import Grant, Keys, digest_of, new_code
+from concord.web.keys import Grant, Keys, digest_of
 from support.judged import things
 from support.mcp_session import BOUND_S, KB, environment
 from support.pdf_samples import make_pdf
@@ -450,9 +450,9 @@ def test_two_tabs_show_the_same_work(browser: Any, tmp_path: Path) -> None:
 @pytest.mark.promise("I.page.session")
 def test_a_code_opens_the_page_once_and_leaves_the_address(browser: Any, library: Path) -> None:
     secret = "a secret of sixteen or more"
-    keys = Keys((Grant("default", digest_of(secret)),), secret)
+    keys = Keys((Grant("default", digest_of(secret)),))
     with serving(library, keys=keys) as url:
-        address = f"{url}/#code={new_code(secret)}"
+        address = f"{url}/#code={keys.new_code()}"
         with opened(browser, address) as page:
             expect(page.locator("main")).to_contain_text("Search 4 documents")
             assert page.url == f"{url}/"

@@ -17,7 +17,7 @@ from mcp_types import CallToolResult, ReadResourceResult, TextResourceContents
 
 import concord
 from concord.core.config import load_settings
-from concord.mcp.server import build
+from concord.mcp.server import KnowledgeServer
 from concord.mcp.server_state import Bases, Root, ServerState
 from concord.mcp.table import TOOLS, Row
 from support.engines import plain_environment
@@ -59,7 +59,7 @@ async def in_process(
 ) -> AsyncIterator[Client]:
     """Connect to a server in this process; `limits_s` are how long calls of some of its tools may take."""
     rows = [row._replace(limit_s=limits_s.get(row.name, row.limit_s)) for row in tools]
-    async with Client(build(server_state_at(home, **settings), rows), mode=era) as client:
+    async with Client(KnowledgeServer(server_state_at(home, **settings), rows), mode=era) as client:
         yield client
 
 

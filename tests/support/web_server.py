@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from concord.mcp.server import build
+from concord.mcp.server import KnowledgeServer
 from concord.web import server as web_side
 from concord.web.app import application
 from concord.web.guard import HttpLimits
@@ -31,7 +31,7 @@ def serving(
     **settings: Any,
 ) -> Iterator[str]:
     """Serve from a thread of this process, and give the address."""
-    server = build(server_state_at(home, **settings))
+    server = KnowledgeServer(server_state_at(home, **settings))
     keys = keys or Keys(read_grants(tokens) if tokens else ())
     web = web_side.web_server(application(server, keys, [], limits, origins), limits)
     with web_side.listen("127.0.0.1", 0) as listener:

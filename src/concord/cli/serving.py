@@ -78,7 +78,7 @@ def ui(flags: Flags, port: int, no_open: bool) -> None:
     """Open the page in the browser, from a server that is yours alone.
 
     Other users of this machine cannot ask that server: the address holds a code that works once, within two
-    minutes. Another `kb ui` opens the page of the server that runs already.
+    minutes.
     """
     from concord.web import server
 

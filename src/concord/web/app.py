@@ -23,11 +23,10 @@ from concord.mcp.server import ORG, KnowledgeServer
 from concord.mcp.server_state import ServerState, roots_of
 from concord.web.answers import ROWS, Call, Row, as_json
 from concord.web.asked import arguments_of, description
-from concord.web.guard import API, IDLE_S, MCP, Guard, HttpLimits, Refused, error_response, transport_security
+from concord.web.guard import API, MCP, Guard, HttpLimits, Refused, error_response, transport_security
 from concord.web.keys import SESSION_S, Keys, cookie_name
 from concord.web.words import refused
 
-MAX_SESSIONS = 1_000
 PAGE = Path(__file__).parent.parent / "data" / "page"
 CORS_HEADERS = ("Authorization", "Content-Type", "Mcp-Session-Id", "Mcp-Protocol-Version")
 
@@ -47,8 +46,7 @@ def application(
         streamable_http_path=MCP,
         transport_security=security,
         max_request_body_size=limits.max_bytes,
-        session_idle_timeout=IDLE_S,
-        max_sessions=MAX_SESSIONS,
+        stateless_http=True,  # no caller can fill the memory with sessions, or take over another's
     )
     guard = Guard(app, keys, security, limits, origins)
     paths: defaultdict[str, dict[str, Endpoint]] = defaultdict(dict)

@@ -7,13 +7,10 @@ Host and Origin are checked on every request, so that no web page can reach a se
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from msgspec import Struct
 from starlette.datastructures import MutableHeaders
@@ -27,9 +24,6 @@ from concord.web.keys import Grant, Keys
 
 API = "/api/v1"
 MCP = "/mcp"
-SESSION = "mcp-session-id"
-SESSIONS_EACH = 5  # MCP sessions that a token may have for each request at once: most are idle
-IDLE_S = 600.0  # an MCP session that nobody uses for so long is forgotten
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 BODY_S = 30.0  # how long a caller may take to send the body of a request
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -96,8 +90,6 @@ class Guard:
         self._limits = limits
         self._origins = origins  # of other pages that may ask
         self.in_flight: Counter[str] = Counter()  # requests that are being answered, by token
-        # MCP's sessions of each token, and when they were used: they outlast a request.
-        self._sessions: defaultdict[str, dict[str, float]] = defaultdict(dict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it here."""
@@ -113,8 +105,6 @@ class Guard:
                 body = await _body(receive, self._limits.max_bytes)
                 if body is None:  # the caller hung up: nobody is left to answer
                     return
-                if name and scope["path"] == MCP:
-                    send = self._counting_sessions(name, request, body, send)
                 await self._app(scope, _again(body, receive), send)
         except Refused as refused:
             await refused.response(scope, receive, send)
@@ -133,8 +123,7 @@ class Guard:
             hint = "send the header Authorization: Bearer TOKEN"
             raise Refused(401, "Unauthorized", "a token is needed", hint, {"WWW-Authenticate": "Bearer"})
         if grant is not None:
-            user = AuthenticatedUser(AccessToken(token="", client_id=grant.name, scopes=[]))
-            request.scope.update({ORG: grant.org, "user": user})
+            request.scope[ORG] = grant.org
         return grant
 
     def _check_origin(self, request: Request, is_by_cookie: bool) -> None:
@@ -161,27 +150,6 @@ class Guard:
             yield
         finally:
             self.in_flight[name] -= 1
-
-    def _counting_sessions(self, name: str, request: Request, body: bytes, send: Send) -> Send:
-        """Return a `send` that sees whether an MCP session of a token begins."""
-        now, known = time.monotonic(), request.headers.get(SESSION, "")
-        open_ones = {session: at for session, at in self._sessions[name].items() if now - at < IDLE_S}
-        if known in open_ones:
-            open_ones[known] = now
-        if request.method == "DELETE":
-            open_ones.pop(known, None)
-        self._sessions[name] = open_ones
-        most = self._limits.max_per_token * SESSIONS_EACH
-        if not known and len(open_ones) >= most and b'"initialize"' in body:
-            raise Refused(429, "TooManyRequests", f"{most} sessions of this token are open", "end one")
-
-        async def send_and_see(message: Message) -> None:
-            is_start = message["type"] == "http.response.start"
-            if is_start and not known and (begun := MutableHeaders(scope=message).get(SESSION)):
-                self._sessions[name][begun] = now
-            await send(message)
-
-        return send_and_see
 
 
 async def _body(receive: Receive, max_bytes: int) -> bytes | None:

@@ -122,23 +122,13 @@ def grant_for(authorization: str | None, grants: tuple[Grant, ...]) -> Grant | N
     return matching[0] if matching and scheme.lower() == "bearer" else None
 
 
-def new_code(secret: str) -> str:
-    """Return a code that whoever has the secret takes once, soon."""
-    return _signed(f"{int(time.time()) + CODE_S}.{secrets.token_urlsafe(16)}", secret)
-
-
-def _signed(text: str, secret: str) -> str:
-    return f"{text}.{hmac.new(secret.encode(), text.encode(), hashlib.sha256).hexdigest()}"
-
-
 class Keys:
     """The tokens of a server, and the browsers that came with one."""
 
-    def __init__(self, grants: tuple[Grant, ...], secret: str = "") -> None:
-        """Know the tokens; with a secret, codes made with it stand for the first token."""
+    def __init__(self, grants: tuple[Grant, ...]) -> None:
+        """Know the tokens."""
         self._grants = grants
-        self._secret = secret
-        self._used: set[str] = set()  # codes
+        self._codes: dict[str, float] = {}  # and until when each works
         self._sessions: dict[str, tuple[Grant, float]] = {}  # by cookie, and when they end
 
     @property
@@ -153,16 +143,17 @@ class Keys:
         grant, ends = self._sessions.get(request.cookies.get(cookie_name(request), ""), (None, 0.0))
         return (grant, True) if grant and time.time() < ends else (None, False)
 
+    def new_code(self) -> str:
+        """Return a code that stands for the first token, once and soon."""
+        code = secrets.token_urlsafe(16)
+        self._codes[code] = time.monotonic() + CODE_S
+        return code
+
     def grant_for(self, code: str, token: str) -> Grant | None:
         """Return the grant of a code, which works once, or of a token."""
-        text = code.rpartition(".")[0]
-        ours = _signed(text, self._secret).encode()
-        if not self._secret or not hmac.compare_digest(ours, code.encode("utf-8", "replace")):
-            return grant_for(f"Bearer {token}", self._grants)
-        if code in self._used or time.time() > int(text.partition(".")[0]):
-            return None
-        self._used.add(code)
-        return self._grants[0]
+        if time.monotonic() < self._codes.pop(code, 0.0):
+            return self._grants[0]
+        return grant_for(f"Bearer {token}", self._grants)
 
     def begin(self, grant: Grant) -> str:
         """Begin a session, and return its cookie."""

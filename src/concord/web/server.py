@@ -1,17 +1,13 @@
 """Starting the HTTP server: settings in, a running server out, for `kb serve` and for `kb ui`.
 
-The address and the secret of the page's server are in a file that only its user can read, locked while the
-server runs: so a second `kb ui` finds it. A browser is started with the name of such a file, since others see
-command lines.
+A browser is started with the name of a file that leads to the page, and that only its user can read: others
+see command lines.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import ipaddress
-import json
-import os
 import secrets
 import signal
 import socket
@@ -20,28 +16,27 @@ import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from concord.core.config import Settings
-from concord.core.errors import BadValue, StoreBusy, Unavailable
-from concord.core.filesystem import CLOSED_IN_CHILDREN, try_lock
+from concord.core.errors import BadValue, Unavailable
 from concord.core.leaving import leave_if_busy
 from concord.core.overriding import override
-from concord.mcp.server import build
+from concord.mcp.server import KnowledgeServer
 from concord.mcp.server_state import Bases, Root, ServerState, allowed_roots
 from concord.parts import check_places
 from concord.web.app import application
 from concord.web.guard import MCP, HttpLimits, error_response
-from concord.web.keys import Grant, Keys, digest_of, grants_of, new_code
+from concord.web.keys import Grant, Keys, digest_of, grants_of
 
 HEADERS_S = 10.0  # how long a caller may take to send the head of a request
 MAX_HEAD = 64_000  # bytes of the head of a request: a query may be long
 SHUTDOWN_S = 3  # how long open streams may take to finish when the server ends
 HOST = "127.0.0.1"  # of the page
-NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 _REDIRECT = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={}">\n'
 
 Show = Callable[[str, Path], None]  # takes the page's address, and a file that leads there
@@ -78,46 +73,26 @@ def is_loopback(host: str) -> bool:
 
 
 def open_page(settings: Settings, port: int, started_in: Path, show: Show) -> None:
-    """Show the page of the server that runs; without one, serve it until told to end."""
+    """Serve the page to its user alone until told to end; `show` is told when it can be opened."""
     check_places(settings)
-    which = hashlib.sha256(f"{settings.store_url}\n{settings['org']}".encode()).hexdigest()[:16]
-    record = Path(settings.paths.cache, "ui", f"{which}.json")
-    record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    flags = os.O_RDWR | os.O_CREAT | NO_LINKS | CLOSED_IN_CHILDREN
-    with os.fdopen(os.open(record, flags, 0o600), "r+", encoding="utf-8") as file:
-        if not try_lock(file.fileno()):
-            if not (known := file.read()):
-                raise StoreBusy("another process is starting the page", hint="try again in a moment")
-            _show(record, show, **json.loads(known))
-            return
-        file.truncate()
-        secret = secrets.token_urlsafe(32)
+    folder = Path(settings.paths.cache, "ui")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    keys = Keys((Grant(settings["org"], digest_of(secrets.token_urlsafe(32))),))
+    with NamedTemporaryFile("w", dir=folder, suffix=".html", encoding="utf-8") as leading:
 
         def announce(url: str) -> None:
-            file.write(json.dumps({"url": url, "secret": secret}))
-            file.flush()
-            _show(record, show, url, secret)
+            address = f"{url}/#code={keys.new_code()}"
+            leading.write(_REDIRECT.format(address))
+            leading.flush()
+            show(address, Path(leading.name))
 
-        keys = Keys((Grant(settings["org"], digest_of(secret)),), secret)
-        try:
-            _serve(settings, (HOST, port), _own_roots(settings, started_in), keys, announce)
-        finally:
-            file.truncate(0)
+        _serve(settings, (HOST, port), _own_roots(settings, started_in), keys, announce)
 
 
 def _own_roots(settings: Settings, started_in: Path) -> tuple[Root, ...]:
     """Return what the user may add from the page: where they are and all that is theirs, and what is set."""
     roots, home = allowed_roots(settings["mcp.roots"], started_in, settings["org"]), Path.home().resolve()
     return roots if home == Path(home.anchor) else (*roots, Root(home, settings["org"]))
-
-
-def _show(record: Path, show: Show, url: str, secret: str) -> None:
-    address = f"{url}/#code={new_code(secret)}"
-    leading = record.with_suffix(".html")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | NO_LINKS
-    with open(os.open(leading, flags, 0o600), "w", encoding="utf-8") as file:
-        file.write(_REDIRECT.format(address))
-    show(address, leading)
 
 
 def in_browser(file: Path) -> bool:
@@ -141,7 +116,7 @@ def _serve(
     host, port = address
     names = ("serve.max_bytes", "serve.max_connections", "serve.max_per_token")
     limits = HttpLimits(*(settings[name] for name in names))
-    server = build(ServerState(Bases(settings), roots))
+    server = KnowledgeServer(ServerState(Bases(settings), roots))
     with listen(host, port) as listener:
         hosts, origins = [host, *_listed(settings["serve.hosts"])], _listed(settings["serve.origins"])
         web = web_server(application(server, keys, hosts, limits, origins), limits)
