@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from concord.core.errors import TooLarge
 from concord.extract.ooxml import SlidesExtractor
 from concord.extract.open_document import OpenDocumentExtractor
 from concord.types import Extracted
@@ -51,26 +48,6 @@ def test_tables_and_what_the_speaker_noted_are_read():
     notes = shape(run("Ask the audience."), placeholder="body") + shape(run("1"), placeholder="sldNum")
     extracted = SlidesExtractor().extract(make_pptx([f"<a:tbl>{rows}</a:tbl>"], notes={1: notes}), "a.pptx")
     assert extracted.text == "| food | kg |\n| --- | --- |\n| clams | 20 |\n\nAsk the audience."
-
-
-def test_diagrams_are_read_before_the_notes_and_copies_for_old_programs_are_not():
-    point = "<p:pt><p:t><a:p>{}</a:p></p:t></p:pt>".format
-    body = "<a:AlternateContent><a:Choice>{0}</a:Choice><a:Fallback>{0}</a:Fallback></a:AlternateContent>"
-    extracted = SlidesExtractor().extract(
-        make_pptx(
-            [body.format(shape(run("Once.")))],
-            notes={1: shape(run("Noted."), placeholder="body")},
-            diagrams={1: point(run("Plan")) + point(run("Do"))},
-        ),
-        "a.pptx",
-    )
-    assert extracted.text == "Once.\n\nPlan\n\nDo\n\nNoted."
-
-
-def test_more_slides_than_anybody_shows_are_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("concord.extract.ooxml.MAX_SLIDES", 1)
-    with pytest.raises(TooLarge, match="2 slides"):
-        SlidesExtractor().extract(make_pptx([shape(run("a")), shape(run("b"))]), "a.pptx")
 
 
 def test_slides_of_libreoffice_are_pages_too():

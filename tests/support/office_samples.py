@@ -60,10 +60,9 @@ def make_pptx(
     slides: Sequence[str],
     *,
     notes: Mapping[int, str] | None = None,
-    diagrams: Mapping[int, str] | None = None,
     core: str = "",
 ) -> bytes:
-    """Return a presentation; a slide is the XML of its shapes, as are its notes and diagram, by number."""
+    """Return a presentation; a slide is the XML of its shapes, as are its notes, by number."""
     numbers = range(1, len(slides) + 1)
     # The last file is the first slide.
     listed = "".join(f'<p:sldId id="25{n}" r:id="r{n}"/>' for n in reversed(numbers))
@@ -78,7 +77,6 @@ def make_pptx(
     for number in numbers:
         file = f"s{len(slides) + 1 - number}.xml"
         beside = {f"notesSlides/{file}": (notes or {}).get(number)}
-        beside |= {f"diagrams/data{file}": (diagrams or {}).get(number)}
         told = {name: shapes for name, shapes in beside.items() if shapes}
         targets = "".join(f'<Relationship Id="{name}" Target="../{name}"/>' for name in told)
         parts[f"ppt/slides/_rels/{file}.rels"] = f"<Relationships>{targets}</Relationships>"

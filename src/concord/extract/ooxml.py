@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from concord.core.errors import TooLarge
 from concord.core.overriding import override
 from concord.core.protocols import Extractor
 from concord.extract.markdown_writer import LOWEST_HEADING
@@ -29,10 +28,8 @@ _HEADING_STYLE = re.compile(r"heading ([1-9])$")
 _LIST_STYLE = re.compile(r"list (?:bullet|number)")
 _LEVELS = "012345678"
 
-MAX_SLIDES = 5_000
 _TITLES = frozenset({"title", "ctrTitle"})
 _EVERYWHERE = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})  # placeholders that repeat on every slide
-_DRAWN = re.compile(r"/(?:diagrams/data|charts/chart)[^/]*$")  # SmartArt, and the titles of charts
 
 
 class _Style(NamedTuple):
@@ -123,8 +120,6 @@ def _parts(package: Package) -> list[str]:
     main = package.main_part
     parts = package.targets(main)
     order = [slide.get("id", "") for slide in package.read(main).iter("sldId")]
-    if len(order) > MAX_SLIDES:
-        raise TooLarge(f"has {len(order)} slides; {MAX_SLIDES} are the limit", hint="split it")
     return [parts[key] for key in order if key in parts]
 
 
@@ -132,8 +127,6 @@ def _slide(package: Package, part: str) -> _Slide:
     slide = _Slide()
     slide.write(package.read(part))
     others = package.targets(part).values()
-    for drawn in filter(_DRAWN.search, others):
-        slide.write(package.read(drawn))
     slide.is_in_notes = True
     for notes in (other for other in others if "/notesSlides/" in other):
         slide.write(package.read(notes))

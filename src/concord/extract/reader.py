@@ -30,10 +30,7 @@ class SandboxedReader(FileReader):
     def begin(self, data: bytes, name: str, *, seen: dict[int, str] | None = None) -> FileInWorker:
         if by_name(name) is None and extension(name) in self._outside:
             return self._sandbox.begin(extension(name), data, name)
-        form = detect(name, data[:HEAD_BYTES])
-        if isinstance(form, Refusal):
-            raise NotIndexable(form.reason)
-        return self._sandbox.begin(form.extractor, data, name, seen=seen)
+        return self._sandbox.begin(_extractor(data, name), data, name, seen=seen)
 
     def image(
         self, data: bytes, name: str, page: int, width: int, marked: str = "", areas: Sequence[Area] = ()
@@ -44,11 +41,8 @@ class SandboxedReader(FileReader):
             NotIndexable: such files have no pages to draw.
             ExtractionError: it has no such page, is damaged, or over a limit.
         """
-        form = detect(name, data[:HEAD_BYTES])
-        if isinstance(form, Refusal):
-            raise NotIndexable(form.reason)
         drawing = Drawing(page, width, marked, list(areas))
-        return self._sandbox.begin(form.extractor, data, name, image=drawing).image()
+        return self._sandbox.begin(_extractor(data, name), data, name, image=drawing).image()
 
     @override
     def close(self) -> None:
@@ -58,3 +52,10 @@ class SandboxedReader(FileReader):
     def _outside(self) -> frozenset[str]:
         """The extractors of installed packages: each is named for the extension that it reads."""
         return frozenset(plugins.names("extractors")) - plugins.TABLES["extractors"].keys()
+
+
+def _extractor(data: bytes, name: str) -> str:
+    form = detect(name, data[:HEAD_BYTES])
+    if isinstance(form, Refusal):
+        raise NotIndexable(form.reason)
+    return form.extractor
