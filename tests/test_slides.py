@@ -1,12 +1,11 @@
-"""Presentations, of PowerPoint and of LibreOffice: slides are pages, under their titles, with their notes."""
+"""Presentations of PowerPoint: slides are pages, under their titles, with their notes."""
 
 from __future__ import annotations
 
 from concord.extract.ooxml import SlidesExtractor
-from concord.extract.open_document import OpenDocumentExtractor
 from concord.types import Extracted
 from support.kb_command import Kb
-from support.office_samples import make_odf, make_pptx, run, shape
+from support.office_samples import make_pptx, run, shape
 
 
 def pages(extracted: Extracted) -> list[str]:
@@ -48,21 +47,6 @@ def test_tables_and_what_the_speaker_noted_are_read():
     notes = shape(run("Ask the audience."), placeholder="body") + shape(run("1"), placeholder="sldNum")
     extracted = SlidesExtractor().extract(make_pptx([f"<a:tbl>{rows}</a:tbl>"], notes={1: notes}), "a.pptx")
     assert extracted.text == "| food | kg |\n| --- | --- |\n| clams | 20 |\n\nAsk the audience."
-
-
-def test_slides_of_libreoffice_are_pages_too():
-    title = '<o:frame o:class="title"><t:p>{}</t:p></o:frame>'.format
-    extracted = OpenDocumentExtractor().extract(
-        make_odf(
-            "presentation",
-            f"<o:page>{title('Walrus care')}</o:page>"
-            f"<o:page>{title('Pools')}<o:frame><t:list><t:list-item><t:p>cold</t:p></t:list-item></t:list></o:frame>"
-            '<o:frame o:class="page-number"><t:p>2</t:p></o:frame></o:page>',
-        ),
-        "a.odp",
-    )
-    assert pages(extracted) == ["# Walrus care", "# Pools\n\n- cold"]
-    assert (extracted.title, extracted.details) == ("Walrus care", {"pages": 2})
 
 
 def test_a_slide_is_cited_by_its_number(kb: Kb, tmp_path):

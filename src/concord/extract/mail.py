@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from email import message_from_bytes, policy
-from email.message import EmailMessage, MIMEPart
+from email.message import EmailMessage
 
 from concord.core.overriding import override
 from concord.core.protocols import Extractor
@@ -18,7 +18,6 @@ from concord.text.clean import clean, without_encoded
 from concord.types import Extracted
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
-_FORMS = ("plain", "html")  # of a message, the better one first
 _LONGEST_HEADER = 20_000  # characters: the library takes their square
 _MISREAD = (LookupError, ValueError, TypeError, AttributeError)  # by the library, of headers that are none
 # What Markdown would take for a heading: the line above a signature, a line of a table drawn with dashes.
@@ -58,19 +57,9 @@ def _attached(message: EmailMessage) -> Iterator[str]:
                 yield name or part.get_content_type()
 
 
-def _main_part(message: MIMEPart) -> MIMEPart | None:
-    """Return the part that is the message itself: the first, and of its forms the plain one."""
-    if message.get_content_type() != "multipart/mixed":
-        return message.get_body(_FORMS)
-    parts = (part for part in message.iter_parts() if isinstance(part, MIMEPart))
-    return next(filter(None, map(_main_part, parts)), None)
-
-
 def _body(message: EmailMessage) -> str:
     """Return a message as Markdown, from its plain form where it has one."""
-    part = _main_part(message)
-    if part is None and not message.is_multipart() and message.get_content_maintype() == "multipart":
-        part = message  # its parts cannot be told apart
+    part = message.get_body(("plain", "html"))
     payload = part.get_payload(decode=True) if part is not None else None
     if part is None or not isinstance(payload, bytes):
         return ""

@@ -1,7 +1,8 @@
-"""Texts and slides of LibreOffice, workbooks of every kind and Rich Text, as Markdown.
+"""Texts of LibreOffice, workbooks of every kind and Rich Text, as Markdown.
 
 They keep no lines, or break them where they like: citations count those of the Markdown, which is what
-`kb get` shows. A slide is a page, a sheet a table. Headings and tables of Rich Text are paragraphs.
+`kb get` shows. A sheet is a table, slides of LibreOffice are one text. Headings and tables of Rich Text are
+paragraphs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from concord.core.overriding import override
 from concord.core.protocols import Extractor
 from concord.extract.formats import extension
 from concord.extract.markdown_writer import LOWEST_HEADING, MAX_COLUMNS, MarkdownLines, escaped
-from concord.extract.package import OfficeText, checked, in_pages, opened
+from concord.extract.package import OfficeText, checked, opened
 from concord.extract.text import MAX_TITLE, first_heading
 from concord.text.clean import clean
 from concord.text.word_lists import listed
@@ -31,7 +32,6 @@ _LEFT_OUT = listed(
     "tracked-changes forms table-of-content alphabetical-index illustration-index table-index desc "
     "ruby-text hidden-text hidden-paragraph"
 )
-_REPEATED = frozenset({"page-number", "date-time", "footer", "header"})  # frames that every slide has
 
 
 class OpenDocumentExtractor(Extractor):
@@ -43,26 +43,21 @@ class OpenDocumentExtractor(Extractor):
             if _MANIFEST in package and b"encryption-data" in package.content(_MANIFEST):
                 raise Encrypted("is locked with a password", hint="save a copy without a password")
             body = package.read("content.xml")
-            slides = [slide for show in body.iter("presentation") for slide in show.iter("page")]
-            text, starts = in_pages([_Body().written(page) for page in slides or [body]])
+            text = checked(clean(_Body().written(body)))
             title, details = package.properties("meta.xml")
-        told, heading = (title or "")[:MAX_TITLE] or None, first_heading(text)
-        if not slides:
-            return Extracted(text, "office", title=told or heading, details=details)
-        details["pages"] = len(starts)
-        # As of PowerPoint: what a program noted may be its own name.
-        return Extracted(text, "office", title=heading or told, details=details, page_starts=starts)
+        return Extracted(
+            text, "office", title=(title or "")[:MAX_TITLE] or first_heading(text), details=details
+        )
 
 
 class _Body(OfficeText):
-    """Writes the paragraphs, lists and tables of a document or of a slide."""
+    """Writes the paragraphs, lists and tables of a document."""
 
     left_out = _LEFT_OUT
 
     def __init__(self) -> None:
         super().__init__()
         self._is_text = False  # within a paragraph
-        self._is_title = False  # within the frame that titles a slide
 
     def written(self, element: Element) -> str:
         """Return what an element says as Markdown."""
@@ -78,17 +73,14 @@ class _Body(OfficeText):
                 self.page.text(text or "")
 
     def frame(self, element: Element) -> None:
-        kind = element.get("class")
-        self._is_title = kind == "title"
-        for child in element if kind not in _REPEATED else ():
+        for child in element:
             if child.tag in ("title", "desc"):  # of a picture; elsewhere it is a field: the document's title
                 self.page.text(f" {child.text or ''} ")
             else:
                 self.write_child(child)
-        self._is_title = False
 
     def paragraph(self, element: Element) -> None:
-        self._text("h1" if self._is_title else "p", element)
+        self._text("p", element)
 
     def heading(self, element: Element) -> None:
         level = element.get("outline-level", "1")
