@@ -311,7 +311,7 @@ def test_a_line_longer_than_a_passage_is_read_and_explained_by_the_part_that_is_
     assert hit.citation == f"docs/handbook.md:3:{hit.chunk.start_column}-{hit.chunk.end_column}"
     assert own.get(hit.citation).text == hit.chunk.text
     assert "taped under the toolbox" in own.search(hit.citation).hits[0].chunk.text
-    assert own.explain("spare fuse under the toolbox", hit.citation).chunk.id == hit.chunk.id
+    assert own.explain("spare fuse under the toolbox", hit.citation).chunk_id == str(hit.chunk.id)
 
 
 @pytest.mark.promise("design.level")

@@ -147,21 +147,7 @@ def related_to_json(document: Document, near: Sequence[Near]) -> JsonObject:
 
 def explanation_to_json(explanation: Explanation) -> JsonObject:
     """Return why a passage ranks where it does."""
-    answer = explanation.answer
-    wire = {
-        "query": answer.request.text,
-        "citation": explanation.citation,
-        "chunk_id": str(explanation.chunk.id),
-        "document_id": explanation.document.id,
-        "title": explanation.document.title,
-        **_same(answer, "mode", "query_type"),
-        "rank": explanation.rank,
-        "returned": len(answer.hits),
-        **_same(explanation, "stage", "why", "candidates", "depth", "strategies", "words", "fused"),
-        **_same(explanation, "filtered", "excluded", "overlap", "arithmetic"),
-        "degraded": [asdict(part) for part in answer.degraded],
-    }
-    return json_object(wire)
+    return json_object({**asdict(explanation), "degraded": [asdict(part) for part in explanation.degraded]})
 
 
 def document_to_json(document: Document, source: Source | None = None) -> JsonObject:

@@ -38,12 +38,14 @@ from concord.types import (
     Candidate,
     Chunk,
     ChunkId,
-    Document,
+    Degraded,
     Filter,
     Hit,
     Json,
     Leg,
+    Mode,
     Query,
+    QueryType,
     Request,
 )
 
@@ -56,13 +58,17 @@ Stage = Literal[
 
 
 class Explanation(Struct, frozen=True):
-    """Why a passage ranked where it did, or did not rank; what is JSON here is the same on the wire."""
+    """Why a passage ranked where it did, or did not rank; on the wire it is the same."""
 
-    answer: Answer  # of the search itself
-    chunk: Chunk
-    document: Document
+    query: str
     citation: str
+    chunk_id: str
+    document_id: str
+    title: str
+    mode: Mode
+    query_type: QueryType | None
     rank: int | None  # among the results
+    returned: int
     stage: Stage  # the one that decided
     why: str
     candidates: int  # how many each strategy may propose
@@ -74,6 +80,7 @@ class Explanation(Struct, frozen=True):
     excluded: Sequence[str]  # what it holds that the query excludes
     overlap: JsonObject | None  # the result that says most nearly the same
     arithmetic: Json
+    degraded: Sequence[Degraded]
 
 
 def explain(request: Request, reference: str, tools: Tools) -> Explanation:
@@ -113,11 +120,15 @@ def explain(request: Request, reference: str, tools: Tools) -> Explanation:
         "floor": tools.settings["search.floor"],
     }
     explanation = Explanation(
-        answer=answer,
-        chunk=chunk,
-        document=located.document,
+        query=request.text,
         citation=citation,
+        chunk_id=str(chunk.id),
+        document_id=located.document.id,
+        title=located.document.title,
+        mode=answer.mode,
+        query_type=answer.query_type,
         rank=shown.rank if shown else None,
+        returned=len(answer.hits),
         stage="returned",
         why="",
         candidates=query.candidates,
@@ -129,6 +140,7 @@ def explain(request: Request, reference: str, tools: Tools) -> Explanation:
         excluded=[term for term in query.excluded if contains(text, term)],
         overlap=_overlap(chunk, citation, answer.hits),
         arithmetic=shown.explanation if shown else _fused_arithmetic(chunk.id, candidates, fusion),
+        degraded=answer.degraded,
     )
     stage, why = _reason(explanation, is_candidate)
     return replace(explanation, stage=stage, why=why)
@@ -274,7 +286,7 @@ def _overlap(chunk: Chunk, citation: str, hits: Sequence[Hit]) -> JsonObject | N
 
 def _reason(known: Explanation, is_candidate: bool) -> tuple[Stage, str]:
     """Return the first stage that a passage does not pass, and why in a sentence."""
-    results, like = len(known.answer.hits), known.overlap
+    results, like = known.returned, known.overlap
     place, rrf, threshold, floor, last = (
         known.fused[name] for name in ("rank", "rrf", "threshold", "floor", "last_score")
     )
