@@ -79,27 +79,6 @@ def test_what_is_sent_to_another_place_has_another_key(store: Store):
     assert store.outbox.home().key not in ("", first.key)
 
 
-def test_places_that_vectors_were_moved_away_from_are_known_until_they_are_forgotten(store: Store):
-    store.models.add(IDENTITY, {})
-    (a,) = put(store, "docs/a.md", "a")
-    homes = []
-    for url in (ELSEWHERE, "http://other"):
-        store.outbox.move(url)
-        store.outbox.acknowledge(IDENTITY, [a])
-        homes.append(store.outbox.home())
-    assert store.outbox.left() == homes[:1]
-    store.outbox.move("http://other")  # all is sent there again
-    assert store.outbox.left() == homes[:1]
-    store.outbox.acknowledge(IDENTITY, [a])
-    store.outbox.move("")
-    assert store.outbox.left() == homes
-    store.outbox.forget(homes[0])
-    assert store.outbox.left() == homes[1:]
-    store.outbox.forget(homes[0])
-    store.outbox.forget(homes[1])
-    assert store.outbox.left() == []
-
-
 def test_a_store_is_empty_until_a_chunk_has_a_vector_in_any_space(store: Store):
     assert store.outbox.is_empty()
     (a,) = put(store, "docs/a.md", "a")

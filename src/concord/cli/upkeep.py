@@ -129,8 +129,7 @@ def migrate(flags: Flags, to: str | None, to_org: str | None) -> int:
     for left in done.get("left", ()):
         told = f"what was sent to {left['vectors']} is still there, with its texts"
         output.talk(f"{told}: {left['why']}")
-        again = "the next `kb migrate` tries again to delete it; by hand, delete the points"
-        output.talk(f"  {again} there whose `store` is {left['store']}")
+        output.talk(f"  delete the points there whose `store` is {left['store']}: docs/qdrant.md")
     return SOME_FAILED if to is None and done["pending"] else 0
 
 

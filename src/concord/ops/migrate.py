@@ -167,7 +167,7 @@ def move_vectors(
 
     Interrupted, what has not arrived is pending for the next sync.
     """
-    if tools.new is None and not store.outbox.home().url and not store.outbox.left():
+    if tools.new is None and not store.outbox.home().url:
         raise BadValue(
             "there is nothing to move: vectors are in the store itself, and vectors.url names no other place",
             hint=Hint(
@@ -177,13 +177,14 @@ def move_vectors(
                 url="URL",
             ),
         )
+    old = store.outbox.home()
     _change_home(store, tools.new)
     for model in store.catalog.snapshot().models:
         if embedder is None or not model.is_active:
             _refill(model.identity, store)
     done = embed_pending(store, embedder, progress)
     store.maintain(progress)
-    return VectorMove(done, tuple(_clear(store, tools)))
+    return VectorMove(done, tuple(_clear(store, tools, old)))
 
 
 def _change_home(store: Store, new: OutsideVectors | None) -> None:
@@ -207,19 +208,17 @@ def _refill(identity: Identity, store: Store) -> None:
         index.put((chunk_id, key, known[key]) for chunk_id, key in keys.items() if key in known)
 
 
-def _clear(store: Store, tools: VectorMoveTools) -> Iterator[LeftBehind]:
-    """Delete what lies in homes that vectors were moved away from; yield those where that cannot be done."""
-    left = store.outbox.left()
-    missing = _missing(store, tools.new) if left else None
-    for home in left:
-        if missing:
-            yield LeftBehind(home, missing)
-            continue
-        try:
-            tools.clear(home)
-            store.outbox.forget(home)
-        except KBError as fault:  # whatever it is, the vectors have moved
-            yield LeftBehind(home, fault.message)
+def _clear(store: Store, tools: VectorMoveTools, old: Home) -> Iterator[LeftBehind]:
+    """Delete what lies where vectors were moved away from; yield that place where this cannot be done."""
+    if old.url in ("", store.outbox.home().url):
+        return
+    if missing := _missing(store, tools.new):
+        yield LeftBehind(old, missing)
+        return
+    try:
+        tools.clear(old)
+    except KBError as fault:  # whatever it is, the vectors have moved
+        yield LeftBehind(old, fault.message)
 
 
 def _missing(store: Store, new: OutsideVectors | None) -> str | None:

@@ -11,7 +11,7 @@ from itertools import groupby, starmap
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict, astuple
+from msgspec.structs import asdict
 
 from concord.core.batches import batched
 from concord.core.protocols import Progress
@@ -31,10 +31,8 @@ from concord.store.rows import (
     chunk_values,
     details_column,
     document_of,
-    list_of,
     source_of,
     source_values,
-    stored_list,
 )
 from concord.store.sql import Dialect, Session, VectorTables, WordTables
 from concord.store.words import put_names
@@ -45,7 +43,6 @@ from concord.types import (
     ChunkId,
     Document,
     Feedback,
-    Home,
     Identity,
     Json,
     Link,
@@ -100,7 +97,6 @@ class Contents(Struct):
     cached: list[tuple[Identity, TextHash, Vector]] = []  # the least recently used first
     home: str = ""
     key: str = ""
-    left: list[Home] = []
     unsettled: dict[int, ChunkId] = {}  # changes that a vector store outside does not know of
     accesses: dict[str, Access] = {}
     feedback: list[Feedback] = []
@@ -125,15 +121,9 @@ def contents_in(session: Session, begin: str = "kb_") -> Contents:
         chunks=[*map(chunk_of, rows(_CHUNKS))],
         accesses={id: Access(times, at) for id, times, at in rows(_ACCESSES)},
         feedback=[*starmap(Feedback, rows(FEEDBACK))],
-        left=homes_of(texts.get("left", "")),
         **{name: numbers.get(name, 0) for name in _NUMBERS},
         **{name: texts.get(name, "") for name in _TEXTS},
     )
-
-
-def homes_of(stored: str) -> list[Home]:
-    """Return places of vectors from their column."""
-    return [Home(*home[:2]) for home in list_of(stored or "[]")]
 
 
 def fill(
@@ -152,9 +142,8 @@ def fill(
     for model, (_, held) in zip(models, contents.spaces, strict=True):
         for vectors in batched(held.vectors.items(), _AT_ONCE):
             _link(session, tables, model, dict(vectors))
-    left = stored_list([astuple(home) for home in contents.left]) if contents.left else ""
-    values = {**asdict(contents), "left": left}
-    for table, names in (("kb_meta", _NUMBERS), ("kb_vec_meta", (*_TEXTS, "left"))):
+    values = asdict(contents)
+    for table, names in (("kb_meta", _NUMBERS), ("kb_vec_meta", _TEXTS)):
         rows = ({"key": name, "value": values[name]} for name in names if values[name])
         session.run_many(_SET.format(table=table), rows)
     changes = ({"turn": turn, "chunk": chunk} for turn, chunk in contents.unsettled.items())

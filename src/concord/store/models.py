@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import astuple
 
 from concord import types
 from concord.core.errors import Action, BadValue, Hint, NotFound, VectorsElsewhere
@@ -21,8 +20,6 @@ from concord.store.rows import (
     details_of,
     identity_column,
     identity_of,
-    list_of,
-    stored_list,
 )
 from concord.store.sql import Database, Dialect, Session, VectorTables, override
 from concord.types import ChunkId, Home, Identity, Json
@@ -44,7 +41,6 @@ _REMEMBER = """
 INSERT INTO kb_vec_meta (key, value) VALUES (:key, :value)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
 _IS_EMPTY = "SELECT NOT EXISTS (SELECT 1 FROM kb_chunk_vectors)"
-_IS_SETTLED = "SELECT NOT EXISTS (SELECT 1 FROM kb_outbox)"
 _CHANGES = "SELECT turn, chunk FROM kb_outbox ORDER BY turn LIMIT :limit"
 _ACKNOWLEDGE = """
 INSERT INTO kb_chunk_vectors (chunk, model, embedding)
@@ -169,7 +165,7 @@ def _added(session: Session, identity: Identity) -> Model:
 
 
 class Outbox:
-    """What a store knows of vectors that are kept outside it, so that none is lost or left behind."""
+    """What a store knows of vectors that are kept outside it, so that none is lost."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -211,15 +207,6 @@ class Outbox:
         with self._database.transaction() as session:
             session.run("DELETE FROM kb_outbox WHERE turn IN (:turns...)", {"turns": list(turns)})
 
-    def left(self) -> list[Home]:
-        """Return the places that vectors were moved from and still lie in, oldest first."""
-        return _left(dict(self._database.rows(TEXTS)))
-
-    def forget(self, home: Home) -> None:
-        """Note that no vector of this store is left there."""
-        with self._database.transaction() as session:
-            _remember_left(session, [other for other in _left(_texts(session)) if other != home])
-
 
 def home_of(texts: Mapping[str, str]) -> Home:
     """Return where vectors are kept, by the rows of TEXTS; an empty URL is the store itself."""
@@ -250,15 +237,13 @@ def claim(session: Session, dialect: Dialect) -> None:
 def part_from_original(session: Session, dialect: Dialect) -> None:
     """Give a copy of a store a key of its own; the vectors outside are the original's, so all are pending."""
     if url := _texts(session).get("home"):
-        session.run("DELETE FROM kb_vec_meta WHERE key IN ('home', 'left')")
+        session.run("DELETE FROM kb_vec_meta WHERE key = 'home'")
         move_home(session, url, dialect)
 
 
 def move_home(session: Session, url: str, dialect: Dialect) -> None:
     """Make all chunks pending for all models, and keep vectors that come at `url`; empty is this store."""
     old = home_of(_texts(session))
-    if old.url not in ("", url) and not (session.value(_IS_EMPTY) and session.value(_IS_SETTLED)):
-        _remember_left(session, [*_left(_texts(session)), old])
     session.run(dialect.unwatch)
     for rows in ("kb_chunk_vectors", "kb_outbox", "kb_vec_meta WHERE key = 'home'"):
         session.run(f"DELETE FROM {rows}")
@@ -276,11 +261,3 @@ def _texts(session: Session) -> dict[str, str]:
 
 def _remember(session: Session, key: str, value: str) -> None:
     session.run(_REMEMBER, {"key": key, "value": value})
-
-
-def _left(texts: Mapping[str, str]) -> list[Home]:
-    return [Home(*home[:2]) for home in list_of(texts.get("left", "[]"))]
-
-
-def _remember_left(session: Session, homes: Sequence[Home]) -> None:
-    _remember(session, "left", stored_list([astuple(home) for home in homes]))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from concord.store.sql import Dialect
 
 # kb_meta holds numbers: generation, chunks, last_turn, active_model, cache_hits, cache_misses.
-# kb_vec_meta holds texts: distance_metric, home, key, left.
+# kb_vec_meta holds texts: distance_metric, home, key.
 # kb_chunks keeps title, tags and terms beside its text because an index of words can only take a row out when
 # it is given exactly what was put in. The text comes last: reading the columns before it never touches the
 # pages that a long text overflows to.

@@ -13,7 +13,7 @@ from itertools import starmap
 from typing import Any, NamedTuple
 
 from concord.core.errors import Action, Hint, SchemaTooNew, StoreError
-from concord.store.contents import Contents, Held, fill, homes_of
+from concord.store.contents import Contents, Held, fill
 from concord.store.links import name_all
 from concord.store.postgres import postings
 from concord.store.postgres.connections import Bounded, Connection, Location, connect
@@ -57,7 +57,7 @@ SELECT document_id, citation, opinion, query, at FROM {old}.kb_feedback WHERE or
 _COUNTERS = """
 SELECT generation, last_chunk, (SELECT hits FROM {old}.kb_cache_usage WHERE org = {org}),
     (SELECT misses FROM {old}.kb_cache_usage WHERE org = {org}),
-    row ->> 'home', row ->> 'home_key', row ->> 'left_behind'
+    row ->> 'home', row ->> 'home_key'
 FROM (SELECT *, to_jsonb(o) AS row FROM {old}.kb_orgs AS o WHERE key = {org}) AS orgs"""
 _SPACES = """
 SELECT key, identity, recipe, is_active, was_active FROM {old}.kb_spaces
@@ -192,7 +192,7 @@ def _contents(session: PostgresSession, shared: SharedTables) -> Contents:
     def rows(statement: str) -> Iterable[Any]:
         return session.iterate(shared.filled(statement))
 
-    ((generation, last, hits, misses, url, key, left),) = rows(_COUNTERS)
+    ((generation, last, hits, misses, url, key),) = rows(_COUNTERS)
     changes = dict(rows(_CHANGES)) if url else {}
     sources = [(source_of(row[:-1]), row[-1]) for row in rows(_SOURCES)]
     spaces = list(rows(_SPACES))
@@ -216,7 +216,6 @@ def _contents(session: PostgresSession, shared: SharedTables) -> Contents:
         cached=[(identity_of(identity), key, vector) for identity, key, vector in rows(_CACHED)],
         home=url or "",
         key=key or "",
-        left=homes_of(left),
         unsettled=changes,
         accesses={id: Access(times, at) for id, times, at in rows(_ACCESSES)},
         feedback=[*starmap(Feedback, rows(_FEEDBACK))],
