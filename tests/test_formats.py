@@ -40,6 +40,7 @@ from concord.extract.formats import Format, Refusal, detect
         ("sums.xls", b"\xd0\xcf\x11\xe0\0", "sheets", "office", None),
         ("talk.pptx", b"PK\3\4\0", "slides", "office", None),
         ("letter.odt", b"PK\3\4\0", "open_document", "office", None),
+        ("novel.epub", b"PK\3\4\0", "book", "office", None),
         ("letter.rtf", b"{\\rtf1\\ansi", "rich_text", "office", None),
         ("film.srt", b"1\n", "text", "text", None),
         ("home.ics", b"BEGIN:VCALENDAR", "text", "data", None),

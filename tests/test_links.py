@@ -74,7 +74,10 @@ def test_relations_stand_in_front_matter():
         ("javascript", "import { a } from './a.js';", "./a.js"),
         ("typescript", "const b = require('../b')", "../b"),
         ("c", '#include "auth.h"', "./auth.h"),
+        ("rust", "use crate::auth::Token;", "/auth"),
         ("ruby", "require_relative 'auth'", "./auth"),
+        ("go", 'import "example.org/acme/internal/auth"', "/internal/auth/auth.go"),
+        ("go", 'import (\n\t"fmt"\n\ta "example.org/acme/auth"\n)', "/auth/auth.go"),
     ],
 )
 def test_imports_are_links_to_files(language, line, path):
@@ -93,6 +96,9 @@ def test_imports_are_links_to_files(language, line, path):
         (Link("wiki", "Single Sign-On"), "docs/sso.md"),
         (Link("wiki", "SSO Guide"), "docs/sso.md"),
         (Link("import", "/guide/tool"), "docs/guide/tool.py"),
+        (Link("import", "/acme/token/token.go"), "docs/acme/token/token.go"),
+        (Link("link", "../acme/token/api.go"), "docs/acme/token/api.go"),
+        (Link("import", "/main/main.go"), "docs/acme/main/boot.go"),
         (Link("link", "../plan.png"), "docs/plan.png"),
     ],
 )
@@ -103,6 +109,9 @@ def test_a_link_means_the_document_that_has_its_path_title_or_alias(link, path):
         "docs/guide/two words.md",
         "docs/sso.md",
         "docs/guide/tool.py",
+        "docs/acme/token/api.go",
+        "docs/acme/token/token.go",
+        "docs/acme/main/boot.go",
         "docs/plan.md",
         "docs/plan.png",
     ]

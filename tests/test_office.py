@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from concord.core.errors import Damaged, Encrypted, TooLarge
 from concord.extract.mail import MailExtractor
 from concord.extract.ooxml import SlidesExtractor, WordExtractor
-from concord.extract.open_document import OpenDocumentExtractor, SheetExtractor
+from concord.extract.open_document import BookExtractor, OpenDocumentExtractor, SheetExtractor
 from concord.extract.reader import SandboxedReader
 from concord.types import Extracted
 from support.kb_command import Kb
 from support.office_samples import (
     XLS,
     make_docx,
+    make_epub,
     make_odf,
     make_ods,
     make_package,
@@ -212,6 +213,7 @@ def test_a_broken_office_file_is_named_and_the_others_are_read_in_the_worker():
         assert reader.read(make_xlsx({"S": ['<c r="A1"><v>7</v></c>']}), "b.xlsx").text == "# S\n\n7"
         assert reader.read(make_pptx([shape(run("slide"))]), "b.pptx").text == "slide"
         assert reader.read(make_odf("text", "<t:p>open</t:p>"), "b.odt").text == "open"
+        assert reader.read(make_epub({"one": "<p>book</p>"}), "b.epub").text == "book"
         assert reader.read(b"{\\rtf1 rich}", "b.rtf").text == "rich"
         assert reader.read(b"Subject: Hi\n\nwords", "b.eml").text == "Subject: Hi\n\nwords"
     finally:
@@ -227,6 +229,7 @@ def test_a_mutilated_office_file_gives_text_or_one_of_our_errors(at: int, noise:
         (SheetExtractor(), make_xlsx({"S": ['<c r="A1" t="s"><v>0</v></c>']}, strings=["<t>x</t>"])),
         (SlidesExtractor(), make_pptx([shape(run("some text"))])),
         (OpenDocumentExtractor(), make_odf("text", "<t:p>some text</t:p>")),
+        (BookExtractor(), make_epub({"one": "<p>some text</p>"})),
     ):
         cut = at % len(whole)
         with suppress(Damaged, Encrypted, TooLarge):

@@ -22,6 +22,7 @@ from concord.extract.manpage import ManualExtractor
 from concord.extract.ocr import RapidOcrExtractor, TesseractExtractor, engine
 from concord.extract.ooxml import SlidesExtractor, WordExtractor
 from concord.extract.open_document import (
+    BookExtractor,
     OpenDocumentExtractor,
     RichTextExtractor,
     SheetExtractor,
@@ -60,6 +61,7 @@ LOCATIONS: Sequence[Callable[[str, str], object]] = (locate_sqlite, locate_postg
 SALVAGERS: Sequence[Callable[[str, str], Salvage]] = (salvage,)
 OUTSIDE: Sequence[Callable[..., OutsideVectors]] = (QdrantStore,)
 EXTRACTORS: Sequence[Callable[..., Extractor]] = (
+    BookExtractor,
     OpenDocumentExtractor,
     RichTextExtractor,
     SlidesExtractor,

@@ -8,6 +8,7 @@ from gzip import compress
 from support.office_samples import (
     XLS,
     make_docx,
+    make_epub,
     make_odf,
     make_ods,
     make_pptx,
@@ -70,6 +71,7 @@ SAMPLES: dict[str, bytes] = {
     "a.ods": make_ods(
         "<table:table-cell office:value-type='string'><text:p>Pear</text:p></table:table-cell>"
     ),
+    "a.epub": make_epub({"one.xhtml": "<h1>Pears</h1><p>are ripe</p>", "two.xhtml": TABLE}),
     "a.rtf": rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 A;}}{\b Pears} \'e4 \u8364? ripe.\par\trowd a\cell\row}",
     "a.srt": b"1\n00:00:01,000 --> 00:00:04,000\n<i>Pears</i>\n\n2\n00:01:05,000 --> 00:01:09,000\nripe\n",
     "a.vtt": b"WEBVTT\n\n00:01.000 --> 00:04.000\n<v Ann>Pears are ripe\n",

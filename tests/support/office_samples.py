@@ -6,6 +6,7 @@ import zlib
 from base64 import b85decode
 from collections.abc import Mapping, Sequence
 from io import BytesIO
+from urllib.parse import quote
 from zipfile import ZIP_DEFLATED, ZipFile
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -143,6 +144,28 @@ XLS = zlib.decompress(
         "=*vJXxKPA{?>Y-oYUVS^ip2qp%X3;Trn^y++QYe~;%5zFDjZ8K(I)&}sButc_b`T0`Z3mY{K|z;HNMZ14edXdLe0)!YsSyNJpVUBJh{p"
     )
 )
+
+
+def make_epub(chapters: Mapping[str, str], *, told: str = "", encrypted: str = "") -> bytes:
+    """Return a book whose chapters are pages of XHTML, read in the order given; `nav` is a list of them."""
+    listed = "".join(
+        f'<item id="{name}" href="{quote(name)}" media-type="application/xhtml+xml"'
+        f' properties="{"nav" if name == "nav" else ""}"/>'
+        for name in sorted(chapters)
+    )
+    order = "".join(f'<itemref idref="{name}"/>' for name in chapters)
+    container = '<root><rootfile full-path="OEBPS/book.opf"/></root>'
+    locks = f'<root><CipherReference URI="{encrypted}"/></root>'
+    return make_archive(
+        {
+            "META-INF/container.xml": container,
+            "OEBPS/book.opf": _xml(
+                f"<metadata>{told}</metadata><manifest>{listed}</manifest><spine>{order}</spine>"
+            ),
+            **({"META-INF/encryption.xml": locks} if encrypted else {}),
+            **{f"OEBPS/{name}": page for name, page in chapters.items()},
+        }
+    )
 
 
 def _xml(inside: str, root: str = "root") -> str:

@@ -49,6 +49,7 @@ TABLES: dict[str, dict[str, str]] = {
         "sheets": "concord.extract.open_document:SheetExtractor",
         "slides": "concord.extract.ooxml:SlidesExtractor",
         "open_document": "concord.extract.open_document:OpenDocumentExtractor",
+        "book": "concord.extract.open_document:BookExtractor",
         "rich_text": "concord.extract.open_document:RichTextExtractor",
         "mail": "concord.extract.mail:MailExtractor",
         "rapidocr": "concord.extract.ocr:RapidOcrExtractor",

@@ -39,6 +39,7 @@ _BINARY = {
     Format("sheets", "office"): "xlsx xlsm xltx xlsb xls ods ots",
     Format("slides", "office"): "pptx pptm ppsx ppsm potx",
     Format("open_document", "office"): "odt odp ott otp",
+    Format("book", "office"): "epub",
 }
 _BY_FORMAT = {
     **_BINARY,
@@ -97,7 +98,7 @@ _NAMES = {
     **dict.fromkeys(listed("build.bazel sconstruct"), Format("code", "code", "python")),
 }
 # Known, and without an extractor of ours: an installed one whose name is the extension reads them.
-_UNSUPPORTED = listed("doc ppt epub mobi azw3 msg pages numbers key ps eps")
+_UNSUPPORTED = listed("doc ppt mobi azw3 msg pages numbers key ps eps")
 _INTERPRETERS: dict[str, str | None] = {
     **paired("python python pypy python node javascript deno typescript bun typescript ruby ruby php php"),
     **dict.fromkeys(listed("sh bash zsh ksh dash"), "bash"),

@@ -81,9 +81,12 @@ class HtmlExtractor(Extractor):
         )
 
 
-def markdown_of(source: str) -> str:
-    """Return the content of a page inside another file, such as a mail: its own lines are never cited."""
-    return _cleaned(_content(parsed(source)).lines)
+def markdown_of(source: str, *, is_all_content: bool = False) -> str:
+    """Return the content of a page inside another file, such as a mail: its own lines are never cited.
+
+    A chapter of a book has nothing around its content: its headers are headings, its asides footnotes.
+    """
+    return _cleaned(_content(parsed(source), content_only=not is_all_content).lines)
 
 
 def parsed(source: str) -> LexborHTMLParser:
@@ -107,17 +110,17 @@ def _depth(source: str) -> int:
     return deepest
 
 
-def _content(page: LexborHTMLParser) -> _Walk:
+def _content(page: LexborHTMLParser, *, content_only: bool = True) -> _Walk:
     """Return the page as Markdown; all of it when nothing is left without what is around the content."""
     root = page.body or page.root
-    content = _Walk(root)
-    return content if content.lines else _Walk(root, content_only=False)
+    content = _Walk(root, content_only=content_only)
+    return content if content.lines or not content_only else _Walk(root, content_only=False)
 
 
 class _Walk:
     """Goes through the elements in order, without recursion: depth costs memory, not stack."""
 
-    def __init__(self, root: LexborNode | None, *, content_only: bool = True) -> None:
+    def __init__(self, root: LexborNode | None, *, content_only: bool) -> None:
         self.links: list[tuple[str, str]] = []  # addresses and words, in order
         self._content_only = content_only
         self._inside = 0  # of <main> and <article>: a header or footer there belongs to the content

@@ -1,4 +1,4 @@
-"""Texts of LibreOffice, workbooks of every kind and Rich Text, as Markdown.
+"""Texts of LibreOffice, workbooks of every kind, Rich Text and books in EPUB, as Markdown.
 
 They keep no lines, or break them where they like: citations count those of the Markdown, which is what
 `kb get` shows. A sheet is a table, slides of LibreOffice are one text. Headings and tables of Rich Text are
@@ -7,9 +7,11 @@ paragraphs.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from datetime import date, datetime, time
 from io import BytesIO
+from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError
@@ -18,9 +20,11 @@ from striprtf.striprtf import rtf_to_text
 from concord.core.errors import Damaged, Encrypted
 from concord.core.overriding import override
 from concord.core.protocols import Extractor
+from concord.extract.decode import decode, with_plain_newlines
 from concord.extract.formats import extension
+from concord.extract.html import markdown_of
 from concord.extract.markdown_writer import LOWEST_HEADING, MAX_COLUMNS, MarkdownLines, escaped
-from concord.extract.package import OfficeText, checked, opened
+from concord.extract.package import OfficeText, Package, checked, opened, said_by
 from concord.extract.text import MAX_TITLE, first_heading
 from concord.text.clean import clean
 from concord.text.word_lists import listed
@@ -202,3 +206,49 @@ class RichTextExtractor(Extractor):
 def _rich_text(rtf: str) -> str:
     shown: str = rtf_to_text(rtf, errors="replace")  # type: ignore[no-untyped-call]
     return shown.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # pairs are written by halves
+
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+_CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document"})
+# XML may close any element at once. HTML would take <title/> for the beginning of one that never ends.
+_CLOSED_AT_ONCE = re.compile(
+    r"<(?!(?i:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([A-Za-z][\w:.-]*+)([^<>]*)/>"
+)
+_DETAILS = {"creator": "author", "language": "language", "publisher": "publisher", "date": "date"}
+
+
+class BookExtractor(Extractor):
+    """Reads .epub: chapters in reading order, each a page of HTML."""
+
+    @override
+    def extract(self, data: bytes, name: str) -> Extracted:
+        with opened(data, "EPUB book") as package:
+            root = [file.get("full-path", "") for file in package.read(_CONTAINER).iter("rootfile")][0]
+            contents = package.read(root)
+            chapters = _chapters(contents, posixpath.dirname(root), package)
+            if _ENCRYPTION in package:  # fonts often are, and nobody reads those
+                parts = package.read(_ENCRYPTION).iter("CipherReference")
+                if not {unquote(part.get("URI", "")) for part in parts}.isdisjoint(chapters):
+                    hint = "only the program that it was bought for can read it"
+                    raise Encrypted("is protected (DRM)", hint=hint)
+            sources = [with_plain_newlines(decode(package.content(part))) for part in chapters]
+        pages = (_CLOSED_AT_ONCE.sub(r"<\1\2></\1>", source) for source in sources)
+        texts = [markdown_of(page, is_all_content=True) for page in pages]
+        # The first title is the book's, later ones are of its parts.
+        told = said_by(reversed([element for metadata in contents.iter("metadata") for element in metadata]))
+        details: dict[str, Json] = {key: told[name] for name, key in _DETAILS.items() if name in told}
+        text = checked("\n\n".join(filter(None, texts)))
+        title = told.get("title", "")[:MAX_TITLE] or first_heading(text)
+        return Extracted(text, "office", title=title, details=details)
+
+
+def _chapters(contents: Element, folder: str, package: Package) -> list[str]:
+    """Return the parts of the chapters in reading order, without the list of them."""
+    pages = {
+        item.get("id"): posixpath.normpath(posixpath.join(folder, unquote(item.get("href", ""))))
+        for item in contents.iter("item")
+        if item.get("media-type") in _CHAPTERS and "nav" not in item.get("properties", "").split()
+    }
+    order = (pages.get(reference.get("idref"), "") for reference in contents.iter("itemref"))
+    return [part for part in dict.fromkeys(order) if part in package]

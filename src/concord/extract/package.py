@@ -1,4 +1,4 @@
-"""Office files are ZIP archives of XML parts: how a part is read without trusting it.
+"""Office files and books are ZIP archives of XML parts: how a part is read without trusting it.
 
 Parts are unpacked and parsed piece by piece, so that what unfolds beyond all measure is noticed before it is
 in memory. Parts that declare entities or default attributes are refused, because those unfold while they are

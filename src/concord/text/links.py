@@ -29,6 +29,7 @@ _INDEXES = frozenset({"index", "_index", "readme", "__init__", "mod"})  # files 
 _ELSEWHERE = pattern(r"[a-z][a-z0-9+.-]*:|//|#|$", re.IGNORECASE)
 _PAGE = pattern(r"\.(?:md|mdx|markdown|html?|org|rst|txt|adoc|ipynb)$", re.IGNORECASE)
 _PICTURE = pattern(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg)$", re.IGNORECASE)
+_GO_FILE = pattern(r"\.go$")
 _ENDING = pattern(r"\.[A-Za-z]\w{0,9}$")
 _ESCAPED = pattern(r"(?:%[0-9A-Fa-f]{2})+")
 _QUALIFIED = pattern(r"\s*\([^()]*\)\s*$")  # Mercury (planet)
@@ -69,7 +70,7 @@ class Named(NamedTuple):
 
 
 class Meant(NamedTuple):
-    """What a link means: a name to look up, and the place that it gives, if it gives any."""
+    """What a link means: a name to look up, and the place that it gives, if it gives one."""
 
     name: str
     place: str = ""
@@ -173,6 +174,23 @@ def _python(m: re.Match[str]) -> Iterator[str]:
     yield from (posixpath.join(module, name) for name in _MODULES.findall(m[2] or m[3]))
 
 
+def _rust(m: re.Match[str]) -> Iterator[str]:
+    path = (m[1] or m[2]).replace("::", "/").lstrip("/")
+    yield f"./{path}" if m[2] else f"/{path}"
+    if "/" in path:
+        yield "/" + posixpath.dirname(path)
+
+
+def _go(m: re.Match[str]) -> Iterator[str]:
+    """Yield where each package may lie: its first folders name the module, which is anywhere."""
+    for package in _QUOTED.findall(m[0]):
+        *before, last = package.split("/")
+        if before:
+            yield f"/{before[-1]}/{last}/{last}.go"
+            yield f"/{last}/{last}.go"
+
+
+_QUOTED = pattern(r'"([^"\n]{1,300})"')
 _Paths = Callable[[re.Match[str]], Iterable[str]]
 _MODULES = pattern(r"(?<!as )\b(?!as\b)[\w.]+")  # and not what they are called here
 _PYTHON = pattern(
@@ -182,17 +200,21 @@ _PYTHON = pattern(
 )
 _JAVASCRIPT = pattern(r"""(?:\bfrom|\bimport|\brequire\()\s*["']([^"'\n]{1,300})["']""")
 _JAVA = pattern(r"^[ \t]*import\s+(?:static\s+)?([\w.]{1,300})", re.MULTILINE)
+_GO = pattern(r'^import[ \t]*(?:\([^()]{1,5000}\)|(?:[\w.]+[ \t]+)?"[^"\n]{1,300}")', re.MULTILINE)
+_RUST = pattern(r"^[ \t]*(?:pub\s+)?(?:use\s+crate((?:::\w+){1,20})|mod\s+(\w+);)", re.MULTILINE)
 _BESIDE = pattern(
     r"^[ \t]*(?:#[ \t]*include\s+\"|require_relative\s+[\"'])([^\"'\n]{1,300})[\"']", re.MULTILINE
 )
 _IMPORTS: Mapping[str, tuple[re.Pattern[str], _Paths]] = {
     "python": (_PYTHON, _python),
+    "rust": (_RUST, _rust),
     **dict.fromkeys(
         ("javascript", "typescript", "tsx"),
         (_JAVASCRIPT, lambda m: [m[1] if m[1].startswith(".") else f"/{m[1]}"]),
     ),
     **dict.fromkeys(("java", "kotlin", "scala"), (_JAVA, lambda m: ["/" + m[1].replace(".", "/")])),
     **dict.fromkeys(("c", "cpp", "ruby"), (_BESIDE, lambda m: [f"./{m[1]}"])),
+    "go": (_GO, _go),
 }
 
 
@@ -244,16 +266,23 @@ def fitting(meant: Meant, candidates: Sequence[tuple[int, str]], path: str) -> i
     for key, known in candidates:
         if known == meant.place:  # as a rule
             return key
-    if _PICTURE.search(meant.place):  # and not a page that is called the same
-        candidates = [row for row in candidates if _PICTURE.search(row[1])]
+    for kind in (_PICTURE, _GO_FILE):  # and not a page that is called the same
+        if kind.search(meant.place):
+            candidates = [row for row in candidates if kind.search(row[1])]
     end = f"/{_stem(meant.place)}".casefold()
     is_path = "/" in end[1:]
     fit = [row for row in candidates if not is_path or f"/{_stem(row[1])}".casefold().endswith(end)]
+    if not fit:
+        return None
+    last = posixpath.basename(end)
 
-    def far(row: tuple[int, str]) -> tuple[bool, int, str]:  # by folders
-        return row[1] == path, -len(posixpath.commonprefix([row[1], path])), row[1]
+    def far(row: tuple[int, str]) -> tuple[bool, int, bool, str]:
+        # The nearest by folders; of a Go package the file that is called like it, else the first.
+        is_main = posixpath.basename(_ENDING.sub("", row[1])).casefold() == last
+        shared = len(posixpath.commonprefix([row[1], path]))
+        return row[1] == path, -shared, not is_main, row[1]
 
-    return min(fit, key=far)[0] if fit else None
+    return min(fit, key=far)[0]
 
 
 def is_page(link: Link) -> bool:
@@ -270,10 +299,15 @@ def _place(target: str) -> str:
 
 
 def _stem(path: str) -> str:
-    """Return a path without the ending of its file; of a file that stands for its folder, the folder."""
-    folder, name = posixpath.split(path.rstrip("/"))
+    """Return a path without the ending of its file; of a file that stands for its folder, the folder.
+
+    So do all files of a Go package: imports name only the folder.
+    """
+    path = path.rstrip("/")
+    folder, name = posixpath.split(path)
     stem = _ENDING.sub("", name)
-    return folder if folder and stem.casefold() in _INDEXES else posixpath.join(folder, stem)
+    is_folder = stem.casefold() in _INDEXES or bool(_GO_FILE.search(name))
+    return folder if folder and is_folder else posixpath.join(folder, stem)
 
 
 def _words(text: str) -> str:
