@@ -71,6 +71,7 @@ def test_a_search_by_words_loads_no_model_runtime(tmp_path: Path):
         "concord.index.sync",
         "asyncio",
         "importlib.metadata",
+        "typing_extensions",
     }
     assert not loaded & {
         "pathlib",

@@ -66,6 +66,7 @@ class Commands(click.Group):
         """Import and return a command."""
         if cmd_name not in COMMANDS:
             return None
+        _import_structs()
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(f"concord.cli.{module}"), attribute)
         return command
@@ -84,6 +85,14 @@ class Commands(click.Group):
             guess = f"; did you mean `kb {meant}`?" if meant else ""
             ctx.fail(f"there is no command {args[0]!r}{guess}")
         return super().resolve_command(ctx, args)
+
+
+def _import_structs() -> None:
+    """Import msgspec without typing_extensions, which older Pythons need: a tenth of a quick search."""
+    if "typing_extensions" not in sys.modules:
+        sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # an import of it fails
+        import_module("msgspec")
+        del sys.modules["typing_extensions"]
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
