@@ -257,7 +257,6 @@ class Model(Struct, frozen=True):
     identity: Identity
     recipe: Mapping[str, Json]  # the settings that open its embedder again; never a secret
     is_active: bool
-    was_active: bool = True  # searches use it or have used it: going back to it needs no trial
 
 
 class Home(Struct, frozen=True):

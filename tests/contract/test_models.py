@@ -52,7 +52,6 @@ def test_a_model_beside_the_active_one_is_filled_without_anybody_seeing_it(store
     beside = store.models.index(OTHER)
     assert [pending.chunk_id for pending in beside.pending(0, 9)] == [a, b]
     assert (beside.count_pending(), beside.count_pending("docs"), beside.count_pending("none")) == (2, 2, 0)
-    assert [model.was_active for model in store.catalog.snapshot().models] == [True, False]
     assert beside.put(keyed([(a, EAST)])) == 1
     assert beside.count_pending() == 1
     assert active_model(store) == IDENTITY
@@ -72,7 +71,6 @@ def test_switching_changes_every_answer_at_once_and_going_back_changes_it_back(s
         assert active_model(store) == identity
         assert [model.identity for model in store.catalog.snapshot().models if model.is_active] == [identity]
         assert found(store, NORTH)[0] == nearest
-        assert all(model.was_active for model in store.catalog.snapshot().models)
         assert store.catalog.count().vectors == 2
 
 

@@ -63,7 +63,7 @@ ORDER BY d.key, c.position"""
 _ACCESSES = """
 SELECT d.id, a.count, a.last_at FROM kb_accesses AS a JOIN kb_documents AS d ON d.key = a.document
 ORDER BY d.key"""
-_DESCRIBE = "UPDATE kb_models SET recipe = :recipe, was_active = :was_active WHERE key = :key"
+_DESCRIBE = "UPDATE kb_models SET recipe = :recipe WHERE key = :key"
 _EMBEDDED = f"""
 SELECT {EMBEDDED} FROM kb_chunks AS c JOIN kb_documents AS d ON d.key = c.document
 WHERE c.id IN (:chunks...)"""
@@ -76,7 +76,6 @@ class Held(Struct):
     """What is kept of one model."""
 
     recipe: Mapping[str, Json] = {}
-    was_active: bool = False
     vectors: dict[ChunkId, Vector] = {}  # empty ones are kept outside
 
 
@@ -189,7 +188,7 @@ def copy_into(
     rows = [row for id in ids for row in origin.links.outgoing(id) if row.link.kind != "mention"]
     fill_links(session, [(row.chunk_id, row.link) for row in rows], {}, dict.fromkeys(ids, 1))
     models = [
-        _fill_model(session, tables, it.identity, Held(it.recipe, it.was_active), is_active=it.is_active)
+        _fill_model(session, tables, it.identity, Held(it.recipe), is_active=it.is_active)
         for it in snapshot.models
     ]
     _fill_cache(session, tables, origin.cache.entries())
@@ -239,8 +238,7 @@ def _fill_model(
     session: Session, tables: VectorTables, identity: Identity, held: Held, *, is_active: bool
 ) -> Model:
     model = new_model(session, tables, identity)
-    values = {"recipe": details_column(held.recipe), "was_active": int(held.was_active), "key": model.key}
-    session.run(_DESCRIBE, values)
+    session.run(_DESCRIBE, {"recipe": details_column(held.recipe), "key": model.key})
     if is_active:
         use(session, model)
     return model

@@ -258,7 +258,7 @@ def _contents(connection: Connection) -> Contents:
         identity = model.identity
         rows = connection.rows(_LINKED, {"identity": identity_column(identity)})
         linked = {chunk: b"" if key is None else vectors[identity, key] for chunk, key in rows}
-        contents.spaces.append((identity, Held(model.recipe, model.was_active, linked)))
+        contents.spaces.append((identity, Held(model.recipe, linked)))
         contents.active = identity if model.is_active else contents.active
     last = dict(connection.rows("SELECT name, seq FROM sqlite_sequence"))
     contents.last_chunk_id, contents.last_turn = last.get("kb_chunks", 0), last.get("kb_outbox", 0)

@@ -27,11 +27,11 @@ from concord.types import ChunkId, Home, Identity, Json
 _MODELS = """
 SELECT key, identity, version, is_added, (SELECT value FROM kb_vec_meta WHERE key = 'home') FROM kb_models"""
 ADDED = """
-SELECT identity, recipe, key = (SELECT value FROM kb_meta WHERE key = 'active_model'), was_active
+SELECT identity, recipe, key = (SELECT value FROM kb_meta WHERE key = 'active_model')
 FROM kb_models WHERE is_added = 1 ORDER BY key"""
 _NEW = "INSERT INTO kb_models (identity, is_added) VALUES (:identity, :is_added) RETURNING key"
 _DESCRIBE = "UPDATE kb_models SET is_added = 1, recipe = :recipe WHERE key = :model"
-_DROP = "UPDATE kb_models SET is_added = 0, was_active = 0, recipe = '{}' WHERE key = :model"
+_DROP = "UPDATE kb_models SET is_added = 0, recipe = '{}' WHERE key = :model"
 _USE = """
 INSERT INTO kb_meta (key, value) VALUES ('active_model', :model)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
@@ -125,9 +125,9 @@ def active_model(session: Session) -> Model | None:
     return next((model for model in all_models(session) if model.key == key), None)
 
 
-def model_of(identity: str, recipe: str, is_active: int | None, was_active: int) -> types.Model:
+def model_of(identity: str, recipe: str, is_active: int | None) -> types.Model:
     """Return a model in a row of ADDED."""
-    return types.Model(identity_of(identity), details_of(recipe), bool(is_active), bool(was_active))
+    return types.Model(identity_of(identity), details_of(recipe), bool(is_active))
 
 
 def new_model(session: Session, tables: VectorTables, identity: Identity, *, is_added: bool = True) -> Model:
@@ -150,7 +150,6 @@ def forget_if_empty(session: Session, tables: VectorTables, model: Model) -> Non
 
 def use(session: Session, model: Model) -> None:
     """Let searches use a model."""
-    session.run("UPDATE kb_models SET was_active = 1 WHERE key = :model", {"model": model.key})
     session.run(_USE, {"model": model.key})
 
 

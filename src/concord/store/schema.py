@@ -119,7 +119,7 @@ CREATE TABLE kb_models (
     identity {text} NOT NULL UNIQUE,
     recipe {text} NOT NULL DEFAULT '{{}}',
     is_added {int} NOT NULL DEFAULT 1,
-    was_active {int} NOT NULL DEFAULT 0,
+    was_active {int} NOT NULL DEFAULT 0,  -- read by earlier versions
     version {int} NOT NULL DEFAULT 0
 ) {plain};
 CREATE TABLE kb_embeddings (

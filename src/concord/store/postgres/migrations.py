@@ -60,7 +60,7 @@ SELECT generation, last_chunk, (SELECT hits FROM {old}.kb_cache_usage WHERE org 
     row ->> 'home', row ->> 'home_key'
 FROM (SELECT *, to_jsonb(o) AS row FROM {old}.kb_orgs AS o WHERE key = {org}) AS orgs"""
 _SPACES = """
-SELECT key, identity, recipe, is_active, was_active FROM {old}.kb_spaces
+SELECT key, identity, recipe, is_active FROM {old}.kb_spaces
 WHERE org = {org} AND identity IS NOT NULL ORDER BY key"""
 _CACHED = """
 SELECT identity, text_hash, vector FROM {old}.kb_embedding_cache WHERE org = {org}
@@ -206,11 +206,11 @@ def _contents(session: PostgresSession, shared: SharedTables) -> Contents:
         spaces=[
             (
                 identity_of(identity),
-                Held(details_of(recipe), was_active, _vectors(session, shared, space, identity, bool(url))),
+                Held(details_of(recipe), _vectors(session, shared, space, identity, bool(url))),
             )
-            for space, identity, recipe, _, was_active in spaces
+            for space, identity, recipe, _ in spaces
         ],
-        active=next((identity_of(identity) for _, identity, _, is_active, _ in spaces if is_active), None),
+        active=next((identity_of(identity) for _, identity, _, is_active in spaces if is_active), None),
         cache_hits=hits or 0,
         cache_misses=misses or 0,
         cached=[(identity_of(identity), key, vector) for identity, key, vector in rows(_CACHED)],

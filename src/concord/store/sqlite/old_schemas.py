@@ -30,13 +30,13 @@ STEPS = (
 
 # Schema 1 and 2 knew one model, whose identity is null until the first embedder is known. Its number is 1.
 _ONE_MODEL = """
-CREATE TABLE kb_spaces (key INTEGER PRIMARY KEY, identity TEXT, recipe TEXT, was_active INTEGER);
+CREATE TABLE kb_spaces (key INTEGER PRIMARY KEY, identity TEXT, recipe TEXT);
 INSERT INTO kb_spaces SELECT 1, json_array(
     (SELECT value FROM kb_vec_meta WHERE key = 'provider'),
     (SELECT value FROM kb_vec_meta WHERE key = 'model'),
     (SELECT value FROM kb_vec_meta WHERE key = 'dimension'),
     (SELECT value FROM kb_vec_meta WHERE key = 'prefix_version'),
-    'cosine'), '{}', 1
+    'cosine'), '{}'
 WHERE EXISTS (SELECT 1 FROM kb_vec_meta WHERE key = 'dimension');
 INSERT INTO kb_meta VALUES ('active_space', 1);
 ALTER TABLE kb_pending ADD COLUMN space INTEGER NOT NULL DEFAULT 1;
@@ -64,7 +64,7 @@ _TABLES = (
 _IN_THE_WAY = "SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'index') AND sql IS NOT NULL"
 _EXISTS = "SELECT 1 FROM sqlite_schema WHERE name = :name"
 
-_SPACES = "SELECT key, identity, recipe, was_active FROM old_spaces WHERE identity IS NOT NULL ORDER BY key"
+_SPACES = "SELECT key, identity, recipe FROM old_spaces WHERE identity IS NOT NULL ORDER BY key"
 _CACHED = """
 SELECT identity, text_hash, vector FROM old_embedding_cache JOIN old_embedders ON key = embedder
 ORDER BY used, old_embedding_cache.rowid"""
@@ -106,9 +106,9 @@ def take_over(connection: Connection) -> None:
 def _contents(connection: Connection) -> Contents:
     contents = contents_in(connection, "old_")
     active = connection.value("SELECT value FROM old_meta WHERE key = 'active_space'")
-    for space, identity, recipe, was_active in connection.rows(_SPACES):
+    for space, identity, recipe in connection.rows(_SPACES):
         vectors = _vectors(connection, space, is_outside=contents.home != "")
-        held = Held(details_of(recipe), bool(was_active), {chunk: vector or b"" for chunk, vector in vectors})
+        held = Held(details_of(recipe), {chunk: vector or b"" for chunk, vector in vectors})
         contents.spaces.append((identity_of(identity), held))
         contents.active = identity_of(identity) if space == active else contents.active
     rows = connection.rows(_CACHED)
