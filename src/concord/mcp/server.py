@@ -22,6 +22,7 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
     ListToolsResult,
@@ -82,6 +83,7 @@ class KnowledgeServer(Server[None]):
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
+            on_list_prompts=_no_prompts,
         )
         self.middleware = [self._after_hello]
 
@@ -161,6 +163,11 @@ class KnowledgeServer(Server[None]):
         return ReadResourceResult(
             contents=[TextResourceContents(uri=params.uri, text=text, mime_type=mime_type)]
         )
+
+
+async def _no_prompts(ctx: Context, params: Paging) -> ListPromptsResult:
+    """Say that there are none, for clients that ask without having looked at what the server can do."""
+    return ListPromptsResult(prompts=[])
 
 
 def _tool(row: Row) -> Tool:
