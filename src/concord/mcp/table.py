@@ -15,7 +15,8 @@ from concord.mcp import tools
 from concord.mcp.jobs import Job, Plan
 from concord.mcp.packing import Reply
 from concord.mcp.server_state import ServerState
-from concord.operations import OPERATIONS, JsonObject, Operation
+from concord.operations import OPERATIONS, Operation
+from concord.text.json_safe import JsonObject
 
 if TYPE_CHECKING:
     from concord.knowledge import KnowledgeBase

@@ -19,10 +19,11 @@ from concord.mcp.jobs import Extent, Job, Plan, Step
 from concord.mcp.packing import Reply, in_tokens, pack_answer
 from concord.mcp.server_state import ServerState, permitted, roots_of
 from concord.mcp.words import in_words
-from concord.operations import OPERATIONS, JsonObject, answer, keep_note, page, references
+from concord.operations import OPERATIONS, answer, keep_note, page, references
 from concord.ops.reports import SUMMED
 from concord.reading.budget import BYTES_PER_TOKEN, json_length, read_in_turn, utf8_length
 from concord.text.clean import encodable
+from concord.text.json_safe import JsonObject
 from concord.text.visible import one_line
 from concord.types import silent
 from concord.wire import document_to_json, several_to_json

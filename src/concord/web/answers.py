@@ -17,8 +17,8 @@ from concord.core.errors import BadValue, NotFound
 from concord.mcp import tools
 from concord.mcp.jobs import Cancelled, Extent, Job, Plan
 from concord.mcp.server_state import ServerState
-from concord.operations import OPERATIONS, JsonObject, request_of
-from concord.text.json_safe import to_text
+from concord.operations import OPERATIONS, request_of
+from concord.text.json_safe import JsonObject, to_text
 from concord.types import silent
 from concord.web.guard import API
 from concord.web.words import error_of, in_words
