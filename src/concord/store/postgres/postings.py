@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple
 
@@ -81,17 +82,12 @@ UPDATE kb_meta SET value = value + CASE key WHEN 'chunks' THEN :chunks ELSE :tok
 WHERE key IN ('chunks', 'tokens')"""
 
 
-class _Stems(dict[str, str]):
-    """Tokens by words before stemming: most words of a text have been stemmed before."""
-
-    def __missing__(self, word: str) -> str:
-        if len(self) > _MOST_STEMS:
-            self.clear()
-        token = stem(word)
-        if len(token.encode()) > _LONGEST_BYTES:
-            token = token[: _LONGEST_BYTES // 8] + hashlib.sha256(token.encode()).hexdigest()
-        self[word] = token
-        return token
+@lru_cache(maxsize=_MOST_STEMS)  # most words of a text have been stemmed before
+def _token(word: str) -> str:
+    token = stem(word)
+    if len(token.encode()) > _LONGEST_BYTES:
+        return token[: _LONGEST_BYTES // 8] + hashlib.sha256(token.encode()).hexdigest()
+    return token
 
 
 class _Words(NamedTuple):
@@ -127,12 +123,9 @@ class _Words(NamedTuple):
         return ((token, packed[count]) for token, count in counts.items())
 
 
-_stems = _Stems()
-
-
 def lexemes(text: str) -> list[str]:
     """Return the tokens of a text as they are indexed."""
-    return [_stems[word] for word in folded(text)]
+    return [_token(word) for word in folded(text)]
 
 
 class BlockTables(WordTables):
