@@ -55,7 +55,6 @@ SETTINGS: list[tuple[str, set[str]]] = [
     ("[server]\nport = 80\n# host = x\n", {"server", "port", "host"}),
     ("server:\n  port: 80\n  at: http://x\n", {"server", "port", "at"}),
     ('{"a_b": 1, "c": {"deep": "x: y"}}', {"a_b", "deep"}),
-    ("worker_processes 4;\nhttp {\n  listen 80;\n}\n", {"worker_processes", "http", "listen"}),
     ("name,colour\npear,green\n", set()),
 ]
 

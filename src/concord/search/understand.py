@@ -83,9 +83,7 @@ def _counted(parsed: Parsed, tools: Tools) -> _Words:
     changes: dict[str, tuple[str, ...]] = {}
     if chunks and unknown:
         is_word = model.vectors.is_word if model else lambda word: False
-        changes = forms_of(
-            unknown, lambda words: index.frequencies(words)[1], index.similar_words, is_word, parsed.terms
-        )
+        changes = forms_of(unknown, lambda words: index.frequencies(words)[1], index.similar_words, is_word)
         held = index.frequencies([form for forms in changes.values() for form in forms])[1] if changes else {}
         frequencies = {word: count for word, count in frequencies.items() if word not in changes} | held
     most = prune_limit(chunks, tools.settings["search.prune_share"])

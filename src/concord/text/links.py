@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from concord.text.headings import MARKDOWN_TYPES, heading_words
 from concord.text.tokens import folded, pattern
 from concord.text.word_lists import listed
-from concord.types import DocumentType, Extracted, Json, Link, Piece
+from concord.types import Extracted, Json, Link, Piece
 
 LONGEST_TARGET = 300  # characters: no path that people write is longer
 LONGEST_NAME = 150
@@ -105,15 +105,6 @@ def links_in(extracted: Extracted) -> list[Placed]:
         return []
     links = (placed for placed in found if not _ELSEWHERE.match(placed.link.target))
     return sorted(set(links))[:MOST_LINKS]
-
-
-def links_in_chunk(text: str, type: DocumentType, path: str) -> list[Link]:
-    """Return what a stored text links to; of code and HTML only the files tell."""
-    if type in ("code", "html"):
-        return []
-    language = "org" if path.endswith(".org") else None
-    found = links_in(Extracted(text, type, language=language))
-    return [*dict.fromkeys(link for _, link in found)]
 
 
 def relations(details: Mapping[str, Json]) -> Iterator[Link]:

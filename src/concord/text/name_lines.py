@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, takewhile
+from itertools import takewhile
 from typing import NamedTuple
 
 from concord.text.headings import heading_lines, heading_words, line_words
@@ -90,13 +90,6 @@ _KEY = pattern(
 )
 _SECTION = pattern(r"^[ \t]*+\[+[ \t\"']*(?P<name>[\w.-]{1,80})[ \t\"']*\]", re.MULTILINE)
 _MEMBER = pattern(r"[{,][ \t]*\"(?P<name>[A-Za-z_][\w.-]{0,79})\"[ \t]*:")  # of JSON on one line
-# `listen 80;`, `location / {`, `}`, or without a mark at its end: then no row of a table, and no sentence.
-_STATEMENT = pattern(
-    r"^(?P<indent>[ \t]*+)(?:\}[ \t]*+$|(?P<name>[A-Za-z_][\w.-]*+)(?![ \t]*+[=:,])"
-    r"(?:[^;{}\n]*+[;{][ \t]*+(?:#[^\n]*+)?$|(?:[ \t]++[^;{},\t\n]*+)?(?<!\.)$))",
-    re.MULTILINE,
-)
-_NO_COMMENT = pattern(r"^[ \t]*+[^\s#;/]", re.MULTILINE)
 
 
 class Named(NamedTuple):
@@ -175,14 +168,11 @@ def _defined(code: str) -> Iterator[Named]:
 
 
 def _set(settings: str) -> Iterator[Named]:
-    """Yield keys and sections; where most lines are so, also words with their value behind a space."""
+    """Yield keys, sections, and the members of objects in one line."""
     keys = [Named(found.start(), _width(found), found["name"]) for found in _KEY.finditer(settings)]
     sections = [Named(found.start(), -1, found["name"]) for found in _SECTION.finditer(settings)]
     members = [Named(found.start(), 0, found["name"]) for found in _MEMBER.finditer(settings)]
-    statements = list(_STATEMENT.finditer(settings))
-    if 3 * len(statements) >= 2 * len(_NO_COMMENT.findall(settings)):
-        keys += [Named(found.start(), _width(found), found["name"]) for found in statements if found["name"]]
-    yield from sorted(chain(keys, sections, members))
+    yield from sorted([*keys, *sections, *members])
 
 
 def _explained(prose: str) -> Iterator[Named]:

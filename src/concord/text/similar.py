@@ -175,18 +175,13 @@ def forms_of(
     frequencies: Frequencies,
     similar: Similar,
     is_word: Callable[[str], bool],
-    terms: Iterable[str] = (),
 ) -> dict[str, Parts]:
     """Return for each unknown word the known ones that it is searched by; none for what has no form.
 
-    `is_word` says what is a word of the model's language: bread is no mistyped read. `terms` are the words
-    as typed: a part of e-mail may be searched by email.
+    `is_word` says what is a word of the model's language: bread is no mistyped read.
     """
     chosen = sorted((word for word in words if not has_unspaced(word)), key=len)[-MAX_WORDS:]
-    joined = {max(term.split("-"), key=len): term.replace("-", "").lower() for term in terms if "-" in term}
     ways = {word: [*_respelt(word), *_apart(word)] for word in chosen}
-    for word in ways.keys() & joined.keys():
-        ways[word].append((joined[word],))
     wanted = {part for parts in ways.values() for way in parts for part in way}
     held = {part for part, count in frequencies([*wanted]).items() if count} if wanted else set()
     forms = {word: _known_parts(word, parts, held) for word, parts in ways.items()}
