@@ -212,10 +212,6 @@ def _furniture(mask: str, seen: Sequence[_EdgeLine], pages: int) -> Sequence[_Ed
     """Return which occurrences of a line are to go."""
     if _PAGE_NUMBER.fullmatch(mask):
         return seen
-    if mask == _MASK:  # numbers alone that count along with the pages, from wherever they start
-        offsets = Counter(numbers[0] - page for page, _, numbers in seen)
-        least = min(_LEAST_PAGES, max(2, pages))
-        return [line for line in seen if offsets[line[2][0] - line[0]] >= least]
     on = {page for page, _, _ in seen}
     groups = [
         group

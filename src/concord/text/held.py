@@ -5,6 +5,7 @@ One text is asked for many words, so its tokens are cached.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -52,15 +53,7 @@ def _with_tokens(pairs: tuple[tuple[str, str], ...]) -> list[tuple[tuple[str, st
 
 
 def _are_close(line: str, first: str, second: str) -> bool:
-    if f" {first} {second} " in line:
-        return True
-    at = line.find(f" {first} ")
-    while at >= 0:
-        between = line.find(" ", at + len(first) + 2)
-        if between >= 0 and line.startswith(f"{second} ", between + 1):
-            return True
-        at = line.find(f" {first} ", at + 1)
-    return False
+    return re.search(rf" {re.escape(first)} (?:\S+ )?{re.escape(second)} ", line) is not None
 
 
 @lru_cache(maxsize=512)

@@ -26,8 +26,6 @@ _UNDERLINE = pattern(r"([=\-~^\"'#*+`:._])\1{2,}$")
 _RULE = pattern(r"([=\-~*_#])\1{9,}[ \t]*\n")
 _LONGEST_TITLE = 120  # characters
 _ROLE = pattern(r":[a-z][a-z:+-]*:`[~!]?([^`<>]+?)(?:[ \t]*<[^`<>]*>)?`")
-# Words of a sentence, which a line may rule off that is longer than it by more characters than these.
-_LEAST_OF_SENTENCE, _MORE_THAN_A_TITLE = 4, 2
 
 # No heading is longer than 200 characters, and so no line is read again from each of its spaces.
 MARKED = {
@@ -143,9 +141,7 @@ def _underlined(text: str, start: int, end: int) -> _Title | None:
         return None
     if not 0 < len(title) <= min(len(below), _LONGEST_TITLE) or not _UNDERLINE.match(below):
         return None
-    is_longer = len(below) > len(title) + _MORE_THAN_A_TITLE
-    is_sentence = title.endswith((".", ";", ",")) and len(title.split()) >= _LEAST_OF_SENTENCE
-    if is_longer and is_sentence or _UNDERLINE.match(title):
+    if _UNDERLINE.match(title):
         return None
     return _Title(style + below[0], title, min(end, start + sum(len(line) + 1 for line in lines[:used])))
 

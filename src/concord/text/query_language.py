@@ -189,11 +189,8 @@ def _parsed(node: _Node | None) -> Parsed:
 def _limited(words: Iterable[str]) -> list[str]:
     """Return the distinct words in order; if they are too many, the longest, because these are rare."""
     distinct = list(dict.fromkeys(words))
-    if len(distinct) <= MAX_TERMS:
-        return distinct
-    by_length = sorted(distinct, key=lambda word: -len(word) if len(word) <= _LONGEST_WORD else 0)
-    chosen = set(by_length[:MAX_TERMS])
-    return [word for word in distinct if word in chosen]
+    chosen = sorted(distinct, key=lambda word: len(word) if len(word) <= _LONGEST_WORD else 0)[-MAX_TERMS:]
+    return distinct if len(distinct) <= MAX_TERMS else [word for word in distinct if word in chosen]
 
 
 def _loose(words: Iterable[str], kept: Iterable[Match], dropped: Match | None) -> Match | None:
