@@ -172,53 +172,47 @@ def _show(verdict: Verdict, found: _Found, search: _Search) -> Examined:
         groups = grouped(enough, options.group, query, tools)
         chosen = _chosen(groups, query, options, tools)
     with stages("present"):
-        looked_at = None if found.read.deleted is None else files
-        hits = present(
-            chosen,
-            groups,
-            enough,
-            query,
-            candidates,
-            fallback.searched,
-            looked_at,
-            search.snapshot.sources,
-            tools,
-        )
+        seen = None if found.read.deleted is None else files
+        searched, sources = fallback.searched, snapshot.sources
+        hits = present(chosen, groups, enough, query, candidates, searched, seen, sources, tools)
     with stages("links"):
-        beside = linked(hits, enough.judged, query, files, snapshot.sources, tools)
-    answer = Answer(
-        request=request,
-        mode=options.mode,
-        hits=hits,
+        beside = linked(hits, enough.judged, query, files, sources, tools)
+    omitted = {
+        "deleted": found.read.deleted or 0,
+        "below_threshold": found.below_threshold,
+        "below_min_score": len(verdict.judged) - len(enough.judged),
+    }
+    answer = replace(_answer(found, chosen, search), hits=hits, linked=beside, omitted=omitted)
+    answer = replace(answer, strategies_matched=_matched(hits, tools))
+    examined = Examined(answer, verdict, chosen, candidates, query, fallback)
+    note, suggested = notes(examined, tools), suggestions(examined, tools)
+    took = {"timings_ms": stages.ms, "search_time_ms": stages.total_ms()}
+    return replace(examined, answer=replace(answer, note=note, suggestions=suggested, **took))
+
+
+def _answer(found: _Found, chosen: Verdict, search: _Search) -> Answer:
+    """Return an answer without its hits: how far to trust it, and what had no part in it."""
+    query, tools = found.query, search.tools
+    return Answer(
+        request=search.request,
+        mode=search.options.mode,
+        hits=(),
         total_hits=len(found.ranked),
-        fusion=options.fusion,
+        fusion=search.options.fusion,
         org=tools.org,
-        generation=snapshot.generation,
+        generation=search.snapshot.generation,
         query_type=query.type,
         confidence=chosen.label,
         confidence_score=chosen.confidence_score,
         answerable=chosen.answerable,
         answer=answer_of(chosen, tools.calibration.reader),
-        linked=beside,
         calibrated=chosen.head is not None,
-        strategies_matched=_matched(hits, tools),
         degraded=_degraded(found, tools),
-        searched=(*(form for forms in query.changes.values() for form in forms), *fallback.searched),
-        omitted={
-            "deleted": found.read.deleted or 0,
-            "below_threshold": found.below_threshold,
-            "below_min_score": len(verdict.judged) - len(enough.judged),
-        },
+        searched=(
+            *(form for forms in query.changes.values() for form in forms),
+            *found.fallback.searched,
+        ),
     )
-    examined = Examined(answer, verdict, chosen, candidates, query, fallback)
-    answer = replace(
-        answer,
-        note=notes(examined, tools),
-        suggestions=suggestions(examined, tools),
-        timings_ms=stages.ms,
-        search_time_ms=stages.total_ms(),
-    )
-    return replace(examined, answer=answer)
 
 
 def _chosen(groups: Groups, query: Query, options: Options, tools: Tools) -> Verdict:
