@@ -25,13 +25,6 @@ def test_each_row_of_a_table_names_its_columns():
     assert [line for line in told.split("\n") if line] == written
 
 
-def test_names_that_repeat_are_told_with_what_stands_above_them():
-    told = read(
-        ["\tTotal\tSelf", "Call\tseconds\tseconds", "fit\t2.5\t0.1", "plot\t1.2\t0.7", "read\t0.2\t0.2"]
-    )
-    assert "Call: fit; Total seconds: 2.5; Self seconds: 0.1." in told
-
-
 @pytest.mark.parametrize(
     "lines",
     [

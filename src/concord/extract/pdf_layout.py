@@ -204,18 +204,10 @@ def _named(rows: Sequence[Row]) -> Iterator[tuple[int, str]]:
     for n, names in enumerate(rows[: _ABOVE + 1]):
         below = _below(names, rows[n + 1 :])
         if len(names) >= _FEWEST and len(below) >= _FEWEST and _names_numbers(names, below):
-            whole = _whole_names(names, rows[n - 1] if n else [])
             for number, cells in enumerate(below, n + 1):
                 # As a sentence, so that the next row is not taken for its end.
-                yield number, "; ".join(f"{whole[at]}: {cells[at].text}" for at in sorted(cells)) + "."
+                yield number, "; ".join(f"{names[at].text}: {cells[at].text}" for at in sorted(cells)) + "."
             return
-
-
-def _whole_names(names: Row, above: Row) -> list[str]:
-    """Return names, with what stands above them where they alone do not tell the columns apart."""
-    texts = [name.text for name in names]
-    placed = _placed(above, names) if len({*texts}) < len(texts) else None
-    return [f"{placed[n].text} {text}" if placed and n in placed else text for n, text in enumerate(texts)]
 
 
 def _below(names: Row, rows: Sequence[Row]) -> list[dict[int, Cell]]:
