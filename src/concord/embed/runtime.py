@@ -8,7 +8,6 @@ that waits for a network is ended without harm, and nobody waits for it.
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from concord.core.errors import BadValue, KBError
+from concord.core.memory import give_back
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # what is made from text alone
 _TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
@@ -79,7 +79,7 @@ class Session:
             self._run_options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
         with _faults_as(error):
             self._session = runtime().InferenceSession(source, options, ["CPUExecutionProvider"])
-        _trim()
+        give_back()
         self._inputs = [given.name for given in self._session.get_inputs()]
         self._outputs = [str(given.name) for given in self._session.get_outputs()]
         if strange := sorted(set(self._inputs).difference(INPUTS)):
@@ -99,15 +99,6 @@ class Session:
             wanted = {name: feed[name] for name in self._inputs}
             found: list[Any] = self._session.run([*outputs], wanted, self._run_options)
             return found
-
-
-def _trim() -> None:
-    """Give back what loading took and left: the C library keeps it, 17 MB of the reader's, for later."""
-    if sys.platform == "linux":
-        import ctypes
-
-        with suppress(AttributeError):  # not every C library can
-            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _session_options(threads: int, *, is_fused: bool, folder: str) -> Any:

@@ -153,7 +153,6 @@ def _spawned(place: Place, lock: int, settings: Settings, wait_s: float) -> bool
             stderr=log,
             pass_fds=(lock, tell),
             cwd=place.folder,
-            env={**os.environ, "MALLOC_ARENA_MAX": "2"},  # threads come and go, memory would stay in theirs
             start_new_session=True,
         )
     finally:

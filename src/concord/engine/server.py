@@ -23,6 +23,7 @@ from concord.core.arguments import Arguments, NoteFields, Search
 from concord.core.config import Settings, load_settings
 from concord.core.errors import KBError
 from concord.core.leaving import leave
+from concord.core.memory import share_between_threads
 from concord.core.places import working_in
 from concord.core.protocols import Progress
 from concord.core.values import check_org
@@ -46,6 +47,7 @@ def main(lock: int, tell: int) -> None:
     os.set_inheritable(lock, False)
     os.set_inheritable(tell, False)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+    share_between_threads()
     settings = load_settings(json.load(sys.stdin))
     check_places(settings)
     place = place_of(settings)

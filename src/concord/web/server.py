@@ -25,6 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from concord.core.config import Settings
 from concord.core.errors import BadValue, Unavailable
 from concord.core.leaving import leave_if_busy
+from concord.core.memory import share_between_threads
 from concord.core.overriding import override
 from concord.mcp.server import KnowledgeServer
 from concord.mcp.server_state import Bases, Root, ServerState, allowed_roots
@@ -113,6 +114,7 @@ def _serve(
     announce: Callable[[str], None],
 ) -> None:
     """Serve at an address until the process is told to end; `announce` is told the URL."""
+    share_between_threads()
     host, port = address
     names = ("serve.max_bytes", "serve.max_connections", "serve.max_per_token")
     limits = HttpLimits(*(settings[name] for name in names))
