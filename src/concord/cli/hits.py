@@ -12,7 +12,7 @@ from concord.text.json_safe import JsonObject
 from concord.text.visible import one_line
 
 MAX_WIDTH = 100  # longer lines are hard to read
-MOST_LINES = 6  # of a snippet
+SHORT_LINE = 16  # letters on average, below which the lines of a snippet are a list: code has 20 and more
 MOST_FEATURES = 4  # of a relevance that are shown: those that moved it most
 INDENT = "    "
 
@@ -55,9 +55,9 @@ def _under(text: str, style: Style) -> list[str]:
 
 
 def _snippet(snippet: str, style: Style) -> list[str]:
-    """Return a snippet in the lines that it has, indented; many short ones flow together."""
+    """Return a snippet in the lines that it has, indented; many that hold a word each flow together."""
     lines = [line.rstrip() for line in snippet.expandtabs(4).split("\n") if line.strip()]
-    if len(lines) > MOST_LINES:
+    if len(snippet) < SHORT_LINE * len(lines):
         return _under(" ".join(snippet.split()), style)
     shared = min((len(line) - len(line.lstrip()) for line in lines), default=0)
     return [part for line in lines for part in _under(line[shared:], style)]

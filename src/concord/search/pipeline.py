@@ -262,9 +262,7 @@ def _without_vectors(candidates: Candidates, query: Query, tools: Tools) -> list
     if (pending := counts.chunks - counts.vectors) > 0:
         in_all = f" ({pending:,} of {counts.chunks:,} in all)" if pending > waiting else ""
         return [Degraded("vectors", Hint(Action.SYNC, f"{what} no vector yet{in_all}: {{sync}} makes them"))]
-    return [
-        Degraded("vectors", Hint(Action.DOCTOR, f"{what} no vector any more: {{doctor}} says what helps"))
-    ]
+    return [Degraded("vectors", Hint(Action.DOCTOR, f"{what} no vector any more: {{doctor}} looks for them"))]
 
 
 def _search_at_generation(request: Request, tools: Tools) -> Answer:
