@@ -9,10 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.kept_vectors import KeptEmbedder
 
 from support.engines import plain_environment
-from support.folders import cached_in
 from support.judged import recipes, things
 from support.postgres_server import server_url
 
@@ -69,23 +67,3 @@ def test_a_benchmark_prints_its_rows(name: str, kept: Path, collections: Path):
     title, *lines = small(name, kept, collections).splitlines()
     assert title == f"{name} (small: these figures mean nothing)"
     assert [line for line in lines if re.search(r"\d", line) and "not measured" not in line]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["quality", "typed"])
-def test_a_benchmark_without_its_collections_says_so_in_a_row(name: str, kept: Path, tmp_path: Path):
-    assert "not measured: " in small(name, kept, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.model
-def test_no_benchmark_embeds_a_text_that_another_has_embedded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("KB_BENCH_CACHE", str(tmp_path))
-    first, second = (KeptEmbedder({"embed.precision": "exact"}, cached_in(tmp_path)) for _ in range(2))
-    made = first.embed_documents(["one text", "another"])
-    assert second.embed_documents(["another", "one text"]) == made[::-1]
-    assert first.is_warm
-    assert not second.is_warm
-    first.close()

@@ -6,12 +6,7 @@ import pytest
 
 from concord.extract.text import MarkdownExtractor, PlainExtractor
 from concord.text.chunk import ChunkSize, chunk
-from concord.text.markdown import read_markdown
 from concord.types import DocumentType, Extracted, Piece
-
-
-def paths(text: str) -> list[tuple[str, ...]]:
-    return [section.heading for section in read_markdown(text)]
 
 
 def pieces(text: str, kind: DocumentType = "markdown") -> list[Piece]:

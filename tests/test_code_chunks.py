@@ -182,16 +182,6 @@ def test_broken_code_is_covered_in_every_language(text: str, language: str):
     code(text, language)
 
 
-@pytest.mark.parametrize("language", ["typescript", "ruby", "c", "java"])
-def test_what_is_not_code_at_all_defines_nothing(language: str):
-    xml = (
-        '<message>\n  <source>Can\'t open "%1"</source>\n  <text type="x">It\'s shut</text>\n</message>\n'
-        * 800
-    )
-    assert definitions(xml, language) == []
-    assert len(code(xml, language, ChunkSize())) > 10
-
-
 def test_what_is_larger_than_people_write_is_not_parsed():
     text = "def f():\n    return 1\n\n" * (MAX_BYTES // 22)
     assert definitions(text, "python") == []

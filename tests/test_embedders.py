@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from concord.core import plugins
-from concord.core.config import find_paths
-from concord.core.errors import BadValue, KBError
+from concord.core.errors import KBError
 from concord.core.protocols import Embedder
 from concord.embed import pack
 from concord.embed.bundled import BundledEmbedder
@@ -145,21 +144,6 @@ def open_model(home: Path) -> Embedder:
     return opened
 
 
-def write(path: Path, content: object) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(content), "utf-8")
-
-
-def test_prefixes_come_from_the_directory_and_change_the_identity(tmp_path: Path):
-    home = make_model(tmp_path / "tiny")
-    plain = open_model(home).identity
-    write(home / "config_sentence_transformers.json", {"prompts": {"query": "north ", "document": "east "}})
-    prefixed = open_model(home)
-    assert cosine(prefixed.embed_query("east"), prefixed.embed_documents(["north"])[0]) == pytest.approx(1)
-    assert prefixed.identity.prefix_version != plain.prefix_version == ""
-    assert prefixed.identity.dimension == plain.dimension == 2
-
-
 def spoil(home: Path, name: str, content: bytes | None) -> Path:
     (home / name).unlink(missing_ok=True)
     if content is not None:
@@ -182,15 +166,3 @@ def test_a_damaged_directory_says_what_is_wrong_and_what_to_do(
     with pytest.raises(KBError, match=says) as raised:
         open_model(home).embed_query("east")
     assert raised.value.hint
-
-
-def test_a_model_is_found_by_its_name_and_called_by_it(tmp_path: Path):
-    paths = find_paths({"KB_HOME": str(tmp_path / "home")})
-    given = {"embed.model": "org/tiny"}
-    with pytest.raises(BadValue) as raised:
-        plugins.load("embedders", "onnx")(given, paths)
-    assert str(tmp_path / "home/data/models") in raised.value.message
-    home = make_model(tmp_path / "home/data/models/org/tiny")
-    found = plugins.load("embedders", "onnx")(given, paths)
-    assert found.identity.model.startswith("tiny-")
-    assert found.embed_query("east") == open_model(home).embed_query("east")

@@ -101,11 +101,3 @@ def test_meaning_is_found_where_the_words_are_not(real: KnowledgeBase, query: st
     for mode in ("auto", "hybrid"):
         assert path in [hit.document.path for hit in real.search(query, mode=mode).hits]
     assert path not in [hit.document.path for hit in real.search(query, mode="fts5").hits]
-
-
-@pytest.mark.slow
-def test_nothing_is_embedded_twice_by_the_real_model(real: KnowledgeBase, tmp_path: Path):
-    source = real.source("papers").source
-    copy = shutil.copytree(source.path or "", tmp_path / "copies")
-    report = real.add(copy)
-    assert (report.embedded, report.reused) == (0, 2)

@@ -10,9 +10,7 @@ import pytest
 from msgspec import to_builtins
 
 from concord import KnowledgeBase
-from concord.quality.collection import read_collection
 from concord.quality.fit import (
-    FITTED,
     LEAST,
     Cases,
     JudgedSet,
@@ -22,8 +20,6 @@ from concord.quality.fit import (
 from concord.quality.metrics import reliability
 from concord.quality.refit import off_topic
 from concord.search.calibration import Head, ReaderCuts, parsed, probability
-from concord.search.pipeline import Examined, examine
-from concord.types import Request
 from support.judged import judged_things, recipes, things
 
 pytestmark = pytest.mark.slow
@@ -51,27 +47,6 @@ def ece(model: Head, given: Cases) -> float:
 @pytest.fixture
 def judged(knowledge: KnowledgeBase, tmp_path: Path) -> JudgedSet:
     return judged_things(knowledge, tmp_path)
-
-
-def test_a_hit_is_thought_of_alike_however_many_are_asked_for_and_whatever_orders_them(
-    knowledge: KnowledgeBase, tmp_path: Path
-):
-    collection = read_collection(things(tmp_path / "set"))
-    with knowledge.measuring.indexed_apart(collection, lambda *_: None) as tools:
-        for text in [*collection.judged.values()][:5]:
-            asked = [Request(text), Request(text, top=25), Request(text, fusion="rrf")]
-            first, *others = [_scores(examine(request, tools)) for request in asked]
-            for other in others:
-                shared = first.keys() & other.keys()
-                assert len(shared) > 3
-                assert all(first[word] == pytest.approx(other[word]) for word in shared)
-
-
-def _scores(examined: Examined) -> dict[int, tuple[float, ...]]:
-    return {
-        row.passage.chunk.id: tuple(row.features[name] for name in FITTED["hybrid"][0])
-        for row in examined.verdict.judged
-    }
 
 
 @pytest.mark.promise("B.calibration.fit")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import threading
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -25,14 +23,13 @@ from concord.search.judge import (
     row_of,
 )
 from concord.search.pipeline import search
-from concord.types import Leg, Query, RankedList, Request
+from concord.types import Request
 from support.recorders import write
 from support.small_library import fitted, library, titles, tools
 
 CUTS = Cuts(strong=0.8, weak=0.6)
 CAPPED = {"very_high": 0.7, "high": 0.5, "medium_high": 0.4, "medium": 0.2}
 TYPES = sorted(WEIGHTS)
-OTHERS = files("concord").joinpath("data", "offtopic.txt").read_text(encoding="utf-8").splitlines()[:40]
 flags = st.booleans()
 clues = st.builds(
     Clues,
@@ -188,20 +185,6 @@ def test_a_hit_without_a_vector_is_first_judged_by_its_words_and_named():
     assert search(Request("kubernetes"), tools(library(), UNLIKELY)).degraded == ()
 
 
-class Late:
-    """Meaning that does not answer in time."""
-
-    name = "semantic"
-    leg: Leg = "semantic"
-
-    def __init__(self) -> None:
-        self.go_on = threading.Event()
-
-    def search(self, query: Query) -> RankedList:
-        self.go_on.wait()
-        return RankedList(self.name, self.leg, [])
-
-
 # A probability that grows with the best cosine, whoever has it.
 GROWING = Head(("top_cosine",), (20.0,), -8.0, (0.0,), (1.0,))
 LEAVE = "Everybody has sixteen weeks of paid parental leave."
@@ -252,26 +235,3 @@ def test_the_only_text_of_a_store_is_judged_as_one_of_many_would_be(notes: int):
     assert (right.hits[0].document.title, right.answerable) == ("Login", True)
     assert right.hits[0].score > 0.5
     assert (wrong.answerable, all(hit.score < 0.2 for hit in wrong.hits)) == (False, True)
-
-
-@pytest.mark.model
-def test_a_narrow_filter_makes_the_same_passage_no_less_believable_and_a_wrong_one_no_more():
-    with library({line: f"{line}." for line in OTHERS}, embed__provider="bundled") as kb:
-        kb.note(Note("Late blight has reached the tomatoes; cut off brown leaves.", tags=("garden",)))
-        kb.note(Note("The pears want pruning in February.", tags=("garden",)))
-        everywhere, there = kb.search("blight"), kb.search("blight", tags=("garden",))
-        elsewhere = kb.search(OTHERS[3], tags=("garden",))
-    assert there.hits[0].document.id == everywhere.hits[0].document.id
-    assert (everywhere.answerable, there.answerable, elsewhere.answerable) == (True, True, False)
-
-
-@pytest.mark.model
-def test_other_versions_of_a_page_make_it_no_less_believable():
-    page = "Version {}. Nightly backups are kept for 35 days; restorectl brings one back."
-    with library({line: f"{line}." for line in OTHERS}, embed__provider="bundled") as kb:
-        kb.note(Note(page.format(1), title="Backup"))
-        alone = kb.search("how long are backups kept")
-        for version in range(2, 6):
-            kb.note(Note(page.format(version), title="Backup"))
-        among = kb.search("how long are backups kept")
-    assert (alone.answerable, among.answerable) == (True, True)

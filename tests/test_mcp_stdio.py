@@ -129,8 +129,10 @@ def test_an_agent_adds_syncs_searches_reads_notes_and_removes(tmp_path: Path, er
 
 def test_stdout_carries_the_protocol_alone_and_stderr_is_quiet(tmp_path: Path):
     with raw(tmp_path, KB_NONSENSE="1") as server:
-        server.send(HELLO, READY, stats(2))
-        answers = [server.receive(), server.receive()]
+        server.send(HELLO)
+        answers = [server.receive()]
+        server.send(READY, stats(2))
+        answers.append(server.receive())
         server.stdin.close()
         assert server.process.wait(BOUND_S) == 0
         assert [answer["id"] for answer in answers] == [1, 2]

@@ -161,24 +161,6 @@ def test_a_document_is_read_in_pages_that_together_hold_all_of_it(tmp_path: Path
     run(scene)
 
 
-def test_a_cursor_of_a_changed_document_is_refused(tmp_path: Path):
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "long.md").write_text("One more word. " * 3000, encoding="utf-8")
-
-    async def scene() -> None:
-        async with in_process(tmp_path / "home") as client:
-            await call(client, "kb_add_source", path=str(folder))
-            page = await call(client, "kb_get", citation="docs/long.md", max_tokens=MIN_TOKENS)
-            (folder / "long.md").write_text("Another word. " * 3000, encoding="utf-8")
-            await call(client, "kb_sync")
-            assert "has changed" in await refusal(client, "kb_get", cursor=page["next_cursor"])
-            for wrong in ("nonsense", "WzFd", "bnVsbA==", "é"):
-                assert "not a cursor" in await refusal(client, "kb_get", cursor=wrong)
-
-    run(scene)
-
-
 def test_a_note_is_found_at_once_by_its_words_and_by_its_fields(tmp_path: Path):
     async def scene() -> None:
         async with in_process(tmp_path / "home") as client:

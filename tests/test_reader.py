@@ -14,8 +14,7 @@ from concord import KnowledgeBase
 from concord.embed.bundled import BundledEmbedder
 from concord.mcp.packing import pack_answer
 from concord.search import reader_model
-from concord.search.calibration import FEATURES, Calibration, shipped_calibration
-from concord.search.judge import hit_scores
+from concord.search.calibration import Calibration, shipped_calibration
 from concord.search.reader_model import ReaderModel, best_window
 from concord.types import Answer
 from concord.wire import answer_to_json
@@ -179,13 +178,6 @@ def shipped() -> Calibration:
     return found
 
 
-def test_a_hit_that_was_not_read_never_overtakes_one_that_was_refused():
-    refused = dict.fromkeys(FEATURES, 2.0) | {"reader": -6.0, "asked_reader": -6.0}
-    unread = {name: 2.0 for name in FEATURES if "reader" not in name}
-    low, same = hit_scores([refused, unread], "hybrid+reader", shipped().heads)
-    assert same == low < hit_scores([unread], "hybrid", shipped().heads)[0]
-
-
 def test_whoever_settles_the_matter_is_the_only_one_read(ask: Ask, monkeypatch: pytest.MonkeyPatch):
     counts = list[int]()
     read = ReaderModel.read
@@ -203,10 +195,3 @@ def test_the_answer_on_the_wire_is_null_where_there_is_none(ask: Ask):
     wire = answer_to_json(ask(MISSED))
     assert wire["answer"] is None
     jsonschema.validate(wire, SCHEMA)
-
-
-def test_an_explanation_says_by_which_evidence_each_hit_was_judged(ask: Ask, tmp_path: Path):
-    (tmp_path / "docs" / "ships.md").write_text("Ships came to the harbour of Norvik.", encoding="utf-8")
-    hits = ask(MISSED, reader__passages=1, explain=True).hits
-    assert [hit.explanation["relevance"]["evidence"] for hit in hits] == ["words+reader", "words"]
-    assert all(hit.score <= hits[0].score for hit in hits)

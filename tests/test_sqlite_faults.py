@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import apsw
 import pytest
 
-from concord.core.errors import BackendDown, CorruptStore, StoreBusy
+from concord.core.errors import CorruptStore, StoreBusy
 from concord.store.sqlite.store import SQLiteStore
 from concord.types import Counts, Filter, Word
 from contract.stored import EVERYTHING, embed, file_of, put, source, unit
@@ -23,13 +22,6 @@ TESTS = Path(__file__).parent
 
 def opened(folder: Path, options: str = "") -> SQLiteStore:
     return SQLiteStore.open(f"sqlite://{folder}{options}", "default")
-
-
-def begun(folder: Path, options: str = "") -> SQLiteStore:
-    """Open a store and see to it that there is a file, as the first change does."""
-    store = opened(folder, options)
-    with store.lock("docs", "syncing this source", wait_s=0):
-        return store
 
 
 def texts(store: SQLiteStore, path: str = "docs/a.md") -> list[str]:
@@ -208,33 +200,6 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path, change: Callabl
         use_everything(tmp_path)
     assert str(tmp_path) in failure.value.message
     assert failure.value.hint
-
-
-def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path):
-    (tmp_path / "default.db").mkdir()
-    with pytest.raises(CorruptStore, match="folder"):
-        opened(tmp_path)
-
-
-def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path):
-    (tmp_path / "store").write_text("hello", encoding="utf-8")
-    with pytest.raises(BackendDown) as failure:
-        opened(tmp_path / "store")
-    assert failure.value.hint
-
-
-@pytest.mark.parametrize("version", [0, -1])
-def test_a_store_that_lost_its_schema_number_is_damaged_and_left_alone(tmp_path: Path, version: int):
-    store = begun(tmp_path)
-    store.close()
-    copied = apsw.Connection(file_of(store))
-    copied.pragma("user_version", version)
-    copied.close()
-    before = Path(file_of(store)).read_bytes()
-    with pytest.raises(CorruptStore, match="which schema") as failure:
-        opened(tmp_path)
-    assert "backup" in str(failure.value.hint)
-    assert Path(file_of(store)).read_bytes() == before
 
 
 AS_NOBODY = """

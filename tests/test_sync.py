@@ -132,12 +132,6 @@ def test_deleted_files_disappear(bench: SyncBench, docs: Path):
     assert found(bench, "pears") == set()
 
 
-def test_a_file_that_an_ignore_rule_now_names_disappears(bench: SyncBench, docs: Path):
-    bench.add(docs)
-    write(docs / ".kbignore", "beta.md\n")
-    assert did(bench.sync()) == Did(removed=1, unchanged=2)
-
-
 def test_other_patterns_for_a_known_source_leave_only_what_they_match(bench: SyncBench, docs: Path):
     bench.add(docs)
     assert did(bench.add(docs, patterns=["*.txt"])) == Did(removed=2, unchanged=1)
@@ -199,16 +193,6 @@ def test_tags_that_a_source_gets_later_reach_the_documents_it_has(bench: SyncBen
     assert bench.store.catalog.count_documents(Filter(tags=("fruit",))) == 3
     assert bench.store.catalog.count_documents(Filter(tags=("fruit", "own"))) == 1
     assert (bench.reader.names, bench.embedder.texts) == ([], [])
-
-
-def test_tags_that_a_source_gets_instead_of_others_take_their_place(bench: SyncBench, docs: Path):
-    write(docs / "beta.md", "---\ntags: [own, old]\n---\n# Beta\n\nPears.\n")
-    bench.add(docs, tags=["old", "both"])
-    embedded = len(bench.embedder.texts)
-    bench.add(docs, tags=["new", "both"])
-    count = bench.store.catalog.count_documents
-    assert [count(Filter(tags=(tag,))) for tag in ("new", "both", "old", "own")] == [3, 3, 1, 1]
-    assert len(bench.embedder.texts) == embedded
 
 
 @pytest.mark.promise("A.sync.one-stat")

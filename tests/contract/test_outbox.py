@@ -67,18 +67,6 @@ def test_moving_makes_every_chunk_pending(store: Store):
     assert [found.chunk_id for found in vectors_of(store).search(NORTH, EVERYTHING, 9)] == [a]
 
 
-def test_what_is_sent_to_another_place_has_another_key(store: Store):
-    store.outbox.move(ELSEWHERE)
-    first = store.outbox.home()
-    store.outbox.move(ELSEWHERE)
-    assert store.outbox.home() == first
-    store.outbox.move("http://other")
-    assert store.outbox.home().key not in ("", first.key)
-    store.outbox.move("")
-    store.outbox.move(ELSEWHERE)
-    assert store.outbox.home().key not in ("", first.key)
-
-
 def test_a_store_is_empty_until_a_chunk_has_a_vector_in_any_space(store: Store):
     assert store.outbox.is_empty()
     (a,) = put(store, "docs/a.md", "a")
