@@ -133,7 +133,7 @@ def test_a_backup_that_was_put_back_has_all_its_vectors_after_a_sync_and_none_of
         assert (fetched(kb.store), kb.stats().pending) == (3, 1)
 
 
-def test_an_older_state_that_came_back_unnoticed_is_mended_by_moving_its_vectors_anew(
+def test_an_older_state_that_came_back_unnoticed_is_found_by_the_doctor_and_mended(
     shim: QdrantShim, tmp_path: Path
 ):
     url, file = f"sqlite://{tmp_path}/store", tmp_path / "store" / "default.db"
@@ -147,6 +147,10 @@ def test_an_older_state_that_came_back_unnoticed_is_mended_by_moving_its_vectors
     with secluded(tmp_path, url, vectors__url=shim.url) as kb:
         (said,) = kb.search("heron number 1 waits").degraded
         assert "doctor" in said.reason
+        (lost,) = (finding for finding in kb.doctor().findings if finding.fault == "outside")
+        assert "holds 2 vectors of the 3" in lost.message
+        assert "migrate" in lost.hint
         kb.migrate_vectors()
         assert kb.search("heron number 1 waits").degraded == ()
+        assert [finding for finding in kb.doctor().findings if finding.fault == "outside"] == []
     assert [*keys(shim).values()] == [3]
