@@ -144,6 +144,18 @@ def test_a_search_in_a_folder_does_not_wait_for_another_sync_of_it(tmp_path: Pat
             assert kb.ensure(docs / "ops").source == scope.source
 
 
+def test_a_search_in_a_folder_waits_for_who_indexes_it_for_the_first_time(tmp_path: Path, docs: Path):
+    with opened(tmp_path / "home") as kb:
+        source = register(docs, kb.store.catalog)
+        with kb.store.lock(source.id, "syncing this source", wait_s=0):
+            search = threading.Thread(target=kb.ensure, args=[docs])
+            search.start()
+            search.join(0.3)
+            assert search.is_alive()
+        search.join(30)
+        assert len(citations(kb, "tokens", source=source.id)) == 2
+
+
 @pytest.mark.promise("A.search.in-path")
 @pytest.mark.parametrize(
     "held",

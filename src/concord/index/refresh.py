@@ -82,9 +82,10 @@ class Syncing:
         catalog = self._parts.store.catalog
         source = holder(path, catalog.snapshot().sources)
         if source is not None:
-            # What is indexed serves as well while another syncs it, or where nothing can be written.
+            # What is indexed serves as well while another syncs it, unless that is the first time, or where
+            # nothing can be written.
             with suppress(ReadOnlyStore, StoreBusy):
-                self.sync(source, embed=embed, progress=progress, wait_s=0)
+                self.sync(source, embed=embed, progress=progress, wait_s=0 if source.synced_at else None)
             return Scope(source.id, glob_under(source, path))
         return Scope(self.sync(register(path, catalog), embed=embed, progress=progress).source.id, None)
 

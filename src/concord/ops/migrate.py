@@ -6,7 +6,7 @@ and the origin is only read. Both are then read and compared.
 Vectors alone go to another home by `kb migrate`: reach → move → send → compare → clear the old. They are
 taken from the embedding cache, so that the old home need not answer. It still has vectors with their texts:
 they are deleted, by the key under which they were sent, once nothing is missing in the new home. A home that
-cannot be cleared now stays in the outbox, and every later run tries again.
+cannot be cleared now is named, once.
 """
 
 from __future__ import annotations
