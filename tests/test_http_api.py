@@ -217,7 +217,13 @@ def test_a_program_asks_a_server_as_it_asks_the_library(tmp_path: Path):
         assert kb.explain("session token", hit["citation"])["rank"] == 1
         assert kb.feedback(hit["citation"], "good", query="session token")["opinion"] == "good"
         old = kb.note("The walrus is called Tusk.", tags=["zoo"])
-        kb.note("The walrus is called Ivory.", supersedes=old["document_id"])
+        new = kb.note("The walrus is called Ivory.", supersedes=old["document_id"])
+        kb.edit_note(new["document_id"], content="The walrus is called Ebony.")
+        assert "Ebony" in kb.search("walrus", mode="fts5")["results"][0]["snippet"]
+        brief = kb.note("A passing thought.")
+        assert kb.remove_note(brief["document_id"])["document_id"] == brief["document_id"]
+        assert kb.links(hit["path"])["document_id"] == kb.links(hit["document_id"])["document_id"]
+        assert hit["path"] not in [row["path"] for row in kb.related(hit["path"])["related"]]
         assert [report["unchanged"] for report in kb.sync("docs")] == [3]
         assert {source["source"] for source in kb.sources()} == {"docs", "notes"}
         assert kb.stats()["documents"] == 5

@@ -77,6 +77,22 @@ class Concord:
         """Keep a note; `more` is its title, tags, details and fields."""
         return self._ask("POST", "/notes", {"content": content, "supersedes": supersedes, **more})
 
+    def edit_note(self, reference: str, **changes: Any) -> JsonObject:
+        """Change a note in place: its content, title, tags, details or fields."""
+        return self._ask("PATCH", f"/notes/{quote(reference, safe='')}", changes)
+
+    def remove_note(self, reference: str) -> JsonObject:
+        """Delete a note for good."""
+        return self._ask("DELETE", f"/notes/{quote(reference, safe='')}")
+
+    def links(self, reference: str | None = None) -> JsonObject:
+        """Return what a document points to and what points to it; of none, all links that are broken."""
+        return self._get(f"/documents/{quote(reference, safe='')}/links" if reference else "/links")
+
+    def related(self, reference: str, *, limit: int = 10) -> JsonObject:
+        """Return the documents nearest to one, and why."""
+        return self._get(f"/documents/{quote(reference, safe='')}/related", limit=limit)
+
     def feedback(self, reference: str, opinion: Opinion, *, query: str = "") -> JsonObject:
         """Keep an opinion, good or bad, on a result for a query."""
         return self._ask("POST", "/feedback", {"reference": reference, "opinion": opinion, "query": query})

@@ -255,16 +255,16 @@ def _rows() -> Iterator[Row]:
     yield _row("GET /explain", "explain", (*searching, "reference"))
     yield _row("POST /explain", "explain", (*searching, "reference"))
     yield _row("GET /documents", "list", ("source", "cursor", "orphans"))
-    yield _row("GET /documents/{document_id}", "get", READING)
-    yield _row("GET /documents/{document_id}/outline", "outline")
-    yield _row("GET /documents/{document_id}/links", "links")
-    yield _row("GET /documents/{document_id}/related", "related")
+    yield _row("GET /documents/{document_id:path}/outline", "outline")
+    yield _row("GET /documents/{document_id:path}/links", "links")
+    yield _row("GET /documents/{document_id:path}/related", "related")
     yield _row("GET /links", "links", ())
-    image = "/documents/{document_id}/pages/{page}.png"
+    image = "/documents/{document_id:path}/pages/{page}.png"
     drawn = Row(
         "GET", image, "page_image", PageImage, ("width", "mark"), _page_image, "Draw a page of a PDF."
     )
     yield drawn._replace(returns="image/png")
+    yield _row("GET /documents/{document_id:path}", "get", READING)  # last: an id may be a path
     told = "Read a part of a document as HTML."
     yield Row(
         "GET", "/rendered", "rendered", Rendered, ("citation", "start", "raw"), _threaded(_rendered), told
