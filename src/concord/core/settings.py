@@ -233,8 +233,7 @@ SETTINGS: tuple[Setting, ...] = (
         doc="how many connections the HTTP server has at once; further ones are told to come back",
         why="each agent holds one or two"),
     Setting("serve.max_per_token", 50, minimum=1,
-        doc="how many requests of one token the HTTP server answers at once; it keeps five MCP sessions for "
-            "each",
+        doc="how many requests of one token the HTTP server answers at once",
         why="one program that asks too much leaves room for others"),
     Setting("serve.origins", "",
         doc="web pages, separated by commas, whose scripts may use the API, such as https://wiki.example.com",
