@@ -171,6 +171,16 @@ def test_a_pattern_of_an_earlier_add_is_named_wherever_it_leaves_something_out(k
     assert "of docs only files like *.py are taken" in kb("search", "deploy", "--source", "docs").err
 
 
+def test_a_search_in_a_folder_that_its_source_leaves_out_says_what_may_have_left_it_out(kb: Kb, docs: Path):
+    (docs / "drafts").mkdir()
+    (docs / "drafts" / "idea.md").write_text("An idea about deploying.\n", encoding="utf-8")
+    (docs / ".kbignore").write_text("drafts/\n", encoding="utf-8")
+    kb("add", "docs")
+    run = kb("search", "idea", "--in", "docs/drafts")
+    assert run.status == 1
+    assert ".gitignore or .kbignore may leave out what is there" in run.err
+
+
 def test_search_prints_cited_hits_on_stdout_and_the_rest_on_stderr(indexed: Kb):
     run = indexed("search", "install", "git")
     assert run.status == 0

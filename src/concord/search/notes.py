@@ -162,7 +162,11 @@ def _no_document(filter: Filter, sources: Sequence[Source], tools: Tools) -> str
     taken = _only_like([source for source in sources if source.id == filter.source_id])
     more = about_tags(filter.tags, sources, tools.store.catalog) if filter.tags else ""
     if filter.path is not None:
-        more += f"; {known_beginnings(sources)}, and a folder is all that lies below it"
+        begins = (filter.path.startswith(it.prefix + "/") for it in sources if it.id == filter.source_id)
+        if any(begins):
+            more += "; .gitignore or .kbignore may leave out what is there, or it holds no text"
+        else:
+            more += f"; {known_beginnings(sources)}, and a folder is all that lies below it"
     return joined("", f"no document matches the filter: {_described(filter, sources)}", taken, more)
 
 
