@@ -115,5 +115,5 @@ def test_calibration_learns_from_opinions_and_evaluation_shows_them(kb: Kb, docs
     assert (told["queries"], told["feedback"]) == (60, 5)
     assert told["before"]["confidence_score"]["n"] == 65
     out = kb("eval", "set", "--limit", "3").out
-    assert "good 1, bad 4, queries 1, found 1, first 1" in out
+    assert "1 good, 4 bad; of 1 queries with a good result, 1 have it in the first ten, 1 at the top" in out
     assert json.loads(kb("stats", "--json").out)["feedback"] == {"good": 1, "bad": 4}

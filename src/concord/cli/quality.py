@@ -193,8 +193,11 @@ def _write(found: Evaluation, run: Path | None, report: Path | None) -> None:
 def _feedback(judged: Review) -> Iterator[str]:
     """Yield how search does on results that were judged with `kb feedback`, if any were."""
     if judged.good or judged.bad:
-        counts = ", ".join(f"{name} {count:,}" for name, count in report_to_json(judged).items())
-        yield f"feedback on your own knowledge base: {counts}"
+        yield (
+            f"feedback on your own knowledge base: {judged.good:,} good, {judged.bad:,} bad; "
+            f"of {judged.queries:,} queries with a good result, {judged.found:,} have it in the first ten, "
+            f"{judged.first:,} at the top"
+        )
 
 
 @command(
