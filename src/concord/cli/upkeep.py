@@ -12,6 +12,7 @@ from concord.cli.command import NOTHING_FOUND, SOME_FAILED, Flags, command, refu
 from concord.core.arguments import Backup, Doctor, Migrate, Nothing
 from concord.core.values import without_password
 from concord.text.json_safe import JsonObject
+from concord.text.visible import one_line
 
 if TYPE_CHECKING:
     from concord.core.config import Settings
@@ -158,7 +159,7 @@ def config(flags: Flags, words: tuple[str, ...]) -> None:
     if flags.as_json:
         output.emit_json(rows[0] if not of_table else {"file": file, "settings": rows})
         return
-    output.emit("\n\n".join("\n".join(output.fact_lines(row)) for row in rows))
+    output.emit("\n\n".join(map(_paragraph, rows)))
     output.talk(f"configuration file: {file}{'' if os.path.exists(file) else ' (not there)'}")
 
 
@@ -181,3 +182,14 @@ def _visible(setting: Setting, value: Any) -> Any:
     if setting.is_secret:
         return "(set)" if value else ""
     return without_password(value) if isinstance(value, str) else value
+
+
+def _paragraph(row: dict[str, Any]) -> str:
+    origin = row["environment"] if row["origin"] == "environment" else row["origin"]
+    choices = f"    one of: {', '.join(row['choices'])}\n" if row["choices"] else ""
+    head = f"{row['key']} = {_shown(row['value'])}  [{origin}]\n    {row['doc']}\n"
+    return f"{head}{choices}    default {_shown(row['default'])}: {row['why']}"
+
+
+def _shown(value: Any) -> str:
+    return one_line(str(value)) if value != "" else '""'
