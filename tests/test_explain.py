@@ -147,12 +147,16 @@ def test_the_command_takes_the_flags_of_the_search_that_surprised(kb: Kb):
     assert "exclude each other" in both.err
 
 
+def test_what_nobody_fitted_is_explained_too(kb: Kb):
+    run = kb("search", "login token", "--vec-only", "--explain")
+    assert (run.status, "nothing was fitted" in run.out) == (0, True)
+
+
 @pytest.mark.promise("B.explain")
 def test_search_shows_the_arithmetic_of_each_result(kb: Kb):
     run = kb("search", "login token", "--explain")
-    lines = [line.split()[:2] for line in run.out.splitlines()]
-    assert lines.count(["strategy", "rank"]) == lines.count(["leg", "rank"]) == run.out.count("docs/") == 2
-    assert run.out.count("evidence    words") == 2
+    assert run.out.count("ranks: ") == run.out.count("leg  ") == run.out.count("docs/") == 2
+    assert run.out.count("(calibrated for words)") == run.out.count("agreement ") == 2
     told = json.loads(kb("search", "login token", "--explain", "--json").out)["results"][0]["explanation"]
     assert {"fusion", "families", "fused", "relevance", "label"} <= told.keys()
     assert "explanation" not in json.loads(kb("search", "login token", "--json").out)["results"][0]

@@ -89,6 +89,8 @@ def _result(result: JsonObject, mark: Style, scale: str) -> list[str]:
         lines += _under(f"{other['citation']} · score {other['score']:.4f}", _faint)
         lines += _warnings(other) + [INDENT + line for line in _snippet(other["snippet"], mark)]
     if sums := result.get("explanation"):
+        ranks = ", ".join(f"{found['strategy']} {found['rank']}" for found in sums["strategies"])
+        lines += [INDENT + _faint(f"ranks: {ranks}")]
         lines += [INDENT + _faint(line) for line in arithmetic(sums)]
     return lines
 
@@ -176,12 +178,35 @@ def _remarks(answer: JsonObject, *, explain: bool) -> Iterator[str]:
     yield from (f"try: {suggestion}" for suggestion in answer["suggestions"])
 
 
-def arithmetic(sums: JsonObject) -> list[str]:
-    """Return the lines that say how a result came by its rank, its score and its label."""
-    weights, relevance = sums["weights"] or {}, sums.get("relevance") or {}
-    legs = [{"leg": name, **leg, "weight": weights.get(name)} for name, leg in sums["families"].items()]
-    features = sorted(relevance.get("features") or (), key=lambda row: -abs(row["added"]))[:MOST_FEATURES]
-    tables = [output.columns(rows).splitlines() for rows in (sums["strategies"], legs, features) if rows]
-    plain = {**sums, **relevance, **(sums.get("label") or {})}
-    single = {name: value for name, value in plain.items() if not isinstance(value, (dict, list))}
-    return [line for lines in (*tables, output.fact_lines(single)) for line in lines]
+def number(value: float | None) -> str:
+    """Return a number as explanations show it; a dash for none."""
+    return "-" if value is None else f"{value:.4f}"
+
+
+def arithmetic(sums: JsonObject) -> Iterator[str]:
+    """Yield the lines that say how a result came by its rank, its score and its label."""
+    legs, weights = sums["families"], sums["weights"] or {}
+    rows = [{"leg": name, **leg, "weight": weights.get(name)} for name, leg in legs.items()]
+    yield from output.columns(rows).splitlines()
+    added = " + ".join(number(leg["added"]) for leg in legs.values())
+    product = f"({added}) × {sums['factor']:.4f}" if sums["factor"] != 1 else added
+    gain = f" + {sums['gain']:.4f}" if sums["gain"] else ""
+    yield f"{sums['fusion']}: {product}{gain} = {number(sums['fused'])}; agreement {sums['agreement']:.2f}"
+    if "ranked" in sums and sums["ranked"] != sums["fused"]:
+        yield f"with boosts and reranking: {number(sums['ranked'])}"
+    if relevance := sums.get("relevance"):
+        yield from _relevance(relevance)
+    if label := sums.get("label"):
+        capped = f", capped from {label['earned']}" if label["capped"] else ""
+        yield f"label {label['label']}{capped}: {label['row']}"
+
+
+def _relevance(sums: JsonObject) -> Iterator[str]:
+    """Yield the score, and where it was fitted the log-odds that moved it."""
+    if not sums["calibrated"]:
+        yield f"relevance {number(sums['relevance'])} (a stand-in: nothing was fitted)"
+        return
+    features = sorted(sums["features"], key=lambda feature: -abs(feature["added"]))[:MOST_FEATURES]
+    shown = (f"{row['name']} {row['value']:.3g} → {row['added']:+.2f}" for row in features)
+    yield f"relevance {number(sums['relevance'])} (calibrated for {sums['evidence']})"
+    yield f"log-odds from {sums['intercept']:+.2f}: {', '.join(shown)}, …"

@@ -15,6 +15,9 @@ from concord.text.json_safe import JsonObject
 from concord.text.visible import one_line
 from concord.types import DOCUMENT_TYPES, FUSION_NAMES, GROUPS, MODES, Mode
 
+# What the columns of an explanation are called.
+STRATEGIES = {"strategy": "strategy", "rank": "rank", "score": "score", "candidate": "votes", "reason": "why"}
+WORDS = {"text": "word", "held": "held", "chunks": "in chunks", "pruned": "too frequent"}
 # The flags that a search and its explanation share: all that decide what is found, and how.
 _request_options = together(
     click.option("--mode", type=click.Choice(MODES), help="Which strategies take part, and how."),
@@ -130,9 +133,14 @@ def explain(flags: Flags, query: str, reference: str, **given: Any) -> None:
 def _explained(told: JsonObject) -> Iterator[str]:
     yield f"{one_line(told['citation'])}  {one_line(told['title'])}"
     yield f"{told['why']}\n"
-    for rows in (told["strategies"], told["words"]):
+    for rows, heads in ((told["strategies"], STRATEGIES), (told["words"], WORDS)):
         if rows:
-            yield output.columns(rows) + "\n"
-    yield from output.fact_lines(told["fused"])
+            yield output.columns(rows, heads) + "\n"
+    fused, number = told["fused"], hits.number
+    place = f"{fused['rank'] or 'none'} of {fused['of']:,}"
+    scores = f"score {number(fused['score'])}; last result {number(fused['last_score'])}"
+    yield f"place after fusion: {place}; {scores}"
+    limits = f"threshold {number(fused['threshold'])}, floor {number(fused['floor'])}"
+    yield f"reciprocal ranks: {number(fused['rrf'])} ({limits})"
     yield from hits.arithmetic(told["arithmetic"])
     yield from hits.missing(told)
