@@ -67,13 +67,16 @@ def test_an_unknown_command_is_answered_with_the_nearest(kb: Kb):
     assert run.err.splitlines()[0] == "error: there is no command 'serch'; did you mean `kb search`?"
 
 
+SHOWN = "`kb search --help` shows how; put -- before text that begins with a dash"
+
+
 @pytest.mark.parametrize(
     ("option", "hint"),
     [
-        ("--bogus", "`kb search --help` shows how"),
+        ("--bogus", f"{SHOWN}: `kb search -- --bogus`"),
         ("--treshold", "did you mean --threshold?"),
         ("--tag", "did you mean --tags?"),
-        ("--fts", "`kb search --help` shows how"),
+        ("--fts", f"{SHOWN}: `kb search -- --fts`"),
         ("--store", "it goes before the command: `kb --store … search …`"),
         ("--org", "it goes before the command: `kb --org … search …`"),
     ],
@@ -81,6 +84,11 @@ def test_an_unknown_command_is_answered_with_the_nearest(kb: Kb):
 def test_an_unknown_option_is_answered_with_one_that_is_like_it_or_none(kb: Kb, option: str, hint: str):
     run = kb("search", option, "x")
     assert (run.status, run.err) == (2, f"error: there is no option {option!r}\nhint: {hint}\n")
+
+
+def test_an_option_without_its_value_is_answered_with_how_its_command_is_used(kb: Kb):
+    run = kb("get", "a.md", "--level")
+    assert (run.status, run.err.splitlines()[1]) == (2, "hint: `kb get --help` shows how")
 
 
 def test_kb_alone_shows_its_help_and_asks_for_a_command(kb: Kb):
@@ -411,7 +419,7 @@ def test_whoever_begins_is_told_what_to_do_and_nothing_is_made_by_looking(kb: Kb
 def test_config_set_writes_the_file_and_keeps_what_is_in_it(kb: Kb, tmp_path: Path):
     (tmp_path / "home").mkdir()
     write(tmp_path / "home" / "config.toml", "# mine\n[search]\nrrf_k = 30 # slow\n")
-    assert re.search(r"value +5\n", kb("config", "set", "search.default_top", "5").out)
+    assert "search.default_top = 5  [file]" in kb("config", "set", "search.default_top", "5").out
     kept = (tmp_path / "home" / "config.toml").read_text(encoding="utf-8")
     assert kept == "# mine\n[search]\nrrf_k = 30 # slow\ndefault_top = 5\n"
     assert kb("config", "set", "org", "team", "--json").json["value"] == "team"
@@ -434,10 +442,10 @@ def test_config_shows_value_origin_and_reason(kb: Kb, monkeypatch: pytest.Monkey
     write(tmp_path / "home" / "config.toml", "[search]\nrrf_k = 30\n")
     monkeypatch.setenv("KB_SEARCH_DEFAULT_TOP", "5")
     run = kb("--org", "team", "config")
-    assert re.search(r"key +search.rrf_k\nvalue +30\ndefault +60\norigin +file\n", run.out)
-    assert re.search(r"key +search.default_top\nvalue +5\ndefault +10\norigin +environment\n", run.out)
-    assert re.search(r"key +org\nvalue +team\ndefault +default\norigin +flag\n", run.out)
-    assert re.search(r"why +as AI tools expect of kb_search\n", run.out)
+    assert "search.rrf_k = 30  [file]" in run.out
+    assert "search.default_top = 5  [KB_SEARCH_DEFAULT_TOP]" in run.out
+    assert "org = team  [flag]" in run.out
+    assert "    default 10: as AI tools expect of kb_search" in run.out
     row = kb("config", "search.rrf_k", "--json").json
     assert (row["value"], row["default"], row["origin"]) == (30, 60, "file")
     assert {row["key"] for row in kb("config", "--json").json["settings"]} >= {"org", "store.url"}

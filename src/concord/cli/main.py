@@ -205,7 +205,11 @@ def _meant(fault: click.NoSuchOption) -> str:
     if fault.option_name in ("--store", "--org"):
         return f"it goes before the command: `kb {fault.option_name} … {command.removeprefix('kb ')} …`"
     meant = nearest(fault.option_name.lstrip("-"), known)
-    return f"did you mean --{meant}?" if meant else SHOWS_HOW.format(command)
+    if meant:
+        return f"did you mean --{meant}?"
+    takes_text = any(isinstance(parameter, click.Argument) for parameter in parameters)
+    as_text = f"; put -- before text that begins with a dash: `{command} -- {fault.option_name}`"
+    return SHOWS_HOW.format(command) + (as_text if takes_text else "")
 
 
 def _lower(message: str) -> str:
