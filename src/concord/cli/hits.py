@@ -96,8 +96,9 @@ def _result(result: JsonObject, mark: Style, scale: str) -> list[str]:
 
 
 def _trail(result: JsonObject) -> str:
-    """Return a title and the headings below it."""
-    return " › ".join(dict.fromkeys(map(one_line, (result["title"], *result["heading"]))))
+    """Return a title and the headings below it, as much as a line takes."""
+    trail = " › ".join(dict.fromkeys(map(one_line, (result["title"], *result["heading"]))))
+    return trail if len(trail) <= MAX_WIDTH else f"{trail[: MAX_WIDTH - 1]}…"
 
 
 def _facts(result: JsonObject, scale: str) -> Iterator[str]:
@@ -136,14 +137,22 @@ def _family(strategy: str) -> str:
 
 
 def _marker(query: str) -> Style:
-    """Return what marks the words of a query in a line, whatever they end with, where there are colours."""
+    """Return what marks the words of a query in a line, in any form that a search finds, in colours."""
     if not output.colourful(sys.stdout):
         return str
+    from concord.text.scripts import MARKS, has_marks
+    from concord.text.terms import index_terms
+    from concord.text.tokens import tokenize
     from concord.text.word_lists import significant
 
-    words = "|".join(map(re.escape, significant(re.findall(r"\w+", query))))
-    pattern = re.compile(rf"\b(?:{words})\w*", re.IGNORECASE)
-    return lambda line: pattern.sub(lambda word: _match(word[0]), line) if words else line
+    def tokens(word: str) -> set[str]:
+        return {*(() if has_marks(word) else tokenize(word)), *tokenize(index_terms(word))}
+
+    words = re.compile(rf"[\w{MARKS}]+")
+    wanted = set().union(*map(tokens, significant(words.findall(query))))
+    return lambda line: words.sub(
+        lambda word: word[0] if wanted.isdisjoint(tokens(word[0])) else _match(word[0]), line
+    )
 
 
 def missing(answer: JsonObject) -> Iterator[str]:
