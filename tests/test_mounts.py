@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from concord.cli import hits
 from concord.knowledge import KnowledgeBase
+from concord.mcp import render
+from concord.wire import answer_to_json, slice_to_json
 from support.recorders import write
 from support.small_library import opened
 
@@ -53,7 +56,7 @@ def test_a_sync_keeps_the_index_of_a_disk_that_is_not_mounted(kb: KnowledgeBase,
     disk.unmount()
     (report,) = kb.sync()
     assert report.removed == 0
-    assert "is its disk mounted" in report.failed[0].reason
+    assert "as if its disk were not mounted" in report.failed[0].reason
     assert "`kb remove disk`" in report.failed[0].reason
     disk.mount()
     (report,) = kb.sync()
@@ -71,9 +74,20 @@ def test_answers_call_nothing_deleted_that_is_on_a_disk_that_is_not_mounted(kb: 
     assert kb.get("disk/rota.md").freshness is None
 
 
+def test_a_result_whose_disk_is_not_mounted_says_so(kb: KnowledgeBase, disk: Disk):
+    disk.unmount()
+    said = "its folder is empty or out of reach"
+    assert [*hits.state_of(slice_to_json(kb.get("disk/rota.md")))] == [said]
+    result = answer_to_json(kb.search("penguin rota"))["results"][0]
+    assert said in hits.state_of(result)
+    assert said in render.result(result)
+
+
 def test_doctor_names_a_disk_that_is_not_mounted_and_fix_forgets_nothing(kb: KnowledgeBase, disk: Disk):
     before = ids(kb)
     disk.unmount()
     diagnosis = kb.doctor(fix=True)
-    assert [f.fault for f in diagnosis.findings if "is its disk mounted" in f.message] == ["sources"]
+    assert [f.fault for f in diagnosis.findings if "as if its disk were not mounted" in f.message] == [
+        "sources"
+    ]
     assert ids(kb) == before

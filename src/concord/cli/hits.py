@@ -126,7 +126,9 @@ def _facts(result: JsonObject, scale: str) -> Iterator[str]:
 
 def state_of(found: JsonObject) -> Iterator[str]:
     """Yield what has happened to a document since it was indexed."""
-    if found["freshness"] not in (None, "fresh"):
+    if found["freshness"] is None:
+        yield "its folder is empty or out of reach"
+    elif found["freshness"] != "fresh":
         yield f"the file was {found['freshness']} since it was indexed"
     if found["superseded_by"]:
         yield f"superseded by {found['superseded_by']}"

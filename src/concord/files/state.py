@@ -208,7 +208,7 @@ def check_disk(source: Source) -> None:
     """Check that a source of which something is indexed has not lost its disk."""
     if not _holds_anything(source):
         raise Unreadable(
-            f"{source.path} is empty: is its disk mounted?",
+            f"{source.path} is empty, as if its disk were not mounted",
             hint=Hint(
                 Action.REMOVE, "mount it again, or {remove}; its index is kept until then", source=source.name
             ),

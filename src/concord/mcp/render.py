@@ -21,6 +21,7 @@ LINKED = "Linked from these, not found by the search:"
 NEAREST = "nothing here answers this; nearest: {}"
 MOST_NEAREST = 80  # characters of what is nearest
 FRESHNESS = {
+    "": "its folder is empty or out of reach",
     "fresh": "",
     "changed": "the file has changed since it was indexed",
     "deleted": "the file is gone",
