@@ -49,8 +49,13 @@ def test_without_a_repository_the_folders_above_have_no_say(tmp_path: Path):
 
 def test_what_tools_install_cache_and_lock_is_left_out(tmp_path: Path):
     plant(tmp_path, "a.md", "node_modules/x/README.md", ".git/HEAD", "__pycache__/a.txt", ".venv/lib/a.py")
-    plant(tmp_path, "package-lock.json", "uv.lock", "app.min.js", ".DS_Store", "logo.svg", "draft.md~")
+    plant(tmp_path, "package-lock.json", "uv.lock", "app.min.js", ".DS_Store", "draft.md~")
     assert found(tmp_path) == ["a.md"]
+
+
+def test_drawings_are_looked_at_for_their_words(tmp_path: Path):
+    plant(tmp_path, "flow.svg", "diagram.mmd")
+    assert found(tmp_path) == ["diagram.mmd", "flow.svg"]
 
 
 def test_a_user_can_ask_for_what_is_left_out_by_kbignore_or_pattern(tmp_path: Path):

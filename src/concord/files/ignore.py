@@ -225,7 +225,7 @@ package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock deno.loc
 Cargo.lock poetry.lock uv.lock pdm.lock Pipfile.lock composer.lock
 Gemfile.lock go.sum flake.lock mix.lock pubspec.lock
 Podfile.lock gradle.lockfile .terraform.lock.hcl
-*.min.js *.min.css *.js.map *.css.map *.svg *~ *.swp *.swo *.tmp *.part *.crdownload .#* ~$*
+*.min.js *.min.css *.js.map *.css.map *~ *.swp *.swo *.tmp *.part *.crdownload .#* ~$*
 """
 
 SECRET_FOLDERS = """
