@@ -14,6 +14,7 @@ from concord.cli.command import SOME_FAILED, Flags, command, opened, refuse, run
 from concord.cli.output import counted
 from concord.core.arguments import Add, List, Remove, Sync
 from concord.core.errors import KBError
+from concord.core.protocols import NO_TEXT_LAYER, READS_SCANS
 from concord.core.reports import FILE_COUNTS, PartlyRead, sentence
 from concord.ops.reports import report_to_json, summed
 from concord.text.json_safe import JsonObject, to_text
@@ -183,6 +184,8 @@ def _further_lines(report: JsonObject) -> Iterator[str]:
         # The rarest reason first: a hundred pictures must not hide the one contract.
         rarest = sorted(report["skipped_files"], key=lambda file: skipped[file["reason"]])
         yield from _named([f"{file['path']}: {file['reason']}" for file in rarest])
+        if NO_TEXT_LAYER in skipped:
+            yield f"to read scans: {READS_SCANS}"
     if partly := report["partly_read"]:
         unread = counted(sum(file["pages_without_text"] for file in partly), "page")
         yield f"{unread} without text, which OCR such as ocrmypdf makes readable:"

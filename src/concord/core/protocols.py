@@ -13,6 +13,7 @@ from concord.types import ChunkId, Extracted, Identity, Leg, Query, Ranked, Rank
 
 Progress = Callable[[str, int, int | None], None]  # stage, done so far, total when it is known
 NO_TEXT_LAYER = "no text layer (scanned)"  # why a PDF that is pictures alone holds no text
+READS_SCANS = "pip install 'concord-kb[ocr]', or install tesseract, and sync again"
 BINARY = "binary"  # why a file is left out that nothing of ours reads
 PICTURE_EXTENSIONS = ("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff")
 WAITING = "waiting"  # the stage of work that waits for other work; "done" is then in seconds

@@ -28,7 +28,7 @@ except ImportError:  # then the clock is the only limit, and the end of its inpu
     IS_UNIX = False
 
 from concord.core import errors, plugins
-from concord.core.protocols import NO_TEXT_LAYER, Area, Extractor
+from concord.core.protocols import NO_TEXT_LAYER, READS_SCANS, Area, Extractor
 from concord.types import Extracted
 
 LENGTHS = struct.Struct(">IQ")  # of the request and of the file, which follow
@@ -144,9 +144,7 @@ def _extracted(extractor: Extractor, data: bytes, request: Request) -> Extracted
     else:
         extracted = extractor.extract_with(data, request.name, request.seen)  # type: ignore[attr-defined]
     if extracted.details.get("no_text_layer"):
-        raise errors.NotIndexable(
-            NO_TEXT_LAYER, hint="pip install 'concord-kb[ocr]', or install tesseract, and sync again"
-        )
+        raise errors.NotIndexable(NO_TEXT_LAYER, hint=READS_SCANS)
     if not extracted.text.strip():
         raise errors.NotIndexable("no text")
     return extracted
