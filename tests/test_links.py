@@ -122,13 +122,19 @@ def test_a_link_means_the_document_that_has_its_path_title_or_alias(link, path):
             called.setdefault(named.name, []).append((key, known))
     found = meant(link, "docs/guide/login.md")
     assert found
-    fit = fitting(found, called.get(found.name, []), "docs/guide/login.md")
+    fit = fitting(found, called.get(found.name, []), "docs/guide/login.md", link.kind)
     assert fit is not None
     assert paths[fit - 1] == path
 
 
 def test_a_picture_that_is_not_there_is_not_the_page_beside_it():
     assert fitting(Meant("/docs/plan", "docs/plan.png"), [(1, "docs/plan.md")], "docs/a.md") is None
+
+
+def test_what_code_imports_is_no_page_of_that_name_and_no_file_of_nearly_that_name():
+    candidates = [(1, "docs/logging.md"), (2, "app/_logging.py")]
+    assert fitting(Meant("logging", "logging"), candidates, "app/main.py", "import") is None
+    assert fitting(Meant("logging", "logging"), [*candidates, (3, "app/logging.py")], "a.py", "import") == 3
 
 
 def test_of_files_with_one_name_the_very_one_is_meant():

@@ -170,11 +170,6 @@ class Links:
         rows = self._database.rows(f"{_TITLES} AND opening IN (:openings...)", {"openings": list(openings)})
         return list(starmap(Named, rows))
 
-    def add(self, found: Mapping[ChunkId, Sequence[Link]]) -> None:
-        """Store links of chunks beside those that they have; chunks that are gone are skipped."""
-        with self._database.transaction() as session:
-            put_stored(session, [(chunk, link) for chunk, links in found.items() for link in links])
-
     def put_mentions(self, found: Mapping[ChunkId, Iterable[str]]) -> dict[str, int]:
         """Store which titles chunks mention; return in how many chunks each of these titles stands now."""
         with self._database.transaction() as session:
@@ -258,7 +253,7 @@ def _insert(session: Session, links: Iterable[tuple[ChunkId, Link, str]]) -> Non
             "name": found.name,
             "target": link.target,
             "words": link.words,
-            "document": fitting(found, called.get(found.name, ()), path),
+            "document": fitting(found, called.get(found.name, ()), path, link.kind),
         }
         for chunk, link, found, path in placed
         if link.kind != "mention" or path not in (own for _, own in called.get(found.name, ()))
@@ -309,7 +304,7 @@ def relink(session: Session, names: Iterable[str]) -> None:
     moved = []
     for chunk, kind, name, target, document, path in session.rows(_TO_NAMES, wanted):
         found = meant(Link(kind, target), path)
-        now = fitting(found, called.get(name, ()), path) if found else None
+        now = fitting(found, called.get(name, ()), path, kind) if found else None
         if now != document:
             moved.append({"chunk": chunk, "kind": kind, "name": name, "target": target, "document": now})
     session.run_many(_POINT, moved)

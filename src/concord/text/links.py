@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from concord.text.headings import MARKDOWN_TYPES, heading_words
 from concord.text.tokens import folded, pattern
 from concord.text.word_lists import listed
-from concord.types import Extracted, Json, Link, Piece
+from concord.types import Extracted, Json, Link, LinkKind, Piece
 
 LONGEST_TARGET = 300  # characters: no path that people write is longer
 LONGEST_NAME = 150
@@ -250,18 +250,22 @@ def _by_name(target: str) -> Meant | None:
     return Meant(name[:LONGEST_TARGET], target.strip("/")) if name else None
 
 
-def fitting(meant: Meant, candidates: Sequence[tuple[int, str]], path: str) -> int | None:
+def fitting(
+    meant: Meant, candidates: Sequence[tuple[int, str]], path: str, kind: LinkKind = "link"
+) -> int | None:
     """Return which of the documents with the name a link means, by key; `path` is where the link stands."""
     if len(candidates) > MOST_SHARING:
         return None
     for key, known in candidates:
         if known == meant.place:  # as a rule
             return key
-    for kind in (_PICTURE, _GO_FILE):  # and not a page that is called the same
-        if kind.search(meant.place):
-            candidates = [row for row in candidates if kind.search(row[1])]
+    for ending in (_PICTURE, _GO_FILE):  # and not a page that is called the same
+        if ending.search(meant.place):
+            candidates = [row for row in candidates if ending.search(row[1])]
+    if kind == "import":  # `import logging` means neither a page about logging nor _logging.py
+        candidates = [row for row in candidates if not _PAGE.search(row[1])]
     end = f"/{_stem(meant.place)}".casefold()
-    is_path = "/" in end[1:]
+    is_path = kind == "import" or "/" in end[1:]
     fit = [row for row in candidates if not is_path or f"/{_stem(row[1])}".casefold().endswith(end)]
     if not fit:
         return None
