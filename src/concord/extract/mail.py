@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from email import message_from_bytes, policy
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 
 from concord.core.overriding import override
 from concord.core.protocols import Extractor
@@ -59,7 +59,7 @@ def _attached(message: EmailMessage) -> Iterator[str]:
 
 def _body(message: EmailMessage) -> str:
     """Return a message as Markdown, from its plain form where it has one."""
-    part = message.get_body(("plain", "html"))
+    part = _main_part(message)
     payload = part.get_payload(decode=True) if part is not None else None
     if part is None or not isinstance(payload, bytes):
         return ""
@@ -67,3 +67,13 @@ def _body(message: EmailMessage) -> str:
     if part.get_content_type() == "text/html":
         return markdown_of(text)
     return _HEADING.sub(r"\\", _UNDERLINE.sub("", without_encoded(text)))
+
+
+def _main_part(message: MIMEPart) -> MIMEPart | None:
+    """Return the message itself: below it a list may have added words in plain text."""
+    if message.get_content_maintype() == "multipart" and not message.is_multipart():
+        return message  # its parts cannot be told apart
+    if message.get_content_type() != "multipart/mixed":
+        return message.get_body(("plain", "html"))
+    parts = (part for part in message.iter_parts() if isinstance(part, MIMEPart))
+    return next(filter(None, map(_main_part, parts)), None)
