@@ -214,6 +214,23 @@ def test_a_table_is_replaced_and_removed_however_it_is_written(tmp_path: Path, t
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        'mcp_servers.other.command = "a"\nmodel = "x"\n',  # would be a setting of ours, and go with us
+        '[mcp_servers.concord]\ncommand = "a"\n\n# about b\n[b]\ny = 2\n',
+    ],
+)
+def test_a_table_that_cannot_be_changed_alone_is_for_its_owner_to_change(tmp_path: Path, text: str):
+    path = tmp_path / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadValue) as fault:
+        write(CLIENTS["codex"], path, LAUNCHED)
+    assert path.read_text(encoding="utf-8") == text
+    pasted = str(fault.value.hint).partition("'mcp_servers': ")[2]
+    assert tomllib.loads(pasted) == {"concord": LAUNCHED}
+
+
+@pytest.mark.parametrize(
     ("name", "text", "told"),
     [
         (

@@ -13,6 +13,7 @@ import re
 import shutil
 import sys
 import time
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -132,9 +133,9 @@ def entry_in(client: Client, path: Path) -> Entry | None:
 
 def write(client: Client, path: Path, entry: Entry | None) -> Change:
     """Write our entry into a client's file, or take it out; a file that is as it should be is not touched."""
-    by_hand = f"paste into {client.section!r}: {json.dumps(ENTRY)}: {json.dumps(entry, ensure_ascii=False)}"
+    by_hand = _to_paste(client, entry) if entry else f"take {ENTRY!r} out by hand"
     before = _read(path)
-    document = _parsed(before, client, path, by_hand if entry else f"take {ENTRY!r} out by hand")
+    document = _parsed(before, client, path, by_hand)
     section = _section(document, client, path)
     if section.get(ENTRY) == entry:
         return Change(path, "unchanged", None)
@@ -143,10 +144,34 @@ def write(client: Client, path: Path, entry: Entry | None) -> Change:
     document[client.section] = section
     if not section:
         del document[client.section]
+    after = _written_like(before, document, client)
+    if client.toml and not _is_ours_alone(before, after, client, entry):
+        raise BadValue(f"cannot change {path} without what stands beside {ENTRY!r}", hint=by_hand)
     backup = _back_up(path) if path.exists() else None
     path.resolve().parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, _written_like(before, document, client).encode(), mode=0o600)
+    replace_file(path, after.encode(), mode=0o600)
     return Change(path, "changed" if backup else "created", backup)
+
+
+def _to_paste(client: Client, entry: Entry) -> str:
+    if not client.toml:
+        text = json.dumps(entry, ensure_ascii=False)
+        return f"paste into {client.section!r}: {json.dumps(ENTRY)}: {text}"
+    import tomlkit
+
+    table = tomlkit.inline_table()
+    table.update(entry)
+    return f"paste into {client.section!r}: {ENTRY} = {table.as_string()}"
+
+
+def _is_ours_alone(before: str, after: str, client: Client, entry: Entry | None) -> bool:
+    """Whether only our entry changed: tomlkit moves what follows dotted names, comments go with tables."""
+    old, new = tomllib.loads(before), tomllib.loads(after)
+    _, ours = (values.get(client.section, {}).pop(ENTRY, None) for values in (old, new))
+    rest = [{name: value for name, value in values.items() if value != {}} for values in (old, new)]
+    lines = [{line.strip() for line in text.splitlines()} for text in (before, after)]
+    has_all_comments = not any(line.startswith("#") for line in lines[0] - lines[1])
+    return ours == entry and rest[0] == rest[1] and has_all_comments
 
 
 def _parsed(text: str, client: Client, path: Path, hint: str) -> Any:
@@ -157,7 +182,7 @@ def _parsed(text: str, client: Client, path: Path, hint: str) -> Any:
 
             return tomlkit.parse(text)
         document = json.loads(text) if text.strip() else {}
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         told = "" if client.toml else "it has comments, or is not JSON: "
         raise BadValue(f"cannot read {path}: {told}{fault}", hint=hint) from fault
     if not isinstance(document, dict):
