@@ -20,7 +20,7 @@ def headings(text: str, markup: str) -> list[tuple[int, str]]:
     [
         (
             "asciidoc",
-            "= Harbour\n\n== Fees\nText\n=== A = b\n==== \n==none\n",
+            "= Harbour\n\n== Fees ==\nText\n=== A = b\n==== \n==none\n",
             [(1, "Harbour"), (2, "Fees"), (3, "A = b")],
         ),
         (

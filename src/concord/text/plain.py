@@ -27,9 +27,13 @@ _RULE = pattern(r"([=\-~*_#])\1{9,}[ \t]*\n")
 _LONGEST_TITLE = 120  # characters
 _ROLE = pattern(r":[a-z][a-z:+-]*:`[~!]?([^`<>]+?)(?:[ \t]*<[^`<>]*>)?`")
 
-# No heading is longer than 200 characters, and so no line is read again from each of its spaces.
+# No heading is longer than 200 characters or has more than 20 spaces behind it, and so no line is read again
+# from each of its spaces.
 MARKED = {
-    "asciidoc": pattern(r"^(?P<mark>={1,6})[ \t]+(?P<words>\S[^\n]{0,200}+)(?:\n|\Z)", re.MULTILINE),
+    "asciidoc": pattern(
+        r"^(?P<mark>={1,6})[ \t]+(?P<words>\S[^\n]{0,200}?)(?:[ \t]{1,20}={1,6})?[ \t]{0,20}+(?:\n|\Z)",
+        re.MULTILINE,
+    ),
     "org": pattern(r"^(?P<mark>\*{1,8})[ \t]+(?P<words>[^\s*][^\n]{0,200}+)(?:\n|\Z)", re.MULTILINE),
 }
 
