@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from concord.core import plugins
+from concord.core.arguments import Search
 from concord.core.errors import BackendDown, BadValue, NotFound, UsageError
 from concord.index.sources import notes_source, register
 from concord.knowledge import KnowledgeBase
+from concord.operations import OPERATIONS
 from concord.store.json_file import MemoryStore
-from concord.types import Counts
+from concord.types import Counts, silent
 from support.recorders import FrailStore, write
 from support.small_library import empty, opened
 
@@ -142,6 +144,9 @@ def test_a_search_in_a_folder_does_not_wait_for_another_sync_of_it(tmp_path: Pat
         scope = kb.ensure(docs)
         with kb.store.lock(scope.source, "syncing this source", wait_s=0):  # as who embeds what it has stored
             assert kb.ensure(docs / "ops").source == scope.source
+            found = OPERATIONS["search"].run(kb, Search("tokens", within=str(docs)), silent)
+        assert found["returned"] == 2
+        assert "may be missing: another process is syncing this source" in found["note"]
 
 
 def test_a_search_in_a_folder_waits_for_who_indexes_it_for_the_first_time(tmp_path: Path, docs: Path):

@@ -153,7 +153,7 @@ class KnowledgeBase:
         """Index a path if it is new or changed, and return the scope to search it by.
 
         A path inside a source that exists is brought up to date with that source, and searched there even if
-        nothing is in it yet; only what its patterns or ignore rules leave out becomes a source of its own.
+        nothing is in it, or nothing that its patterns and ignore rules let through.
         """
         return self._syncing.ensure(sources.absolute_path(path), embed=embed, progress=progress)
 

@@ -13,12 +13,12 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from concord import wire
 from concord.core import arguments as take
 from concord.core.arguments import Arguments, Get, Nothing, Search
-from concord.core.errors import Action, BadValue, Hint, UsageError
+from concord.core.errors import Action, BadValue, Hint, UsageError, joined
 from concord.core.values import moment, without_password
 from concord.reading.budget import read_in_turn, utf8_length, within
 from concord.text.json_safe import JsonObject, json_object
@@ -51,7 +51,12 @@ def request_of(args: Search, kb: KnowledgeBase, progress: Progress) -> Request:
     Raises:
         UsageError: the path is a part of a source, and another path was given besides.
     """
-    now = time.time()
+    return _request(args, kb, progress)[0]
+
+
+def _request(args: Search, kb: KnowledgeBase, progress: Progress) -> tuple[Request, str]:
+    """Return the request of a search, and why the path to search within is not up to date, if it is not."""
+    now, stale = time.time(), ""
     since = moment(args.since, now=now) if args.since else None
     until = moment(args.until, now=now, is_end=True) if args.until else None
     source, path = args.source, args.path
@@ -60,15 +65,20 @@ def request_of(args: Search, kb: KnowledgeBase, progress: Progress) -> Request:
         scope = kb.ensure(args.within, embed=mode != "fts5", progress=progress)
         if scope.path is not None and path is not None:
             raise UsageError("a path can be given besides only where all of a source is searched")
-        source, path = scope.source, scope.path or path
+        source, path, stale = scope.source, scope.path or path, scope.stale
     same = {name: getattr(args, name) for name in Request.__struct_fields__ if hasattr(args, name)}
     own = {"text": args.query, "top": args.limit, "source": source, "path": path}
-    return Request(**{**same, **own, "since": since, "until": until})
+    return Request(**{**same, **own, "since": since, "until": until}), stale
 
 
 def answer(kb: KnowledgeBase, args: Search, progress: Progress, *, wait_for_model: bool = True) -> Answer:
     """Return the answer to a search, for those who show it in another form than JSON."""
-    return kb.ask(request_of(args, kb, progress), wait_for_model=wait_for_model)
+    request, stale = _request(args, kb, progress)
+    found = kb.ask(request, wait_for_model=wait_for_model)
+    if not stale:
+        return found
+    said = f"what has changed since it was indexed may be missing: {stale}"
+    return replace(found, note=joined("; ", found.note, said) if found.note else said)
 
 
 def _search(kb: KnowledgeBase, args: Search, progress: Progress) -> JsonObject:

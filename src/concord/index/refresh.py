@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from threading import Event
@@ -28,6 +27,7 @@ class Scope(Struct, frozen=True):
 
     source: str
     path: str | None
+    stale: str = ""  # why it could not be brought up to date
 
 
 class Syncing:
@@ -84,9 +84,12 @@ class Syncing:
         if source is not None:
             # What is indexed serves as well while another syncs it, unless that is the first time, or where
             # nothing can be written.
-            with suppress(ReadOnlyStore, StoreBusy):
+            stale = ""
+            try:
                 self.sync(source, embed=embed, progress=progress, wait_s=0 if source.synced_at else None)
-            return Scope(source.id, glob_under(source, path))
+            except (ReadOnlyStore, StoreBusy) as fault:
+                stale = fault.message
+            return Scope(source.id, glob_under(source, path), stale)
         return Scope(self.sync(register(path, catalog), embed=embed, progress=progress).source.id, None)
 
     def watch(
