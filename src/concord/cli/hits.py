@@ -203,6 +203,10 @@ def arithmetic(sums: JsonObject) -> Iterator[str]:
     product = f"({added}) × {sums['factor']:.4f}" if sums["factor"] != 1 else added
     gain = f" + {sums['gain']:.4f}" if sums["gain"] else ""
     yield f"{sums['fusion']}: {product}{gain} = {number(sums['fused'])}; agreement {sums['agreement']:.2f}"
+    if close := sums.get("closeness"):
+        yield f"closeness: {close:.0%} of the query's neighbouring words stand together in it"
+    if sums.get("name"):
+        yield "name: it defines what the query names, so it comes first"
     if "ranked" in sums and sums["ranked"] != sums["fused"]:
         yield f"with boosts and reranking: {number(sums['ranked'])}"
     if relevance := sums.get("relevance"):
