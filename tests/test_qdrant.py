@@ -249,6 +249,13 @@ def test_a_collection_that_somebody_dropped_is_filled_again(store: Store, shim: 
     assert ids(store) == [a]
 
 
+def test_a_source_can_be_removed_whose_collection_somebody_dropped(store: Store, shim: QdrantShim):
+    (a,) = put(store, "docs/a.md", "a")
+    embed(store, [(a, NORTH)])
+    shim.answer("DELETE", f"/collections/{COLLECTION}", None)
+    assert vectors_of(store).delete_source("docs") == 1
+
+
 def test_a_check_says_what_the_server_has_lost(store: Store, shim: QdrantShim):
     a, b = put(store, "docs/a.md", "a", "b")
     embed(store, [(a, NORTH), (b, NORTH)])

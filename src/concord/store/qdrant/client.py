@@ -143,8 +143,12 @@ class Collections:
                 Hint(Action.MIGRATE, f"{none}: {{migrate}} sends them again"),
                 hint=_SENT_AGAIN,
             )
-        with self._connection.client() as client:
-            yield client, self._names[dimension]
+        try:
+            with self._connection.client() as client:
+                yield client, self._names.get(dimension, self.base)  # another thread may have taken it out
+        except BackendDown:  # the collection may have been dropped: it is looked for anew the next time
+            self._names.pop(dimension, None)
+            raise
 
     def has(self, dimension: int) -> bool:
         """Whether there is a collection for vectors of a dimension, as far as this process knows, or asks.

@@ -112,9 +112,12 @@ class QdrantVectors:
 
     def _delete(self, condition: models.Filter) -> None:
         """Delete points; those of a collection that somebody dropped are gone already."""
-        if self._outside.collections.has(self._identity.dimension):
+        try:
             with self._outside.collections.asking(self._identity.dimension) as (client, name):
                 client.delete(name, condition, wait=True)
+        except BackendDown:
+            if self._outside.collections.has(self._identity.dimension):
+                raise
 
     def _upsert(self, home: Home, batch: Sequence[tuple[Chunk, Document, Vector]]) -> None:
         from qdrant_client import models
