@@ -221,7 +221,7 @@ def test_a_program_asks_a_server_as_it_asks_the_library(tmp_path: Path):
         kb.edit_note(new["document_id"], content="The walrus is called Ebony.")
         assert "Ebony" in kb.search("walrus", mode="fts5")["results"][0]["snippet"]
         brief = kb.note("A passing thought.")
-        assert kb.remove_note(brief["document_id"])["document_id"] == brief["document_id"]
+        assert kb.remove_note(brief["path"])["document_id"] == brief["document_id"]
         assert kb.links(hit["path"])["document_id"] == kb.links(hit["document_id"])["document_id"]
         assert hit["path"] not in [row["path"] for row in kb.related(hit["path"])["related"]]
         assert [report["unchanged"] for report in kb.sync("docs")] == [3]
