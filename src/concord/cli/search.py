@@ -64,7 +64,12 @@ _request_options = together(
     metavar="N",
     help="Wait until the index has this generation, which a sync reports.",
 )
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="At most so many tokens of --json.")
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(1),
+    metavar="N",
+    help="At most so many tokens of --json; the best hit stays.",
+)
 @click.option(
     *("--group", "--level", "group"),
     type=click.Choice(GROUPS),
