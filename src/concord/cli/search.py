@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from concord.cli import hits, output
 from concord.cli.command import NOTHING_FOUND, Flags, command, refuse, run, tags_option, together
@@ -86,6 +87,7 @@ def search(flags: Flags, query: tuple[str, ...], files: bool, **given: Any) -> i
     if given["within"] is not None and given["source"] is not None:
         refuse("--in and --source exclude each other")
     asked = Search(" ".join(query), mode=_take_mode(given), limit=given.pop("top"), **given)
+    asked = asked if flags.as_json else replace(asked, max_tokens=None)  # people are shown no whole texts
     answer: JsonObject = run(flags, "search", asked, must_exist=asked.within is None)
     flags.show(answer, _show_files if files else partial(hits.show, explain=asked.explain))
     if flags.settings["engine.start"] != "never":
