@@ -161,7 +161,10 @@ def test_relative_paths_mean_the_same_wherever_the_client_starts_the_server(
         "KB_HOME": "rel",
         "KB_SERVE_TOKENS": "keys/tokens",
         "KB_MCP_ROOTS": f"a{os.pathsep}~/b{os.pathsep}",
+        "KB_EMBED_MODEL": "model",
     }
+    (here / "model").mkdir()
+    (here / "model" / "tokenizer.json").touch()
     for name, value in relative.items():
         monkeypatch.setenv(name, value)
     assert run("gemini").exit_code == 0
@@ -169,7 +172,18 @@ def test_relative_paths_mean_the_same_wherever_the_client_starts_the_server(
         "KB_HOME": str(here / "rel"),
         "KB_SERVE_TOKENS": str(here / "keys" / "tokens"),
         "KB_MCP_ROOTS": f"{here / 'a'}{os.pathsep}{machine / 'b'}",
+        "KB_EMBED_MODEL": str(here / "model"),
     }
+
+
+def test_a_project_that_names_roots_says_which_ones_of_this_machine_it_leaves_out(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("KB_MCP_ROOTS", "/private/notes")
+    result = run("claude", "--scope", "project", "--root", "/srv/docs")
+    assert entry_in(Path.cwd() / ".mcp.json")["env"] == {"KB_MCP_ROOTS": "/srv/docs"}
+    assert "not written: /private/notes" in result.stderr
+    assert "not written" not in run("claude", "--scope", "project").stderr
 
 
 @pytest.mark.parametrize("option", [[], ["--scope", "project"], ["--json"]])

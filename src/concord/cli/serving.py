@@ -201,6 +201,11 @@ def _install(
     elif not uninstall:
         given = {"--store": flags.store, "--org": flags.org}
         allowed = flags.settings["mcp.roots"]
+        if scope == "project" and roots and allowed:
+            output.talk(
+                f"a project's file may be shared, so the folders of mcp.roots are not written: {allowed};"
+                " agents that use this entry may index what --root names instead"
+            )
         entry, left_out = launching.entry_for(client, given, scope, roots, os.environ, allowed)
     change = entries.write(client, path, None if uninstall else entry)
     backup = str(change.backup) if change.backup else None

@@ -17,7 +17,7 @@ from concord.core.settings import SETTINGS
 from concord.core.values import without_org, without_password
 from concord.text.json_safe import JsonObject
 
-HOME, ROOTS = "KB_HOME", "KB_MCP_ROOTS"
+HOME, ROOTS, MODEL = "KB_HOME", "KB_MCP_ROOTS", "KB_EMBED_MODEL"
 PATHS = (HOME, "KB_SERVE_TOKENS")
 STARTING_S = 30.0
 GREETING = {
@@ -74,7 +74,9 @@ def _from_anywhere(name: str, value: str) -> str:
         entries = (without_org(part) for part in value.split(os.pathsep) if part.strip())
         named = (f"{org}={_absolute(path)}" if org else _absolute(path) for org, path in entries)
         return os.pathsep.join(dict.fromkeys(named))
-    return _absolute(value) if value and name in PATHS else value
+    # A folder may have the name of a model that is none of its own.
+    is_model = name == MODEL and os.path.isfile(os.path.join(os.path.expanduser(value), "tokenizer.json"))
+    return _absolute(value) if value and (name in PATHS or is_model) else value
 
 
 def _absolute(path: str) -> str:
