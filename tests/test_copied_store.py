@@ -73,6 +73,8 @@ def test_a_copy_sends_its_own_and_what_it_removes_is_its_own(
     with secluded(tmp_path, copy, vectors__url=shim.url) as clone:
         assert clone.search("heron waits").hits
         assert clone.stats().pending == 3
+        (said,) = clone.search("heron waits", mode="semantic").degraded
+        assert "3 of 3 passages have no vector yet" in said.reason
         clone.sync()
         assert clone.search("heron waits", mode="semantic").degraded == ()
         assert (fetched(clone.store), clone.stats().pending) == (3, 0)

@@ -255,11 +255,15 @@ def _without_vectors(candidates: Candidates, query: Query, tools: Tools) -> list
     if "semantic" not in lists or failed or not any(map(str.isalnum, query.meaning)):
         return []
     waiting = sum(row.cosine is None for row in candidates.rows)
-    if not waiting:
+    if candidates.rows and not waiting:
         return []
     what = "1 passage found has" if waiting == 1 else f"{waiting} passages found have"
     counts = tools.store.catalog.count()
-    if (pending := counts.chunks - counts.vectors) > 0:
+    pending = counts.chunks - counts.vectors
+    if not candidates.rows:
+        said = f"{pending:,} of {counts.chunks:,} passages have no vector yet: {{sync}} makes them"
+        return [Degraded("vectors", Hint(Action.SYNC, said))] if pending > 0 else []
+    if pending > 0:
         in_all = f" ({pending:,} of {counts.chunks:,} in all)" if pending > waiting else ""
         return [Degraded("vectors", Hint(Action.SYNC, f"{what} no vector yet{in_all}: {{sync}} makes them"))]
     return [Degraded("vectors", Hint(Action.DOCTOR, f"{what} no vector any more: {{doctor}} looks for them"))]
