@@ -28,8 +28,8 @@ class VectorIndex(Protocol):
     # the model's dimension; VectorsElsewhere if they are kept outside.
     def put(self, vectors: Iterable[tuple[ChunkId, TextHash, Vector]]) -> int: ...
 
-    # Returns the nearest chunks by cosine similarity, nearest first; ties by chunk id. A vector that a disk
-    # has changed is skipped. Raises ModelMismatch if the model has not been added, or no longer is.
+    # Returns the nearest chunks by cosine similarity, nearest first; ties by chunk id. SQLite skips a
+    # vector that a disk has changed. Raises ModelMismatch if the model has not been added, or no longer is.
     def search(
         self, vector: Vector, filter: Filter, limit: int, *, ef_search: int | None = None
     ) -> list[Scored]: ...

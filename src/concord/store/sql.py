@@ -94,7 +94,7 @@ class VectorTables(Protocol):
     def stored(self, session: Session, model: Model) -> str: ...  # the statement that lists the ids there
     def remove(self, session: Session, model: Model, ids: list[int]) -> None: ...
 
-    # Returns the nearest chunks, nearest first, ties by id; vectors that are not intact are skipped.
+    # Returns the nearest chunks, nearest first, ties by id; SQLite skips vectors that are not intact.
     def nearest(
         self, session: Session, model: Model, vector: Vector, filter: Filter, limit: int, ef: int | None
     ) -> list[Scored]: ...

@@ -51,7 +51,7 @@ def find_faults(session: Session, tables: VectorTables) -> Iterator[Finding]:
     if users := session.value(_USERS, {"ids": lost}):
         yield repairable("lost-vectors", f"{users:,} chunks that have lost their vector", "embeds them again")
     if count := sum(len(_damaged(session, tables, model)) for model in models):
-        message = f"{count:,} vectors are not as they were written, and are left out of searches"
+        message = f"{count:,} vectors are not as they were written"
         yield repairable("damaged-vectors", message, "makes them again")
     if count := len(_altered(session)):
         message = f"{count:,} passages are not as they were written"
