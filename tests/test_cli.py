@@ -91,6 +91,15 @@ def test_an_option_without_its_value_is_answered_with_how_its_command_is_used(kb
     assert (run.status, run.err.splitlines()[1]) == (2, "hint: `kb get --help` shows how")
 
 
+def test_a_snippet_is_shown_in_its_lines_and_a_long_list_of_words_in_one(kb: Kb, tmp_path: Path):
+    (tmp_path / "few.md").write_text("# B\n\nred whales\n", encoding="utf-8")
+    (tmp_path / "many.txt").write_text("\n".join("abcdefgh") + "\nwhales\n", encoding="utf-8")
+    kb("add", "few.md", "many.txt")
+    found = kb("search", "whales", "--fts-only").out
+    assert "    # B\n    red whales\n" in found
+    assert "    a b c d e f g h whales\n" in found
+
+
 def test_kb_alone_shows_its_help_and_asks_for_a_command(kb: Kb):
     run = kb()
     assert (run.status, run.out) == (2, "")

@@ -12,6 +12,7 @@ from concord.text.json_safe import JsonObject
 from concord.text.visible import one_line
 
 MAX_WIDTH = 100  # longer lines are hard to read
+FEW_LINES = 6  # of a snippet, which stay as they are
 SHORT_LINE = 16  # letters on average, below which the lines of a snippet are a list: code has 20 and more
 MOST_FEATURES = 4  # of a relevance that are shown: those that moved it most
 INDENT = "    "
@@ -57,7 +58,7 @@ def _under(text: str, style: Style) -> list[str]:
 def _snippet(snippet: str, style: Style) -> list[str]:
     """Return a snippet in the lines that it has, indented; many that hold a word each flow together."""
     lines = [line.rstrip() for line in snippet.expandtabs(4).split("\n") if line.strip()]
-    if len(snippet) < SHORT_LINE * len(lines):
+    if len(lines) > FEW_LINES and len(snippet) < SHORT_LINE * len(lines):
         return _under(" ".join(snippet.split()), style)
     shared = min((len(line) - len(line.lstrip()) for line in lines), default=0)
     return [part for line in lines for part in _under(line[shared:], style)]
