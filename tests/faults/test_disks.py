@@ -162,4 +162,4 @@ def test_from_a_store_that_may_not_be_written_all_is_read_and_migrated(
         "search 0",
     ]
     assert "the file was changed since it was indexed" in said.rpartition("sync 2")[2]
-    assert done.stderr.count("is read-only") == 1
+    assert done.stderr.count("is read-only") == 3
