@@ -143,6 +143,7 @@ def hits(page: Any) -> Any:
 def test_what_is_typed_is_found_at_once_marked_and_judged(page: Any, url: str) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
+    expect(page.locator("section.column")).to_be_attached()
     page.locator("#q").press_sequentially("reactor cooled")
     expect(hits(page).first).to_contain_text("The reactor is cooled by water")
     expect(hits(page).first.locator("mark").filter(has_text="reactor").first).to_be_visible()
