@@ -143,7 +143,6 @@ def hits(page: Any) -> Any:
 def test_what_is_typed_is_found_at_once_marked_and_judged(page: Any, url: str) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    expect(page.locator("section.column")).to_be_attached()
     page.locator("#q").press_sequentially("reactor cooled")
     expect(hits(page).first).to_contain_text("The reactor is cooled by water")
     expect(hits(page).first.locator("mark").filter(has_text="reactor").first).to_be_visible()
@@ -163,6 +162,16 @@ def test_what_is_typed_is_found_at_once_marked_and_judged(page: Any, url: str) -
     expect(page.locator(".verdict")).to_contain_text("Answered")
     page.get_by_label("Type").select_option("office")
     expect(page.locator(".verdict")).to_contain_text("Not in here")
+
+
+@pytest.mark.promise("I.page.typing")
+def test_what_is_typed_before_the_page_has_begun_is_found_to_its_last_letter(page: Any) -> None:
+    held: list[Any] = []
+    page.route("**/api/v1/session", lambda route: held.append(route))
+    page.reload()
+    page.locator("#q").press_sequentially("reactor cooled")
+    held[0].continue_()  # now its own first look at the address comes after the keys
+    expect(hits(page).first).to_contain_text("The reactor is cooled by water")
 
 
 @pytest.mark.promise("I.page.document")

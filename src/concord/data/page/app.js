@@ -105,7 +105,8 @@ async function start() {
   if (code) history.replaceState(null, "", location.pathname + location.search);
   // A code that was used before is no fault where the session that it began goes on.
   await enter(code && { code }).catch((fault) => (code ? enter() : Promise.reject(fault)));
-  await show();
+  const typed = search.settled(); // before we were ready
+  await (typed ? go(typed, { replace: true }) : show());
 }
 
 document.getElementById("ask").addEventListener("submit", (event) => {
